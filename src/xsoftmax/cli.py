@@ -1,0 +1,39 @@
+"""The command line: ``python -m xsoftmax <verb>``; each verb is a module of ``xsoftmax.commands``."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import xsoftmax
+from xsoftmax import registry
+from xsoftmax.errors import InputError
+
+COMMANDS = "xsoftmax.commands"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb and return the exit status: 0 done, 1 an error the user can mend, 2 a wrong call."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    options = _parser(arguments).parse_args(arguments)
+    try:
+        options.run(options)
+    except InputError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+    """Build the parser; only the verb that was asked for is imported in full."""
+    parser = argparse.ArgumentParser(prog="xsoftmax", description=xsoftmax.__doc__)
+    parser.add_argument("--version", action="version", version=xsoftmax.__version__)
+    verbs = parser.add_subparsers(metavar="verb", required=True)
+    asked = next((word for word in arguments if not word.startswith("-")), None)
+    known = registry.names(COMMANDS)
+    for name in [asked] if asked in known else known:
+        command = registry.load(COMMANDS, name)
+        summary = (command.__doc__ or "").strip().splitlines()[0]
+        verb = verbs.add_parser(name, help=summary, description=command.__doc__)
+        command.add_arguments(verb)
+        verb.set_defaults(run=command.run)
+    return parser

@@ -1,0 +1,1 @@
+"""From a source to one prepared HDF5 file."""

@@ -1,0 +1,1 @@
+"""Exact likelihoods in class blocks, and metrics."""

@@ -1,0 +1,87 @@
+"""Hashes of our own sources: what a result was computed by, and where numba may cache machine code.
+
+Snakemake does not see edits under ``src/`` and numba's disk cache does not see edits in another file. Both are
+told by a hash of the modules that a command imports, directly or not. This module imports nothing heavy: the
+Snakefile reads it.
+"""
+
+import ast
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "xsoftmax"
+ROOT = Path(__file__).parent
+
+
+def fingerprint(*modules: str) -> str:
+    """Hash the sources of ``modules`` and of all modules of this package that they import.
+
+    Parameters
+    ----------
+    *modules : str
+        Dotted names, such as ``"xsoftmax.commands.train"``.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+    """
+    closure = sorted(set().union(*(_closure(module) for module in modules)))
+    digest = hashlib.sha256()
+    for module in closure:
+        digest.update(module.encode() + b"\0" + _path(module).read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def modules_below(package: str) -> list[str]:
+    """Name the modules of a folder of this package, such as ``"xsoftmax.objectives"``, in order."""
+    folder = _path(package).parent
+    return sorted(f"{package}.{path.stem}" for path in folder.glob("[!_]*.py"))
+
+
+def point_numba_cache_at_sources() -> None:
+    """Give numba a cache folder of its own for this state of our sources, before numba is imported."""
+    digest = hashlib.sha256()
+    for path in sorted(ROOT.rglob("*.py")):
+        digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    parent = os.environ.get("XSOFTMAX_NUMBA_CACHE") or str(caches / PACKAGE / "numba")
+    os.environ["NUMBA_CACHE_DIR"] = str(Path(parent) / digest.hexdigest()[:16])
+
+
+@cache
+def _closure(module: str) -> frozenset[str]:
+    found: set[str] = set()
+    waiting = [module]
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting.extend(_imports(current))
+    return frozenset(found)
+
+
+@cache
+def _imports(module: str) -> tuple[str, ...]:
+    """Modules of this package that a module, or the packages around it, import."""
+    names = {module.rsplit(".", 1)[0]} if "." in module else set()
+    for node in ast.walk(ast.parse(_path(module).read_text())):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    ours = (name for name in names if name == PACKAGE or name.startswith(PACKAGE + "."))
+    return tuple(sorted(name for name in ours if _exists(name)))
+
+
+def _path(module: str) -> Path:
+    relative = Path(*module.split(".")[1:])
+    package = ROOT / relative / "__init__.py"
+    return package if package.exists() else (ROOT / relative).with_suffix(".py")
+
+
+def _exists(module: str) -> bool:
+    return _path(module).exists()

@@ -1,0 +1,44 @@
+"""How weights, and what an optimizer accumulates beside them, lie in memory.
+
+Sampled methods touch a few classes: one row per class. Methods that see every class go the other way, one row
+per feature, and convert once at the end.
+"""
+
+import numpy as np
+
+
+class Plain:
+    """One float32 per weight, (n_classes, width)."""
+
+    copies = 1
+
+    @staticmethod
+    def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
+        """Weights at zero."""
+        return np.zeros((n_classes, width), np.float32)
+
+    @staticmethod
+    def weights(W: np.ndarray, dense: bool) -> np.ndarray:
+        """View of the weights alone, (n_classes, width)."""
+        return W
+
+
+class Interleaved:
+    """Weight and accumulator: (n_classes, 2, width) for dense rows, (n_classes, width, 2) for sparse ones."""
+
+    copies = 2
+
+    @staticmethod
+    def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
+        """Weights at zero, accumulators at ``accumulator``."""
+        W = np.zeros((n_classes, 2, width) if dense else (n_classes, width, 2), np.float32)
+        if dense:
+            W[:, 1] = accumulator
+        else:
+            W[:, :, 1] = accumulator
+        return W
+
+    @staticmethod
+    def weights(W: np.ndarray, dense: bool) -> np.ndarray:
+        """View of the weights alone, (n_classes, width)."""
+        return W[:, 0] if dense else W[:, :, 0]

@@ -1,0 +1,156 @@
+"""One row abstraction for dense and CSR features: kernels are written once, the type chooses the code.
+
+Rows of the weights have one entry more than there are features: the last one is the bias, which sees a constant
+feature (1, or 0 for a model without biases).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from xsoftmax.kernels.dispatch import implements
+
+
+class Dense(NamedTuple):
+    """Rows of a C-ordered array ``X`` of shape (n_samples, n_features), float32."""
+
+    X: np.ndarray
+    constant: np.float32
+
+
+class Csr(NamedTuple):
+    """Rows of a compressed sparse matrix: float32 values, int32 column indices, int64 row pointers."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    n_features: int
+    constant: np.float32
+
+
+def features_of(X, bias: bool) -> Dense | Csr:
+    """Wrap ``X``, of shape (n_samples, n_features), for the kernels, with the dtypes that they are compiled for."""
+    constant = np.float32(bias)
+    if sparse.issparse(X):
+        X = X.tocsr()
+        return Csr(
+            np.ascontiguousarray(X.data, np.float32),
+            np.ascontiguousarray(X.indices, np.int32),
+            np.ascontiguousarray(X.indptr, np.int64),
+            X.shape[1],
+            constant,
+        )
+    return Dense(np.ascontiguousarray(X, np.float32), constant)
+
+
+def dot(features, i, row):
+    """Inner product of sample ``i``, constant feature included, with a row of weights."""
+    raise TypeError("compiled code only")
+
+
+def axpy(features, i, a, row):
+    """Add ``a`` times sample ``i``, constant feature included, to a row of weights."""
+    raise TypeError("compiled code only")
+
+
+def squared_norm(features, i):
+    """Squared Euclidean norm of sample ``i``, constant feature included, float32."""
+    raise TypeError("compiled code only")
+
+
+@implements(dot, Dense)
+def _dot_dense(features, i, row):
+    x = features.X[i]
+    total = np.float32(0)
+    for d in range(x.size):
+        total += x[d] * row[d]
+    return total + features.constant * row[x.size]
+
+
+@implements(dot, Csr)
+def _dot_csr(features, i, row):
+    total = np.float32(0)
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        total += features.data[j] * row[features.indices[j]]
+    return total + features.constant * row[features.n_features]
+
+
+@implements(axpy, Dense)
+def _axpy_dense(features, i, a, row):
+    x = features.X[i]
+    for d in range(x.size):
+        row[d] += a * x[d]
+    row[x.size] += a * features.constant
+
+
+@implements(axpy, Csr)
+def _axpy_csr(features, i, a, row):
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        row[features.indices[j]] += a * features.data[j]
+    row[features.n_features] += a * features.constant
+
+
+@implements(squared_norm, Dense)
+def _squared_norm_dense(features, i):
+    x = features.X[i]
+    total = features.constant * features.constant
+    for d in range(x.size):
+        total += x[d] * x[d]
+    return total
+
+
+@implements(squared_norm, Csr)
+def _squared_norm_csr(features, i):
+    total = features.constant * features.constant
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        total += features.data[j] * features.data[j]
+    return total
+
+
+def weights_beside(features, W, k):
+    """View of the weights of class ``k`` where they lie beside accumulators (``layout.Interleaved``)."""
+    raise TypeError("compiled code only")
+
+
+def adagrad(features, i, rate, coefficient, W, k):
+    """Take the Adagrad step of class ``k`` along sample ``i``, on interleaved weights."""
+    raise TypeError("compiled code only")
+
+
+@implements(weights_beside, Dense)
+def _weights_beside_dense(features, W, k):
+    return W[k, 0]
+
+
+@implements(weights_beside, Csr)
+def _weights_beside_csr(features, W, k):
+    return W[k, :, 0]
+
+
+@implements(adagrad, Dense)
+def _adagrad_dense(features, i, rate, coefficient, W, k):
+    x = features.X[i]
+    w = W[k, 0]
+    a = W[k, 1]
+    for d in range(x.size):
+        g = coefficient * x[d]
+        a[d] += g * g
+        w[d] -= rate * g / np.sqrt(a[d])
+    g = coefficient * features.constant
+    a[x.size] += g * g
+    w[x.size] -= rate * g / np.sqrt(a[x.size])
+
+
+@implements(adagrad, Csr)
+def _adagrad_csr(features, i, rate, coefficient, W, k):
+    both = W[k]
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        d = features.indices[j]
+        g = coefficient * features.data[j]
+        both[d, 1] += g * g
+        both[d, 0] -= rate * g / np.sqrt(both[d, 1])
+    d = features.n_features
+    g = coefficient * features.constant
+    both[d, 1] += g * g
+    both[d, 0] -= rate * g / np.sqrt(both[d, 1])

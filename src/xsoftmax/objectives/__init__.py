@@ -1,0 +1,1 @@
+"""What one example's loss looks like, given a few scores; one file each."""

@@ -1,0 +1,50 @@
+"""Negative sampling: Bamler and Mandt, Extreme classification via adversarial softmax approximation, ICLR 2020.
+
+    L = softplus(-s_y) + r (s_y + log q_y)^2 + E_{k ~ q} [softplus(s_k) + r (s_k + log q_k)^2]        (eq. 6)
+
+The true class stays among the negatives: Theorem 1 needs it. At the optimum of a flexible model the scores are
+those of the softmax less log q, so prediction adds log q (eq. 5). Cost of a step: n_sampled + 1 rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.mathematics import sigmoid, softplus
+from xsoftmax.kernels.steps import gradient, loss
+
+
+class NegativeSampling(NamedTuple):
+    """Parameters: ``n_sampled`` negatives per step; ``regularizer``, the paper's lambda."""
+
+    n_sampled: int = 1
+    regularizer: float = 0.0
+
+    title = "negative sampling loss"
+    target = "softmax less log q, for scores of any form"
+    excludes_true = False
+    uses_log_q = True
+    needs_all_classes = False
+    n_states = 0
+
+
+MEMBER = NegativeSampling
+
+
+@implements(loss, NegativeSampling)
+def _loss(objective, state, score_true, log_q_true, draws):
+    total = softplus(-score_true) + objective.regularizer * (score_true + log_q_true) ** 2
+    for j in range(draws.scores.size):
+        if draws.weights[j] > 0:
+            penalty = objective.regularizer * (draws.scores[j] + draws.log_q[j]) ** 2
+            total += draws.weights[j] * (softplus(draws.scores[j]) + penalty)
+    return total
+
+
+@implements(gradient, NegativeSampling)
+def _gradient(objective, rate, state, score_true, log_q_true, draws):
+    slope = np.float32(2 * objective.regularizer)
+    for j in range(draws.scores.size):
+        draws.out[j] = draws.weights[j] * (sigmoid(draws.scores[j]) + slope * (draws.scores[j] + draws.log_q[j]))
+    return slope * (score_true + log_q_true) - sigmoid(-score_true)

@@ -1,0 +1,48 @@
+"""One-vs-each: Titsias, One-vs-each approximation to softmax, NIPS 2016.
+
+    L = sum_{k != y} softplus(s_k - s_y)  >=  -log p(y | x)
+
+A bound: its optimum is the softmax's without features (Proposition 2), and in general is not. Cost of a step:
+n_sampled + 1 rows.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.mathematics import sigmoid, softplus
+from xsoftmax.kernels.steps import gradient, loss
+
+
+class OneVsEach(NamedTuple):
+    """Parameters: ``n_sampled`` other classes per step; the sum is scaled to all of them."""
+
+    n_sampled: int = 1
+
+    title = "one-vs-each bound"
+    target = "bound"
+    excludes_true = True
+    uses_log_q = False
+    needs_all_classes = False
+    n_states = 0
+
+
+MEMBER = OneVsEach
+
+
+@implements(loss, OneVsEach)
+def _loss(objective, state, score_true, log_q_true, draws):
+    total = 0.0
+    for j in range(draws.scores.size):
+        total += draws.weights[j] * softplus(draws.scores[j] - score_true)
+    return total
+
+
+@implements(gradient, OneVsEach)
+def _gradient(objective, rate, state, score_true, log_q_true, draws):
+    total = np.float32(0)
+    for j in range(draws.scores.size):
+        draws.out[j] = draws.weights[j] * sigmoid(draws.scores[j] - score_true)
+        total += draws.out[j]
+    return -total

@@ -1,0 +1,1 @@
+"""How the touched rows move; one file each."""

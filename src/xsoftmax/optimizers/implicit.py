@@ -1,0 +1,40 @@
+"""Implicit (proximal) SGD: the gradient is taken where the step ends, so that no step is too long.
+
+Fagan and Iyengar 2018, section 3.2; Toulis, Tran and Airoldi 2016. ``rate`` is the paper's eta times the number
+of samples.
+"""
+
+from typing import NamedTuple
+
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.layout import Plain
+from xsoftmax.kernels.rows import axpy, squared_norm
+from xsoftmax.kernels.steps import coefficients, move, proximal, row
+
+
+class Implicit(NamedTuple):
+    """Parameters: ``learning_rate``."""
+
+    learning_rate: float = 0.1
+
+    layout = Plain
+    needs = "proximal"
+    takes_blocks = False
+
+
+MEMBER = Implicit
+
+
+@implements(coefficients, Implicit)
+def _coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+    return proximal(objective, rate, state, squared_norm(features, i), score_true, draws)
+
+
+@implements(row, Implicit)
+def _row(optimizer, features, W, k):
+    return W[k]
+
+
+@implements(move, Implicit)
+def _move(optimizer, features, i, rate, coefficient, W, k):
+    axpy(features, i, -coefficient, W[k])

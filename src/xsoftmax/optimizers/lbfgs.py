@@ -1,0 +1,21 @@
+"""L-BFGS on the full objective: one step of the whole data set an epoch. The reference optimum.
+
+Liu and Nocedal 1989; the solver is ``xsoftmax.training.lbfgs``.
+"""
+
+from typing import NamedTuple
+
+
+class Lbfgs(NamedTuple):
+    """Parameters: ``memory``, pairs kept; ``tolerance`` on the largest entry of the mean gradient, to stop."""
+
+    memory: int = 10
+    tolerance: float = 1e-7
+    learning_rate: float = 1.0
+
+    layout = None
+    needs = "gradient"
+    takes_blocks = True
+
+
+MEMBER = Lbfgs

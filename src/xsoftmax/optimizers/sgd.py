@@ -1,0 +1,42 @@
+"""Stochastic gradient descent: w -= rate c x."""
+
+from typing import NamedTuple
+
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.layout import Plain
+from xsoftmax.kernels.rows import axpy
+from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, row
+
+
+class Sgd(NamedTuple):
+    """Parameters: ``learning_rate``, in units of one sample's gradient."""
+
+    learning_rate: float = 0.1
+
+    layout = Plain
+    needs = "gradient"
+    takes_blocks = True
+
+
+MEMBER = Sgd
+
+
+@implements(coefficients, Sgd)
+def _coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+    return gradient(objective, rate, state, score_true, log_q_true, draws)
+
+
+@implements(row, Sgd)
+def _row(optimizer, features, W, k):
+    return W[k]
+
+
+@implements(move, Sgd)
+def _move(optimizer, features, i, rate, coefficient, W, k):
+    axpy(features, i, -rate * coefficient, W[k])
+
+
+@implements(move_block, Sgd)
+def _move_block(optimizer, rate, gradient, w, accumulator):
+    for k in range(w.size):
+        w[k] -= rate * gradient[k]

@@ -1,0 +1,41 @@
+"""U-max: SGD on a double sum, with u lifted first where it is too low for a bounded gradient.
+
+Fagan and Iyengar 2018, Algorithm 1. ``rate`` is the paper's eta times the number of samples.
+"""
+
+from typing import NamedTuple
+
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.layout import Plain
+from xsoftmax.kernels.rows import axpy
+from xsoftmax.kernels.steps import coefficients, gradient, move, raise_bound, row
+
+
+class UMax(NamedTuple):
+    """Parameters: ``learning_rate``; ``threshold``, the paper's delta."""
+
+    learning_rate: float = 0.1
+    threshold: float = 1.0
+
+    layout = Plain
+    needs = "raise_bound"
+    takes_blocks = False
+
+
+MEMBER = UMax
+
+
+@implements(coefficients, UMax)
+def _coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+    raise_bound(objective, optimizer.threshold, state, score_true, draws)
+    return gradient(objective, rate, state, score_true, log_q_true, draws)
+
+
+@implements(row, UMax)
+def _row(optimizer, features, W, k):
+    return W[k]
+
+
+@implements(move, UMax)
+def _move(optimizer, features, i, rate, coefficient, W, k):
+    axpy(features, i, -rate * coefficient, W[k])

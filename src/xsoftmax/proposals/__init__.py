@@ -1,0 +1,54 @@
+"""Which classes to look at for an example, and with what log-probability; one file each.
+
+A file holds its parameters, a NamedTuple named ``MEMBER`` whose ``fit`` gives what is described here, and the
+NamedTuple that the kernels see, with its compiled ``draw``, ``log_probability`` and ``inverse_probability``.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import h5py
+import numpy as np
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """What a proposal may learn from.
+
+    Attributes
+    ----------
+    X : sparse array or ndarray of shape (n_samples, n_features), float32
+    y : ndarray of shape (n_samples,), int32
+    n_classes : int
+    seed : int
+    tree : Path or None
+        A fitted tree to use instead of fitting one.
+    """
+
+    X: Any
+    y: np.ndarray
+    n_classes: int
+    seed: int = 0
+    tree: Path | None = None
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Samples of each class, int64 of shape (n_classes,)."""
+        return np.bincount(self.y, minlength=self.n_classes)
+
+
+class Proposal(Protocol):
+    """A fitted proposal."""
+
+    name: str
+    seconds: float
+
+    def kernel(self, X: Any) -> NamedTuple:
+        """What the training loop draws from, for the rows of ``X``."""
+
+    def log_q(self, X: Any, start: int, stop: int) -> np.ndarray | None:
+        """Log-probabilities of classes ``start`` to ``stop``, shape (n or 1, stop - start); None: all the same."""
+
+    def save(self, group: h5py.Group) -> None:
+        """Write what ``restore`` of the same file needs to give ``log_q`` again."""

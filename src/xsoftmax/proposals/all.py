@@ -1,0 +1,45 @@
+"""All classes: nothing is drawn, every class is looked at. Cost of a step: n_classes rows."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import h5py
+
+from xsoftmax.proposals import TrainingSet
+
+
+class All(NamedTuple):
+    """No parameters."""
+
+    draws = False
+
+    def fit(self, data: TrainingSet) -> "FittedAll":
+        """Nothing to learn."""
+        return FittedAll()
+
+
+MEMBER = All
+
+
+@dataclass(frozen=True)
+class FittedAll:
+    """Every class, once."""
+
+    name = "all"
+    seconds = 0.0
+
+    def kernel(self, X) -> NamedTuple:
+        """Nothing to draw from."""
+        return All()
+
+    def log_q(self, X, start: int, stop: int) -> None:
+        """No probabilities."""
+        return None
+
+    def save(self, group: h5py.Group) -> None:
+        """Nothing to keep."""
+
+
+def restore(group: h5py.Group) -> FittedAll:
+    """Read what ``save`` wrote."""
+    return FittedAll()

@@ -1,0 +1,27 @@
+"""Find the members of a folder by their file names: adding a file is adding a member."""
+
+from importlib import import_module
+from types import ModuleType
+
+from xsoftmax.errors import InputError
+from xsoftmax.fingerprint import modules_below
+
+
+def names(package: str) -> list[str]:
+    """Name the members of a folder, such as ``"xsoftmax.objectives"``: lower case, with hyphens."""
+    return [module.rsplit(".", 1)[1].replace("_", "-") for module in modules_below(package)]
+
+
+def load(package: str, name: str) -> ModuleType:
+    """Import the member ``name`` of a folder.
+
+    Raises
+    ------
+    InputError
+        If there is no such member; the message lists those there are.
+    """
+    known = names(package)
+    if name not in known:
+        kind = package.rsplit(".", 1)[1].removesuffix("s")
+        raise InputError(f"unknown {kind} {name!r}; known: {', '.join(known)}")
+    return import_module(f"{package}.{name.replace('-', '_')}")

@@ -1,0 +1,1 @@
+"""The adversarial tree of Bamler and Mandt: fit, draw, log-probabilities."""
