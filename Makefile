@@ -1,0 +1,40 @@
+# `make run` and `make test` work on a machine with nothing but Python 3.11 and git; `make help` lists the rest.
+SHELL := /bin/bash
+CONFIG ?=
+CORES ?= all
+STAMP := .venv/.installed
+
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+.PHONY: help setup run test lint lock
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+setup: $(STAMP) ## prepare .venv from requirements.lock
+
+$(STAMP): requirements.lock pyproject.toml envs/create-venv.sh
+	@bash envs/create-venv.sh .venv
+	.venv/bin/python -m pip install --require-hashes -r requirements.lock
+	.venv/bin/python -m pip install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: setup ## run the quick start, or the experiment CONFIG=file, to its report
+	snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG))
+	@name=$$(sed -nE 's/^experiment: *([^ #]+).*/\1/p' $(or $(CONFIG),config/config.yaml)); \
+	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"
+
+test: setup ## run the tests
+	pytest
+
+lint: setup ## check format, style, types, layers and rules
+	ruff format --check .
+	ruff check .
+	mypy
+	lint-imports
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+
+lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	  --no-annotate --no-header --all-extras pyproject.toml -o requirements.lock

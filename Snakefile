@@ -1,0 +1,30 @@
+"""From data sources to one report: `snakemake --cores all`, or `make run` on a machine with nothing set up."""
+
+if not workflow.overwrite_configfiles:
+
+    configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/data.smk"
+include: "workflow/rules/tree.smk"
+include: "workflow/rules/train.smk"
+include: "workflow/rules/evaluate.smk"
+include: "workflow/rules/report.smk"
+
+
+localrules:
+    all,
+
+
+rule all:
+    input:
+        f"{RESULTS}/report.html",
+        f"{RESULTS}/tracking.json",
+
+
+onsuccess:
+    if "MAKELEVEL" not in os.environ:  # otherwise the Makefile says it
+        print(
+            f"report:    {RESULTS}/report.html\nMLflow UI: run `mlflow ui`, then open http://127.0.0.1:5000"
+        )

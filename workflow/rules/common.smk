@@ -1,0 +1,58 @@
+"""What all rules share: the experiment that the config asks for, where its files are, and the jobs' environment."""
+
+import json
+import os
+import shlex
+import sys
+
+sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
+
+from experiment import Experiment
+from xsoftmax.fingerprint import fingerprint
+
+EXPERIMENT = Experiment.from_config(config)
+RESULTS = f"results/{EXPERIMENT.name}"
+TREE = f"{RESULTS}/trees/{{dataset}}/{{tree}}.h5"
+FIT = f"{RESULTS}/fits/{{dataset}}/{{method}}/seed-{{seed}}"
+FITS = [FIT.format(**fit._asdict()) for fit in EXPERIMENT.fits()]
+
+if EXPERIMENT.config["mirror"]:
+    os.environ.update(XSOFTMAX_MIRROR=EXPERIMENT.config["mirror"])
+
+# The interpreter that runs Snakemake is the default one for jobs; an environment of --sdm conda comes before it.
+os.environ.update(PATH=f"{os.path.dirname(sys.executable)}:{os.getenv('PATH')}")
+
+# Snakemake limits the threads of OpenMP and BLAS to a job's threads, but not numba's.
+shell.prefix(
+    "set -euo pipefail; "
+    "export NUMBA_NUM_THREADS=$OMP_NUM_THREADS; "
+    f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src${{{{PYTHONPATH:+:$PYTHONPATH}}}}; "
+)
+
+
+wildcard_constraints:
+    dataset="[^/]+",
+    method="[a-z0-9-]+",
+    seed="[0-9]+",
+
+
+def source(*verbs):
+    """Hash of the sources behind some verbs: a rule reruns when they change."""
+    return fingerprint(*(f"xsoftmax.commands.{verb}" for verb in verbs))
+
+
+def memory(megabytes):
+    """Memory of a job; a retry gets more."""
+    return lambda wildcards, attempt: megabytes * attempt
+
+
+def tree_of(wildcards):
+    """Tree that a method draws from, if any."""
+    tree = EXPERIMENT.tree(wildcards.method)
+    return [TREE.format(dataset=wildcards.dataset, tree=tree)] if tree else []
+
+
+def train_options():
+    """Options of the verb `train` that all fits share: how long, and where along the way to evaluate."""
+    options = EXPERIMENT.config["budget"] | EXPERIMENT.config["evaluate"]
+    return " ".join(f"--{name} {value}" for name, value in options.items())

@@ -1,0 +1,98 @@
+"""Tables, figures and the report over all fits, and their runs in MLflow."""
+
+
+rule plan:
+    output:
+        config=f"{RESULTS}/config.yaml",
+        trees=f"{RESULTS}/trees.json",
+    log:
+        f"logs/{EXPERIMENT.name}/plan.log",
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    params:
+        config=json.dumps(EXPERIMENT.config, sort_keys=True, indent=2),
+        trees=json.dumps(EXPERIMENT.trees()),
+    shell:
+        "{{ printf '%s\\n' {params.config:q} > {output.config}; "
+        "printf '%s\\n' {params.trees:q} > {output.trees}; }} 2> {log}"
+
+
+rule compare:
+    input:
+        history=expand("{fit}/history.csv", fit=FITS),
+        status=expand("{fit}/status.json", fit=FITS),
+        metrics=expand("{fit}/metrics.json", fit=FITS),
+    output:
+        summary=f"{RESULTS}/summary.csv",
+        curves=f"{RESULTS}/curves.csv",
+        figures=directory(f"{RESULTS}/figures"),
+    log:
+        f"logs/{EXPERIMENT.name}/compare.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/compare.tsv"
+    group:
+        "report"
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=30,
+    params:
+        fits=FITS,
+        folder=subpath(output.summary, parent=True),
+        source=source("compare"),
+    shell:
+        "python -m xsoftmax compare {params.fits} -o {params.folder} > {log} 2>&1"
+
+
+rule report:
+    input:
+        config=f"{RESULTS}/config.yaml",
+        summary=f"{RESULTS}/summary.csv",
+        curves=f"{RESULTS}/curves.csv",
+        figures=f"{RESULTS}/figures",
+    output:
+        f"{RESULTS}/report.html",
+    log:
+        f"logs/{EXPERIMENT.name}/report.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/report.tsv"
+    group:
+        "report"
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=30,
+    params:
+        folder=subpath(output[0], parent=True),
+        source=source("report"),
+    shell:
+        "python -m xsoftmax report {params.folder} --config {input.config} -o {output} > {log} 2>&1"
+
+
+rule track:
+    input:
+        model=expand("{fit}/model.h5", fit=FITS),
+        history=expand("{fit}/history.csv", fit=FITS),
+        status=expand("{fit}/status.json", fit=FITS),
+        metrics=expand("{fit}/metrics.json", fit=FITS),
+    output:
+        f"{RESULTS}/tracking.json",
+    log:
+        f"logs/{EXPERIMENT.name}/track.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/track.tsv"
+    localrule: True
+    conda:
+        "../../envs/track.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=60,
+    params:
+        fits=FITS,
+        experiment=EXPERIMENT.name,
+        source=source("track"),
+    shell:
+        "python -m xsoftmax track {params.fits} --experiment {params.experiment} -o {output} > {log} 2>&1"

@@ -1,0 +1,39 @@
+"""One job per data set, method and seed."""
+
+
+rule train:
+    input:
+        data="data/prepared/{dataset}.h5",
+        tree=tree_of,
+    output:
+        model=f"{FIT}/model.h5",
+        history=f"{FIT}/history.csv",
+        status=f"{FIT}/status.json",
+    log:
+        f"logs/{EXPERIMENT.name}/train/{{dataset}}/{{method}}/seed-{{seed}}.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/train/{{dataset}}/{{method}}/seed-{{seed}}.tsv"
+    group:
+        "fit"
+    conda:
+        "../../envs/compute.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(4000),
+        runtime=240,
+    params:
+        folder=FIT,
+        checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
+        tree=lambda wildcards, input: f"--tree {input.tree}" if input.tree else "",
+        settings=lambda wildcards: json.dumps(
+            EXPERIMENT.methods[wildcards.method], sort_keys=True
+        ),
+        changes=lambda wildcards: EXPERIMENT.changes(wildcards.method),
+        options=train_options(),
+        source=lambda wildcards: fingerprint(
+            "xsoftmax.commands.train", *EXPERIMENT.components(wildcards.method)
+        ),
+    shell:
+        "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method}"
+        " --set {params.changes:q} {params.tree} --seed {wildcards.seed} {params.options}"
+        " --checkpoint {params.checkpoint} --memory {resources.mem_mb} -o {params.folder} > {log} 2>&1"

@@ -1,0 +1,28 @@
+"""The auxiliary trees: one per data set and set of parameters, shared by the methods that draw from it."""
+
+
+rule tree:
+    input:
+        "data/prepared/{dataset}.h5",
+    output:
+        f"{RESULTS}/trees/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}.h5",
+    log:
+        f"logs/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}.tsv"
+    conda:
+        "../../envs/compute.yaml"
+    resources:
+        mem_mb=memory(4000),
+        runtime=120,
+    params:
+        source=source("tree"),
+    shell:
+        "python -m xsoftmax tree {input} --dimension {wildcards.dimension}"
+        " --regularizer {wildcards.regularizer} -o {output} > {log} 2>&1"
+
+
+rule trees:
+    input:
+        expand(TREE, dataset=EXPERIMENT.dataset_files, tree=EXPERIMENT.trees()),
+    localrule: True
