@@ -1,0 +1,17 @@
+"""Compare fits: tables, learning curves and a ranking."""
+
+import argparse
+from pathlib import Path
+
+from xsoftmax.report.compare import compare
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("fits", nargs="+", type=Path, metavar="FIT_DIR", help="written by train and evaluate")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="RESULTS_DIR", help="a folder")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the verb."""
+    compare(options.fits, options.output)

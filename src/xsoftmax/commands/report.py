@@ -1,0 +1,19 @@
+"""Write the report: one HTML page with tables, figures, config and versions."""
+
+import argparse
+from pathlib import Path
+
+from xsoftmax.report.output import write_whole
+from xsoftmax.report.page import page
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("results", type=Path, metavar="RESULTS_DIR", help="what compare wrote")
+    parser.add_argument("--config", required=True, type=Path, help="the experiment's YAML file")
+    parser.add_argument("-o", "--output", required=True, type=Path, metavar="report.html", help="the page")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the verb."""
+    write_whole(options.output, page(options.results, options.config))

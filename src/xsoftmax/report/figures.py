@@ -1,0 +1,212 @@
+"""Learning curves: test measures against training time and epochs, methods in fixed looks."""
+
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from xsoftmax.report.fits import DIVERGED
+from xsoftmax.report.looks import Look, looks
+from xsoftmax.report.output import write_whole
+
+LABELS = {
+    "seconds": "training time (seconds)",
+    "epoch": "epochs",
+    "test_log_likelihood": "test log-likelihood\n(nats per example)",
+    "train_log_likelihood": "training log-likelihood\n(nats per example)",
+    "test_accuracy": "test accuracy",
+}
+SETTINGS: Any = {
+    "svg.hashsalt": "xsoftmax",
+    "svg.fonttype": "path",
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.titlelocation": "left",
+    "legend.fontsize": 9.5,
+    "legend.labelspacing": 0.7,
+    "lines.linewidth": 1.7,
+    "lines.markersize": 5.5,
+    "savefig.dpi": 160,
+}
+Lines = list[tuple[np.ndarray, np.ndarray]]
+LOG_FROM = 20  # the longest time over the shortest from which a logarithmic axis tells more
+
+
+@dataclass(frozen=True)
+class Plot:
+    """One kind of figure: which column against which, and where it is stored."""
+
+    x: str
+    y: str
+    title: str
+
+    @property
+    def name(self) -> str:
+        """Give the last part of the file name, such as ``test-log-likelihood_by_seconds``."""
+        return f"{self.y}_by_{self.x}".replace("_", "-").replace("-by-", "_by_")
+
+
+PLOTS = (
+    Plot("seconds", "test_log_likelihood", "Test log-likelihood against training time"),
+    Plot("seconds", "test_accuracy", "Test accuracy against training time"),
+    Plot("epoch", "test_log_likelihood", "Test log-likelihood against epochs"),
+    Plot("epoch", "test_accuracy", "Test accuracy against epochs"),
+    Plot("epoch", "train_log_likelihood", "Training log-likelihood against epochs"),
+)
+
+
+def write_figures(table: pd.DataFrame, summary: pd.DataFrame, folder: Path) -> list[Path]:
+    """Draw all plots of all data sets as SVG and PNG; figures of an earlier call are removed.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `xsoftmax.report.tables.curves` returns.
+    summary : DataFrame
+        What `xsoftmax.report.tables.summary` returns.
+    folder : Path
+        Where ``<data set>_<plot>.svg`` and ``.png`` go.
+    """
+    written: list[Path] = []
+    for dataset, rows in table.groupby("dataset", sort=True):
+        ended = summary[summary.dataset == dataset]
+        for plot in PLOTS:
+            if plot.y in rows and rows[plot.y].notna().any():
+                figure = draw(rows, ended, plot, title=f"{dataset}: {plot.title.lower()}")
+                written += _save(figure, folder / f"{dataset}_{plot.name}")
+    for path in set(folder.glob("*.svg")) | set(folder.glob("*.png")):
+        if path not in written:
+            path.unlink()
+    return written
+
+
+def draw(rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot, title: str = "") -> Figure:
+    """Draw the curves of one data set, with the legend beside the axes in the order of the outcome.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        The curves of one data set.
+    ended : DataFrame
+        Its rows of the summary: which fits diverged.
+    plot : Plot
+        What to draw.
+    title : str
+        Above the axes.
+    """
+    with mpl.rc_context(), sns.axes_style("ticks", {"axes.grid": True, "grid.color": "#e6e6e6"}):
+        mpl.rcParams.update(SETTINGS)
+        figure = Figure(figsize=(6.0, 3.7), layout="constrained")
+        axes = figure.subplots()
+        curves(axes, rows, ended, plot)
+        axes.set_title(title)
+        legend(axes)
+        sns.despine(figure)
+    return figure
+
+
+def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> None:
+    """Draw one line per method into ``axes``: the mean over its seeds, and a band from least to greatest.
+
+    Only what all seeds that ended well have recorded goes into the mean. A seed that diverged is a line of
+    its own, ending in a cross. On a logarithmic time axis there is no place for the start at zero seconds.
+    """
+    rows = rows.dropna(subset=[plot.x, plot.y])
+    scale_x(axes, rows, plot.x)
+    shown = rows[rows[plot.x] > 0] if axes.get_xscale() == "log" else rows
+    appearances = looks(ended.method)
+    for method, statuses in _by_outcome(shown, ended, plot.y):
+        well, broken = _split(shown[shown.method == method], statuses, plot)
+        _method(axes, appearances[method], _label(method, statuses), well, broken)
+    scale_y(axes, rows, plot.y)
+    axes.set_xlabel(LABELS.get(plot.x, plot.x))
+    axes.set_ylabel(LABELS.get(plot.y, plot.y))
+
+
+def legend(axes: Axes) -> None:
+    """Name the methods to the right of the axes, best first."""
+    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=2.4)
+
+
+def scale_x(axes: Axes, rows: pd.DataFrame, x: str) -> None:
+    """Choose a logarithmic axis for times that span more than a factor of 20."""
+    if x != "seconds":
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        return
+    positive = rows[x][rows[x] > 0]
+    if positive.size and positive.max() > LOG_FROM * positive.min():
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def scale_y(axes: Axes, rows: pd.DataFrame, y: str) -> None:
+    """Cut off what falls far below the start of training, so that it does not squeeze the other curves."""
+    start = rows[rows.epoch == 0][y].min()
+    if not y.endswith("log_likelihood") or math.isnan(start):
+        return
+    floor = start - 0.25 * max(rows[y].max() - start, 0.1)
+    if rows[y].min() < floor:
+        axes.set_ylim(bottom=floor)
+
+
+def _by_outcome(rows: pd.DataFrame, ended: pd.DataFrame, y: str) -> list[tuple[str, pd.Series]]:
+    """Order the methods by their mean last value, diverged ones last; with how each seed ended."""
+    last = rows.groupby(["method", "seed"])[y].last().groupby("method").mean()
+    statuses = {name: group.set_index("seed").status for name, group in ended.groupby("method")}
+    failed = {name: (status == DIVERGED).all() for name, status in statuses.items()}
+    names = sorted(statuses, key=lambda name: (failed[name], -last.get(name, -math.inf), name))
+    return [(str(name), statuses[name]) for name in names]
+
+
+def _split(rows: pd.DataFrame, statuses: pd.Series, plot: Plot) -> tuple[Lines, Lines]:
+    """Take the curves of the seeds apart by how they ended."""
+    well: Lines = []
+    broken: Lines = []
+    for seed, curve in rows.groupby("seed", sort=True):
+        kind = broken if statuses[seed] == DIVERGED else well
+        kind.append((curve[plot.x].to_numpy(), curve[plot.y].to_numpy()))
+    return well, broken
+
+
+def _method(axes: Axes, look: Look, label: str, well: Lines, broken: Lines) -> None:
+    """Draw one method: mean and band of the seeds that ended well, a line and a cross for others."""
+    style: Any = {"color": look.color, "linestyle": look.linestyle}
+    dots: Any = {"marker": look.marker, "markeredgecolor": "white", "markeredgewidth": 0.6}
+    common = min((len(x) for x, _ in well), default=0)
+    x = np.array([x[:common] for x, _ in well]).reshape(len(well), common)
+    y = np.array([y[:common] for _, y in well]).reshape(len(well), common)
+    mean = (x.mean(axis=0), y.mean(axis=0)) if well else ([], [])
+    axes.plot(*mean, label=label, **dots, **style)
+    if len(well) > 1:
+        axes.fill_between(mean[0], y.min(axis=0), y.max(axis=0), color=look.color, alpha=0.18, linewidth=0)
+    for x_seed, y_seed in broken:
+        axes.plot(x_seed, y_seed, linewidth=1, **style)
+        axes.plot(x_seed[-1:], y_seed[-1:], "x", color=look.color, markersize=9, markeredgewidth=2.2)
+
+
+def _label(method: str, statuses: pd.Series) -> str:
+    n_diverged = int((statuses == DIVERGED).sum())
+    if n_diverged in (0, len(statuses)):
+        return f"{method} (diverged)" if n_diverged else method
+    return f"{method}\n({n_diverged} of {len(statuses)} diverged)"
+
+
+def _save(figure: Figure, stem: Path) -> Sequence[Path]:
+    paths = []
+    with mpl.rc_context(SETTINGS):
+        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
+            stored = io.BytesIO()
+            figure.savefig(stored, format=kind, metadata=metadata)
+            paths.append(stem.with_name(f"{stem.name}.{kind}"))
+            write_whole(paths[-1], stored.getvalue())
+    return paths

@@ -1,0 +1,128 @@
+"""Read fit directories: what `train` and `evaluate` left of one (data set, method, seed)."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from xsoftmax.errors import InputError
+
+DIVERGED = "diverged"
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One trained model with its learning curve.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it lies.
+    status : dict
+        ``status.json``: how it ended, its parameters, machine and versions.
+    metrics : dict
+        ``metrics.json``: the exact measures of the final model, by split; None where it diverged.
+    history : DataFrame
+        ``history.csv``: one row per recorded epoch.
+    """
+
+    folder: Path
+    status: dict[str, Any]
+    metrics: dict[str, Any]
+    history: pd.DataFrame
+
+    @property
+    def dataset(self) -> str:
+        """Name the data set."""
+        return self.status["dataset"]
+
+    @property
+    def method(self) -> str:
+        """Name the method."""
+        return self.status["method"]
+
+    @property
+    def seed(self) -> int:
+        """Give the seed."""
+        return self.status["seed"]
+
+    @property
+    def identity(self) -> tuple[str, str, int]:
+        """Give what no two fits of an experiment share: data set, method, seed."""
+        return self.dataset, self.method, self.seed
+
+    @property
+    def diverged(self) -> bool:
+        """Tell whether training ended in numbers that are not finite."""
+        return self.status["status"] == DIVERGED
+
+
+def read_fit(folder: Path) -> Fit:
+    """Read one fit directory.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or is not what `train` and `evaluate` write.
+    """
+    status = _read_json(folder / "status.json", "train")
+    missing = {"dataset", "method", "seed", "status"} - status.keys()
+    if missing:
+        raise InputError(f"{folder / 'status.json'}: no {', '.join(sorted(missing))}; train this fit again")
+    return Fit(folder, status, _read_json(folder / "metrics.json", "evaluate"), _read_history(folder))
+
+
+def read_fits(folders: Iterable[Path]) -> list[Fit]:
+    """Read fit directories, in the order of data set, method and seed.
+
+    Raises
+    ------
+    InputError
+        If there is none, one can't be read, or two are of the same data set, method and seed.
+    """
+    fits = sorted((read_fit(folder) for folder in folders), key=lambda fit: fit.identity)
+    if not fits:
+        raise InputError("no fit directory is given; name at least one")
+    for fit, following in pairwise(fits):
+        if fit.identity == following.identity:
+            names = f"{fit.dataset}, {fit.method}, seed {fit.seed}"
+            raise InputError(f"{fit.folder} and {following.folder} are both of {names}; leave one out")
+    return fits
+
+
+def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Flatten nested parameters: ``{"optimizer": {"name": "sgd"}}`` becomes ``{"optimizer.name": "sgd"}``."""
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
+def _read_json(path: Path, verb: str) -> dict[str, Any]:
+    try:
+        return json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing; run `python -m xsoftmax {verb}` first") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON ({error}); run `python -m xsoftmax {verb}` again") from None
+
+
+def _read_history(folder: Path) -> pd.DataFrame:
+    path = folder / "history.csv"
+    try:
+        history = pd.read_csv(path)
+    except FileNotFoundError:
+        raise InputError(f"{path} is missing; run `python -m xsoftmax train` first") from None
+    except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+        raise InputError(f"{path} is not a table ({error}); run `python -m xsoftmax train` again") from None
+    missing = [name for name in ("epoch", "step", "seconds", "test_log_likelihood") if name not in history]
+    if missing:
+        raise InputError(f"{path}: no column {', '.join(missing)}; train this fit again")
+    return history

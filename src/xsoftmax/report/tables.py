@@ -1,0 +1,159 @@
+"""Tables over fits: one row per fit, one row per recorded epoch, one row per method."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from xsoftmax.report.fits import DIVERGED, Fit
+
+MEASURES = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
+KEYS = ["dataset", "method", "seed"]
+MEGABYTE = 1e6
+
+
+def summary(fits: Sequence[Fit]) -> pd.DataFrame:
+    """Make one row per fit, the data sets in order and the best method of each first.
+
+    The ``rank`` of a method in its data set is by its test log-likelihood, the mean over the seeds; a method
+    with a seed that diverged is ranked behind all that have none, and one with no value has no rank.
+    """
+    table = pd.DataFrame([_row(fit) for fit in fits]).astype({"diverged_at_step": "Int64"})
+    ranks = ranking(table)[["dataset", "method", "rank"]]
+    table = table.merge(ranks, on=["dataset", "method"])
+    table.insert(2, "rank", table.pop("rank"))
+    return table.sort_values(["dataset", "rank", "method", "seed"], na_position="last", ignore_index=True)
+
+
+def curves(fits: Sequence[Fit]) -> pd.DataFrame:
+    """Stack the histories of all fits: one row per fit and recorded epoch."""
+    stacked = [fit.history.assign(dataset=fit.dataset, method=fit.method, seed=fit.seed) for fit in fits]
+    table = pd.concat(stacked, ignore_index=True)
+    return table[KEYS + [name for name in table if name not in KEYS]]
+
+
+def ranking(table: pd.DataFrame) -> pd.DataFrame:
+    """Make one row per data set and method: mean and spread over the seeds, ranked by test log-likelihood.
+
+    Where some seeds diverged, the numbers are those of the others.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `summary` returns, or what is read from ``summary.csv``.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset, rank, method, seeds, diverged`` (counts) and, for each number, its mean under its own name
+        and its sample standard deviation under ``<name>_sd`` (empty with fewer than two values).
+    """
+    numbers = [name for name, _, _ in SHOWN]
+    table = table.astype(dict.fromkeys(numbers, float)).assign(diverged=table.status == DIVERGED)
+    some_ended_well = ~table.groupby(["dataset", "method"]).diverged.transform("all")
+    table.loc[table.diverged & some_ended_well, numbers] = math.nan
+    groups = table.groupby(["dataset", "method"])
+    means = groups[numbers].mean()
+    spreads = groups[numbers].std(ddof=1).add_suffix("_sd")
+    counts = groups.agg(seeds=("seed", "size"), diverged=("diverged", "sum"), status=("status", _joined))
+    ranked = counts.join(means).join(spreads).reset_index()
+    ranked = ranked.sort_values(
+        ["dataset", "diverged", "test_log_likelihood", "method"],
+        ascending=[True, True, False, True],
+        na_position="last",
+        ignore_index=True,
+    )
+    places = ranked.groupby("dataset").cumcount() + 1
+    ranked.insert(1, "rank", places.where(ranked.test_log_likelihood.notna()).astype("Int64"))
+    return ranked
+
+
+def markdown_table(table: pd.DataFrame) -> str:
+    """Write the ranking as Markdown, one table per data set, for a README.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `summary` returns, or what is read from ``summary.csv``.
+    """
+    return "\n".join(_markdown(name, group) for name, group in ranking(table).groupby("dataset", sort=True))
+
+
+def number(mean: float, spread: float = math.nan, digits: int | None = None) -> str:
+    """Write a mean with its standard deviation, if there is one; a dash where there is no value.
+
+    Without a number of ``digits`` after the point, it is what gives the mean three significant ones.
+    """
+    if pd.isna(mean):
+        return "–"
+    if digits is None:
+        digits = 2 if mean == 0 else min(4, max(0, 2 - math.floor(math.log10(abs(mean)))))
+    text = f"{mean:,.{digits}f}".replace("-", "−")
+    return text if pd.isna(spread) else f"{text} ± {spread:,.{digits}f}"
+
+
+def cells(row: Any) -> list[str]:
+    """Write a row of `ranking` for people: the columns of `HEADINGS`."""
+    place = "–" if pd.isna(row["rank"]) else str(row["rank"])
+    return [place, row["method"], *(number(row[n], row[f"{n}_sd"], d) for n, _, d in SHOWN), ended(row)]
+
+
+def ended(row: Any) -> str:
+    """Say how the fits of a method ended."""
+    if row["seeds"] > 1 and 0 < row["diverged"] < row["seeds"]:
+        return f"{row['diverged']} of {row['seeds']} diverged"
+    return row["status"]
+
+
+SHOWN: tuple[tuple[str, str, int | None], ...] = (
+    ("test_log_likelihood", "test log-likelihood (nats)", 3),
+    ("test_accuracy", "accuracy", 3),
+    ("test_p_at_1", "P@1", 3),
+    ("test_p_at_3", "P@3", 3),
+    ("test_p_at_5", "P@5", 3),
+    ("seconds", "training (s)", None),
+    ("seconds_per_epoch", "s / epoch", None),
+    ("peak_memory_mb", "peak memory (MB)", 0),
+)
+HEADINGS = ["", "method", *(heading for _, heading, _ in SHOWN), "status"]
+
+
+def _row(fit: Fit) -> dict[str, Any]:
+    status = fit.status
+    peak = status.get("peak_memory_bytes")
+    axes = status.get("parameters", {})
+    row = {
+        "dataset": fit.dataset,
+        "method": fit.method,
+        "seed": fit.seed,
+        "status": status["status"],
+        "diverged_at_step": status.get("step") if fit.diverged else None,
+        "epochs": status.get("epoch"),
+        "steps": status.get("step"),
+        "seconds": status.get("seconds"),
+        "setup_seconds": status.get("setup_seconds"),
+        "seconds_per_epoch": status.get("seconds_per_epoch"),
+        "peak_memory_mb": None if peak is None else round(peak / MEGABYTE, 1),
+        "threads": status.get("threads"),
+        "n_parameters": status.get("n_parameters"),
+    }
+    for split in ("test", "validation"):
+        row |= {f"{split}_{name}": fit.metrics.get(split, {}).get(name) for name in MEASURES}
+    row |= {axis: axes.get(axis, {}).get("name") for axis in ("objective", "proposal", "optimizer")}
+    row |= {name: value for name, value in status.get("data", {}).items() if not isinstance(value, dict)}
+    return row | {"message": status.get("message")}
+
+
+def _joined(statuses: pd.Series) -> str:
+    return ", ".join(sorted(set(statuses)))
+
+
+def _markdown(dataset: Any, ranked: pd.DataFrame) -> str:
+    rows = [cells(row) for _, row in ranked.iterrows()]
+    lines = [f"**{dataset}**", "", _line(HEADINGS), _line(["--:", "---", *["--:"] * len(SHOWN), "---"])]
+    return "\n".join([*lines, *(_line(row) for row in rows), ""])
+
+
+def _line(texts: list[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
