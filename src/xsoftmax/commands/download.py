@@ -1,0 +1,21 @@
+"""Fetch the raw files of a data set, check their sha256, unpack them."""
+
+import argparse
+from pathlib import Path
+
+from xsoftmax.data.config import load_config
+from xsoftmax.data.download import download
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "config", type=Path, help="description of the data set, such as config/datasets/icd10.yaml"
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for the raw files")
+    parser.add_argument("--mirror", help="folder or address that is tried before the upstream addresses")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Download what is not there yet."""
+    download(load_config(options.config), options.output, options.mirror)

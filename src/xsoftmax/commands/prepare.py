@@ -1,0 +1,22 @@
+"""Turn raw files into one prepared HDF5 file: features, labels, splits."""
+
+import argparse
+from pathlib import Path
+
+from xsoftmax.data.config import load_config
+from xsoftmax.data.prepare import prepare
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument(
+        "config", type=Path, help="description of the data set, such as config/datasets/icd10.yaml"
+    )
+    parser.add_argument("--raw", type=Path, required=True, help="folder that download filled")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="prepared file to write")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Prepare, and print the sizes."""
+    sizes = prepare(load_config(options.config), options.raw, options.output)
+    print(f"{options.output}: " + ", ".join(f"{name} {size}" for name, size in sizes.items()))

@@ -1,0 +1,133 @@
+"""Unpack archives safely: nothing outside the target, no links or devices, limits on size and count."""
+
+import hashlib
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, NamedTuple
+
+from xsoftmax.data import checksum
+from xsoftmax.data.config import Archive
+from xsoftmax.errors import InputError
+
+BLOCK = 2**18
+
+
+class Member(NamedTuple):
+    """One entry: its name as packed, what it is, its declared size, and its content."""
+
+    name: str
+    kind: str
+    size: int
+    content: IO[bytes] | None
+
+
+class Unpacked(NamedTuple):
+    """The tree checksum and the sum of the sizes."""
+
+    sha256: str
+    size: int
+
+
+def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
+    """Unpack a tar (of any compression) or zip archive into ``target``, which must not exist.
+
+    With ``options.members``, only these folders, found at any depth, are kept, and stand at the top.
+
+    Raises
+    ------
+    InputError
+        If the archive is damaged or not one, an entry would lie outside the target, an entry that is kept is
+        neither file nor folder, or there is more in it than the limits allow.
+    """
+    target.mkdir(parents=True)
+    hashes: dict[str, str] = {}
+    total = 0
+    try:
+        for count, member in enumerate(_members(path), 1):
+            if count > options.max_files:
+                raise InputError(
+                    f"{path.name}: more than {options.max_files} entries; raise archive.max_files"
+                )
+            relative = _inside(member.name, path.name, options.members)
+            if relative is None or member.kind == "folder":
+                continue
+            if member.kind != "file" or member.content is None:
+                raise InputError(
+                    f"{path.name}: {member.name!r} is a {member.kind}; only files and folders are unpacked"
+                )
+            if relative.as_posix() in hashes:
+                raise InputError(f"{path.name}: {member.name!r} comes twice; is this the right archive?")
+            left = options.max_bytes - total
+            sha256, size = _write(member, target / relative, left, path.name)
+            hashes[relative.as_posix()] = sha256
+            total += size
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+        raise InputError(
+            f"{path.name}: the archive is truncated or damaged ({error}); fetch it again"
+        ) from error
+    if not hashes:
+        wanted = ", ".join(options.members) or "a file"
+        raise InputError(f"{path.name}: nothing to unpack; expected {wanted} in it")
+    return Unpacked(checksum.of_members(hashes), total)
+
+
+def _inside(name: str, archive: str, members: tuple[str, ...]) -> PurePosixPath | None:
+    """Say where an entry goes, relative to the target; None if it is not wanted."""
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if ".." in parts or name.startswith("/") or "\\" in name or (parts and parts[0].endswith(":")):
+        raise InputError(f"{archive}: entry {name!r} would lie outside the target; nothing was kept")
+    if not members:
+        return PurePosixPath(*parts) if parts else None
+    for depth, part in enumerate(parts):
+        if part in members:
+            return PurePosixPath(*parts[depth:])
+    return None
+
+
+def _write(member: Member, path: Path, left: int, archive: str) -> tuple[str, int]:
+    """Write one file; what an archive says about its size is not believed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest, size = hashlib.sha256(), 0
+    assert member.content is not None
+    with path.open("xb") as file:
+        while block := member.content.read(BLOCK):
+            size += len(block)
+            if size > left:
+                raise InputError(
+                    f"{archive}: more than the allowed bytes come out of it; raise archive.max_bytes"
+                )
+            digest.update(block)
+            file.write(block)
+    if size != member.size:
+        raise InputError(f"{archive}: {member.name!r} has {size} bytes, the archive says {member.size}")
+    return digest.hexdigest(), size
+
+
+def _members(path: Path) -> Iterator[Member]:
+    if zipfile.is_zipfile(path):
+        yield from _zip_members(path)
+    else:
+        yield from _tar_members(path)
+
+
+def _tar_members(path: Path) -> Iterator[Member]:
+    with tarfile.open(path, "r|*") as archive:
+        for entry in archive:
+            kind = "file" if entry.isreg() else "folder" if entry.isdir() else "link or device"
+            content = archive.extractfile(entry) if entry.isreg() else None
+            yield Member(entry.name, kind, entry.size, content)
+
+
+def _zip_members(path: Path) -> Iterator[Member]:
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.infolist():
+            mode = entry.external_attr >> 28
+            if entry.is_dir():
+                yield Member(entry.filename, "folder", 0, None)
+            elif mode not in (0, 8):
+                yield Member(entry.filename, "link or device", 0, None)
+            else:
+                with archive.open(entry) as content:
+                    yield Member(entry.filename, "file", entry.file_size, content)

@@ -1,0 +1,78 @@
+"""Checksums of files, of their decompressed content, and of folders."""
+
+import bz2
+import gzip
+import hashlib
+import lzma
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from xsoftmax.errors import InputError
+
+BLOCK = 2**20
+MAGIC = {b"\x1f\x8b": "gz", b"\xfd7zXZ\x00": "xz", b"BZh": "bz2"}
+SUFFIXES = {"gz": ".gz", "xz": ".xz", "bz2": ".bz2"}
+
+
+def of_file(path: Path) -> str:
+    """Hash a file as it lies there."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def of_path(path: Path) -> str:
+    """Hash a file, or a folder by its members."""
+    if not path.is_dir():
+        return of_file(path)
+    members = (member for member in path.rglob("*") if member.is_file())
+    return of_members({member.relative_to(path).as_posix(): of_file(member) for member in members})
+
+
+def of_members(members: Mapping[str, str]) -> str:
+    """Hash a tree: over its members' paths, in order, and their hashes."""
+    digest = hashlib.sha256()
+    for name, sha256 in sorted(members.items()):
+        digest.update(f"{name}\0{sha256}\n".encode())
+    return digest.hexdigest()
+
+
+def compression(path: Path) -> str | None:
+    """Tell by its first bytes how a file is compressed: ``gz``, ``xz``, ``bz2`` or not."""
+    with path.open("rb") as file:
+        head = file.read(6)
+    return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+
+
+def open_content(path: Path) -> BinaryIO:
+    """Open a file for reading its decompressed content."""
+    kind = compression(path)
+    if kind == "gz":
+        return cast(BinaryIO, gzip.open(path))
+    if kind == "xz":
+        return cast(BinaryIO, lzma.open(path))
+    if kind == "bz2":
+        return cast(BinaryIO, bz2.open(path))
+    return path.open("rb")
+
+
+def blocks(path: Path, size: int = BLOCK) -> Iterator[bytes]:
+    """Read the decompressed content block by block.
+
+    Raises
+    ------
+    InputError
+        If the compressed data end early or are damaged.
+    """
+    with open_content(path) as file:
+        while True:
+            try:
+                block = file.read(size)
+            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                raise InputError(
+                    f"{path}: compressed data are truncated or damaged ({error}); fetch it again"
+                ) from error
+            if not block:
+                return
+            yield block

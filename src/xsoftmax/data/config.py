@@ -1,0 +1,231 @@
+"""The description of a data set: one YAML file, checked before anything is done with it."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import yaml
+
+from xsoftmax.errors import InputError
+
+Part = Literal["all", "train", "validation", "test"]
+Expected = Literal[
+    "rows", "labels", "train", "validation", "test", "features", "classes", "dropped_empty",
+    "dropped_unlabelled", "dropped_unseen_validation", "dropped_unseen_test",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Archive:
+    """How to unpack an archive: which folders, found at any depth, and how much may come out."""
+
+    members: tuple[str, ...] = ()
+    max_bytes: int = 4 * 2**30
+    max_files: int = 2_000_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """One raw file: where it comes from and what it must be.
+
+    ``sha256`` and ``size`` are of the content (decompressed), or, with ``of: file``, of the file as it is
+    upstream. For an archive ``sha256`` is the tree checksum and ``size`` the sum over the files in it.
+    """
+
+    name: str = ""
+    urls: tuple[str, ...] = ()
+    path: str | None = None
+    mirror: str | None = None
+    sha256: str | None = None
+    size: int | None = None
+    of: Literal["content", "file"] = "content"
+    version: str | None = None
+    archive: Archive | None = None
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How texts become features: words, and which rows decide on the vocabulary."""
+
+    token: str = "[a-z0-9]+"
+    min_df: int = 2
+    vocabulary: Literal["train", "all"] = "train"
+    weighting: Literal["tfidf", "counts", "binary"] = "tfidf"
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """Sizes of what is split off: a share below 1, otherwise a number of rows."""
+
+    validation: float = 0.1
+    test: float = 0.1
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class DatasetConfig:
+    """A data set, as its YAML file describes it."""
+
+    name: str
+    format: str
+    title: str = ""
+    description: str = ""
+    homepage: str = ""
+    licence: str = ""
+    citation: str = ""
+    files: tuple[Source, ...] = ()
+    parts: dict[Part, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    label: Literal["first", "min", "all"] = "first"
+    text: TextOptions = TextOptions()
+    max_features: int | None = None
+    max_samples: int | None = None
+    normalize: Any = "none"
+    split: SplitOptions = SplitOptions()
+    expect: dict[Expected, int] = field(default_factory=dict)
+    folder: Path = Path()
+
+    def local_path(self, source: Source) -> Path:
+        """Find a file named by ``path``: from the working directory, otherwise from the config's folder."""
+        path = Path(source.path or "").expanduser()
+        return (path if path.exists() else self.folder / path).absolute()
+
+
+def load_config(path: str | Path) -> DatasetConfig:
+    """Read and check the description of a data set.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, not YAML, or a key is unknown, missing or of the wrong type.
+    """
+    path = Path(path)
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{path}: no such data set description; those shipped are in config/datasets"
+        ) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: expected keys such as 'name' and 'format', found {_short(content)}")
+    if "folder" in content:
+        raise InputError(f"{path}: unknown key 'folder'")
+    config: DatasetConfig = _build(DatasetConfig, content, str(path), "")
+    return _checked(_with_names(config, path.parent), str(path))
+
+
+def _with_names(config: DatasetConfig, folder: Path) -> DatasetConfig:
+    """Fill in what a file without a name is called: the last part of its path or first address."""
+    files = tuple(_named(source) for source in config.files)
+    return _replace(config, files=files, folder=folder)
+
+
+def _named(source: Source) -> Source:
+    origin = source.path or (source.urls[0] if source.urls else "")
+    return source if source.name else _replace(source, name=origin.rstrip("/").rsplit("/", 1)[-1])
+
+
+def _replace(instance: Any, **changes: Any) -> Any:
+    values = {each.name: getattr(instance, each.name) for each in fields(instance)}
+    return type(instance)(**{**values, **changes})
+
+
+def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
+    """Check what one key alone cannot tell."""
+    if not config.name or not set(config.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_."):
+        raise InputError(
+            f"{where}: name {config.name!r} is part of paths: use lower case, digits and hyphens"
+        )
+    names = [source.name for source in config.files]
+    for number, source in enumerate(config.files):
+        if not source.name or "/" in source.name or source.name.startswith("."):
+            raise InputError(f"{where}: files[{number}] needs a plain file name, an address or a path")
+        if source.path is None and not source.urls and source.mirror is None:
+            raise InputError(f"{where}: files[{number}] ({source.name}) needs 'urls', 'path' or 'mirror'")
+        if names.count(source.name) > 1:
+            raise InputError(f"{where}: two files are named {source.name!r}; give one another name")
+    if "all" in config.parts and len(config.parts) > 1:
+        raise InputError(f"{where}: parts: 'all' is split by us; it cannot stand beside {_others(config)}")
+    if config.parts and not {"all", "train"} & set(config.parts):
+        raise InputError(f"{where}: parts: neither 'all' nor 'train' is given")
+    return config
+
+
+def _others(config: DatasetConfig) -> str:
+    return ", ".join(part for part in config.parts if part != "all")
+
+
+def _build(cls: type, content: Any, where: str, key: str) -> Any:
+    """Make a dataclass from a mapping; ``key`` is the dotted name of the mapping, for messages."""
+    if not isinstance(content, dict):
+        raise InputError(f"{where}: {key or 'file'}: expected keys and values, found {_short(content)}")
+    hints, known = get_type_hints(cls), {each.name: each for each in fields(cls)}
+    prefix = f"{key}." if key else ""
+    for name in content:
+        if name not in known:
+            raise InputError(f"{where}: unknown key '{prefix}{name}'; {_suggestion(str(name), list(known))}")
+    for name, each in known.items():
+        if each.default is MISSING and each.default_factory is MISSING and name not in content:
+            raise InputError(f"{where}: key '{prefix}{name}' is missing")
+    values = {name: _value(hints[name], value, where, prefix + name) for name, value in content.items()}
+    return cls(**values)
+
+
+def _value(hint: Any, value: Any, where: str, key: str) -> Any:
+    """Check a value against a type and convert lists and mappings."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return value
+    if is_dataclass(hint) and isinstance(hint, type):
+        return _build(hint, value, where, key)
+    if origin is UnionType:
+        if value is None and NoneType in arguments:
+            return None
+        return _value(next(each for each in arguments if each is not NoneType), value, where, key)
+    if origin is Literal:
+        if value not in arguments:
+            raise InputError(f"{where}: {key}: {_short(value)} is not one of {', '.join(arguments)}")
+        return value
+    if origin is tuple:
+        if not isinstance(value, list):
+            raise InputError(f"{where}: {key}: expected a list, found {_short(value)}")
+        return tuple(_value(arguments[0], item, where, f"{key}[{i}]") for i, item in enumerate(value))
+    if origin is dict:
+        return _mapping(arguments, value, where, key)
+    return _scalar(hint, value, where, key)
+
+
+def _mapping(arguments: tuple[Any, ...], value: Any, where: str, key: str) -> Any:
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where}: {key}: expected keys and values, found {_short(value)}")
+    names = get_args(arguments[0])
+    for name in value:
+        if names and name not in names:
+            raise InputError(f"{where}: unknown key '{key}.{name}'; {_suggestion(str(name), list(names))}")
+    return {name: _value(arguments[1], item, where, f"{key}.{name}") for name, item in value.items()}
+
+
+def _scalar(kind: type, value: Any, where: str, key: str) -> Any:
+    accepted = (int, float) if kind is float else (kind,)
+    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
+        wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
+        raise InputError(f"{where}: {key}: expected {wanted}, found {_short(value)}")
+    if kind in (int, float) and value < 0:
+        raise InputError(f"{where}: {key}: {value} is negative")
+    return value
+
+
+def _suggestion(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    hidden = [each for each in known if each != "folder"]
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(hidden))}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,191 @@
+"""Fetch one address into a file: retries with growing pauses, resume by Range, a stall timeout, progress."""
+
+import http.client
+import os
+import shutil
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from urllib.parse import unquote, urlsplit
+
+from tqdm import tqdm
+
+import xsoftmax
+
+BLOCK = 2**16
+LOG_EVERY_SECONDS = 10.0
+GONE = (400, 401, 403, 404, 405, 410, 451)
+
+
+class FetchError(Exception):
+    """An address did not give the file; the next one may."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to try one address.
+
+    Attributes
+    ----------
+    attempts : int
+        Attempts in a row that bring nothing new.
+    pause : float
+        Seconds before the second attempt; doubled each time, up to a minute.
+    stall : float
+        Seconds without a byte after which a connection counts as dead.
+    """
+
+    attempts: int = 5
+    pause: float = 1.0
+    stall: float = 30.0
+
+
+def fetch(url: str, part: Path, patience: Patience, version: str | None = None) -> None:
+    """Fetch ``url`` into ``part``; what an earlier attempt left there is continued.
+
+    Parameters
+    ----------
+    url : str
+        ``https:``, ``http:``, ``file:`` or ``package:<distribution>/<path as installed>``.
+    version : str, optional
+        The version that an installed distribution must have.
+
+    Raises
+    ------
+    FetchError
+        If it cannot be had.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme == "package":
+        _copy(_installed(url, version), part)
+    elif scheme == "file":
+        _copy(Path(unquote(urlsplit(url).path)), part)
+    elif scheme in ("http", "https"):
+        _fetch_http(url, part, patience)
+    else:
+        raise FetchError(f"{url}: unknown kind of address; known: https, http, file, package")
+
+
+def _copy(source: Path, part: Path) -> None:
+    try:
+        shutil.copyfile(source, part)
+    except OSError as error:
+        raise FetchError(f"{source}: {error.strerror or error}") from error
+
+
+def _installed(url: str, version: str | None) -> Path:
+    name, _, inside = url.removeprefix("package:").partition("/")
+    try:
+        distribution = metadata.distribution(name)
+    except metadata.PackageNotFoundError as error:
+        raise FetchError(
+            f"package {name} is not installed; pip install {name}=={version or '<version>'}"
+        ) from error
+    if version is not None and distribution.version != version:
+        raise FetchError(
+            f"package {name} is {distribution.version}, needed is {version}; pip install {name}=={version}"
+        )
+    return Path(str(distribution.locate_file(inside)))
+
+
+def _fetch_http(url: str, part: Path, patience: Patience) -> None:
+    """Try until the file is whole; attempts that bring new bytes start the count again."""
+    failures = 0
+    while True:
+        before = _size(part)
+        try:
+            _attempt(url, part, patience.stall)
+            return
+        except urllib.error.HTTPError as error:
+            reason = f"HTTP status {error.code} {error.reason}"
+            if error.code in GONE:
+                raise FetchError(f"{url}: {reason}") from error
+            if error.code == 416:
+                part.unlink(missing_ok=True)
+        except (OSError, http.client.HTTPException) as error:
+            reason = _reason(error, patience.stall)
+        failures = 1 if _size(part) > before else failures + 1
+        if failures >= patience.attempts:
+            raise FetchError(f"{url}: {reason}, after {failures} attempts")
+        pause = min(60.0, patience.pause * 2 ** (failures - 1))
+        print(f"{url}: {reason}; again in {pause:g} s", file=sys.stderr)
+        time.sleep(pause)
+
+
+def _reason(error: Exception, stall: float) -> str:
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(cause, TimeoutError):
+        return f"no byte for {stall:g} s"
+    return str(cause) or type(cause).__name__
+
+
+def _attempt(url: str, part: Path, stall: float) -> None:
+    """Ask once, from where the part ends; a server that ignores Range starts it over."""
+    start = _size(part)
+    headers = {"User-Agent": f"xsoftmax/{xsoftmax.__version__}", "Accept-Encoding": "identity"}
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=stall) as response:
+        if response.status != 206:
+            start = 0
+        elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
+            part.unlink()
+            raise OSError("the server answered with another range than asked")
+        length = response.headers.get("Content-Length")
+        total = None if length is None else start + int(length)
+        _receive(response, part, start, total)
+    if total is not None and _size(part) < total:
+        raise OSError(f"connection ended after {_size(part)} of {total} bytes")
+
+
+def _receive(response: http.client.HTTPResponse, part: Path, start: int, total: int | None) -> None:
+    with part.open("ab" if start else "wb") as file, Progress(part.name, start, total) as progress:
+        # read1 returns what has arrived, so that a stall loses nothing
+        while block := response.read1(BLOCK):
+            file.write(block)
+            progress.update(len(block))
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
+
+
+class Progress:
+    """A bar on a terminal; otherwise a line now and then."""
+
+    def __init__(self, name: str, start: int, total: int | None) -> None:
+        self.name, self.done, self.total = name, start, total
+        self.next_line = time.monotonic() + LOG_EVERY_SECONDS
+        terminal = sys.stderr.isatty() and not os.environ.get("XSOFTMAX_NO_BAR")
+        self.bar = (
+            tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name) if terminal else None
+        )
+        self.update = self._move_bar if self.bar is not None else self._log
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+    update: Callable[[int], None]
+
+    def _move_bar(self, n_bytes: int) -> None:
+        if self.bar is not None:
+            self.bar.update(n_bytes)
+
+    def _log(self, n_bytes: int) -> None:
+        self.done += n_bytes
+        if time.monotonic() >= self.next_line:
+            self.next_line = time.monotonic() + LOG_EVERY_SECONDS
+            of = f" of {self.total / 1e6:.1f}" if self.total else ""
+            print(f"{self.name}: {self.done / 1e6:.1f}{of} MB", file=sys.stderr)

@@ -1,0 +1,71 @@
+"""One label per row: which of several counts, and what the ids of all parts have in common."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from xsoftmax.data.rows import Rows
+
+
+class Labelled(NamedTuple):
+    """Examples: a row and one of its labels each."""
+
+    rows: np.ndarray
+    labels: np.ndarray
+
+
+def choose(parts: Mapping[str, Rows], rule: str) -> tuple[dict[str, Labelled], list[str] | None]:
+    """Choose labels in all parts, with ids that mean the same everywhere.
+
+    Parameters
+    ----------
+    rule : str
+        ``first`` in file order, ``min`` (the smallest id) or ``all`` (one example for each label of a row).
+
+    Returns
+    -------
+    labelled : dict of str to Labelled
+        Rows without a label are left out.
+    names : list of str, or None
+        Names by id; None if the ids are the names.
+    """
+    names = _common_names(list(parts.values()))
+    chosen = {}
+    for part, rows in parts.items():
+        each = _choose(rows, rule)
+        ids = each.labels if names is None else _ids_in(names, rows)[each.labels]
+        chosen[part] = Labelled(each.rows, ids)
+    return chosen, names
+
+
+def _choose(rows: Rows, rule: str) -> Labelled:
+    counts = np.diff(rows.label_starts)
+    if rule == "all":
+        return Labelled(np.repeat(np.arange(rows.n_samples), counts), rows.labels)
+    with_label = np.flatnonzero(counts)
+    starts = rows.label_starts[with_label]
+    if rule == "first" or with_label.size == 0:
+        return Labelled(with_label, rows.labels[starts])
+    return Labelled(with_label, np.minimum.reduceat(rows.labels, starts))
+
+
+def _common_names(parts: list[Rows]) -> list[str] | None:
+    """Join the parts' names: kept as they are if all agree, otherwise in order."""
+    if all(rows.label_names is None for rows in parts):
+        return None
+    lists = [rows.label_names or tuple(str(i) for i in np.unique(rows.labels)) for rows in parts]
+    if all(each == lists[0] for each in lists):
+        return list(lists[0])
+    return sorted(set().union(*lists))
+
+
+def _ids_in(names: list[str], rows: Rows) -> np.ndarray:
+    """Map a part's ids to ids in the common names."""
+    position = {name: number for number, name in enumerate(names)}
+    if rows.label_names is not None:
+        return np.array([position[name] for name in rows.label_names], dtype=np.int64)
+    table = np.full(int(rows.labels.max(initial=-1)) + 1, -1, dtype=np.int64)
+    for label in np.unique(rows.labels):
+        table[label] = position[str(label)]
+    return table

@@ -1,0 +1,188 @@
+"""From raw files to one prepared file: labels, empty rows, truncation, split, normalisation, classes."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from xsoftmax.data import labels as labelling
+from xsoftmax.data import raw as raw_files
+from xsoftmax.data import splits
+from xsoftmax.data.config import DatasetConfig
+from xsoftmax.data.features import RawFeatures
+from xsoftmax.data.normalization import Matrix, fit_steps, parse
+from xsoftmax.data.reading import read_parts
+from xsoftmax.data.rows import Rows
+from xsoftmax.data.store import Split, write_prepared
+from xsoftmax.errors import InputError
+
+NOT_PARAMETERS = ("files", "folder", "expect", "title", "description", "homepage", "licence", "citation")
+
+
+@dataclass(frozen=True)
+class Examples:
+    """The rows of one split, with their original label ids."""
+
+    X: Matrix
+    labels: np.ndarray
+
+
+def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[str, int]:
+    """Prepare a data set.
+
+    Parameters
+    ----------
+    config : DatasetConfig
+    raw : path
+        Folder that ``download`` filled.
+    output : path
+        The prepared file to write.
+
+    Returns
+    -------
+    dict of str to int
+        The sizes, under the names that ``expect`` uses.
+
+    Raises
+    ------
+    InputError
+        If the raw files are missing or damaged, do not parse, or the sizes are not those expected.
+    """
+    parse(config.normalize)
+    entries = raw_files.checked_files(Path(raw), config.name, [source.name for source in config.files])
+    parts = _truncated(read_parts(config, Path(raw), entries), config.max_samples)
+    chosen, names = labelling.choose(parts, config.label)
+    features = RawFeatures.of(parts, config)
+    sizes = {
+        "rows": sum(rows.n_samples for rows in parts.values()),
+        "labels": np.unique(np.concatenate([each.labels for each in chosen.values()])).size,
+        "dropped_unlabelled": sum(_unlabelled(rows) for rows in parts.values()),
+    }
+    examples, features = _split(features, chosen, config, sizes)
+    examples, classes = _seen_in_training(examples, sizes)
+    transform, examples = _normalized(features, examples, config)
+    final = {name: _final(each, classes) for name, each in examples.items()}
+    sizes.update({name: each.n_samples for name, each in final.items()})
+    sizes.update(features=final["train"].X.shape[1], classes=classes.size)
+    _check_sizes(config, sizes)
+    write_prepared(
+        output,
+        dataset=config.name,
+        splits=final,
+        class_names=[str(label) if names is None else names[label] for label in classes],
+        class_counts=np.bincount(final["train"].y, minlength=classes.size),
+        transform=transform,
+        parameters=_parameters(config),
+        source_sha256={name: entry["sha256"] for name, entry in entries.items()},
+        dropped={
+            name.removeprefix("dropped_"): n for name, n in sizes.items() if name.startswith("dropped_")
+        },
+    )
+    return sizes
+
+
+def _truncated(parts: dict[str, Rows], max_samples: int | None) -> dict[str, Rows]:
+    """Keep the first rows of each part; features are cut later, where they are counted."""
+    if max_samples is None:
+        return parts
+    cut = {}
+    for name, rows in parts.items():
+        starts = rows.label_starts[: max_samples + 1]
+        cut[name] = replace(rows, label_starts=starts, labels=rows.labels[: starts[-1]])
+    return cut
+
+
+def _unlabelled(rows: Rows) -> int:
+    return int((np.diff(rows.label_starts) == 0).sum())
+
+
+def _split(
+    features: RawFeatures,
+    chosen: Mapping[str, labelling.Labelled],
+    config: DatasetConfig,
+    sizes: dict[str, int],
+) -> tuple[dict[str, Examples], RawFeatures]:
+    """Drop empty rows, split, choose words where training rows decide on them, and drop what that empties."""
+    empty_before = {part: features.empty(part) for part in features.matrices}
+    kept = {part: _usable(each, empty_before[part]) for part, each in chosen.items()}
+    assigned = splits.assign(kept, config.split)
+    part, rows = assigned["train"]
+    features = features.with_words_of(features.matrices[part][rows])
+    examples, dropped = (
+        {},
+        sum(int(empty[_distinct(chosen[part])].sum()) for part, empty in empty_before.items()),
+    )
+    for split, (part, rows) in assigned.items():
+        empty = features.empty(part)
+        dropped += int(empty[rows].sum())
+        examples[split] = _examples(features.matrices[part], chosen[part], rows[~empty[rows]])
+    sizes["dropped_empty"] = dropped
+    if examples["train"].labels.size == 0:
+        raise InputError(f"{config.name}: no training row is left ({dropped} rows have no features)")
+    return examples, features
+
+
+def _distinct(chosen: labelling.Labelled) -> np.ndarray:
+    return np.unique(chosen.rows)
+
+
+def _usable(chosen: labelling.Labelled, empty: np.ndarray) -> np.ndarray:
+    rows = _distinct(chosen)
+    return rows[~empty[rows]]
+
+
+def _examples(X: Matrix, chosen: labelling.Labelled, rows: np.ndarray) -> Examples:
+    """Take the examples of the given rows: one each, or one for every label."""
+    mask = np.zeros(X.shape[0], dtype=bool)
+    mask[rows] = True
+    taken = mask[chosen.rows]
+    return Examples(X[chosen.rows[taken]], chosen.labels[taken])
+
+
+def _seen_in_training(
+    examples: dict[str, Examples], sizes: dict[str, int]
+) -> tuple[dict[str, Examples], np.ndarray]:
+    """Drop validation and test rows of classes that no training row has."""
+    classes = np.unique(examples["train"].labels)
+    kept = {"train": examples["train"]}
+    for name in ("validation", "test"):
+        each = examples[name]
+        seen = np.isin(each.labels, classes)
+        sizes[f"dropped_unseen_{name}"] = int((~seen).sum())
+        kept[name] = Examples(each.X[np.flatnonzero(seen)], each.labels[seen])
+    return kept, classes
+
+
+def _normalized(features: RawFeatures, examples: dict[str, Examples], config: DatasetConfig) -> Any:
+    """Fit weights and normalisation on training rows and apply them to all."""
+    weighted = features.transform(examples["train"].X, config)
+    steps = fit_steps(config.normalize, weighted.finish(examples["train"].X))
+    transform = replace(weighted, steps=tuple(steps))
+    return transform, {
+        name: Examples(transform.finish(each.X), each.labels) for name, each in examples.items()
+    }
+
+
+def _final(examples: Examples, classes: np.ndarray) -> Split:
+    X = examples.X if issparse(examples.X) else np.ascontiguousarray(examples.X, dtype=np.float32)
+    return Split(X, np.searchsorted(classes, examples.labels).astype(np.int32))
+
+
+def _check_sizes(config: DatasetConfig, sizes: Mapping[str, int]) -> None:
+    wrong = [
+        f"{name} {sizes[name]}, expected {expected}"
+        for name, expected in config.expect.items()
+        if sizes[name] != expected
+    ]
+    if wrong:
+        raise InputError(
+            f"{config.name}: unexpected sizes: {'; '.join(wrong)}; the source or the preprocessing differs"
+            " from what the description was written for (correct 'expect' if that is intended)"
+        )
+
+
+def _parameters(config: DatasetConfig) -> dict[str, Any]:
+    return {key: value for key, value in asdict(config).items() if key not in NOT_PARAMETERS}

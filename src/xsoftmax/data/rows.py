@@ -1,0 +1,78 @@
+"""What a reader returns: rows of features or texts, each with its labels."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts that can be walked through more than once without lying in memory together.
+
+    Attributes
+    ----------
+    walk : callable
+        Begin a new walk over all texts.
+    n_samples : int
+        How many texts one walk yields.
+    """
+
+    walk: Callable[[], Iterator[str]]
+    n_samples: int
+
+    def __iter__(self) -> Iterator[str]:
+        return self.walk()
+
+    def __len__(self) -> int:
+        return self.n_samples
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "Texts":
+        """Wrap texts that are in memory anyway."""
+        return cls(lambda: iter(texts), len(texts))
+
+
+Features: TypeAlias = csr_array | np.ndarray | Texts
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as a reader found them, in file order.
+
+    Attributes
+    ----------
+    features : csr_array or ndarray of shape (n_samples, n_features), float32; or Texts
+    label_starts : ndarray of shape (n_samples + 1,), int64
+        Labels of row i are ``labels[label_starts[i]:label_starts[i + 1]]``, in file order.
+    labels : ndarray, int64
+        Label ids.
+    label_names : tuple of str, or None
+        Names by id; None if the ids are the names.
+    """
+
+    features: Features
+    label_starts: np.ndarray
+    labels: np.ndarray
+    label_names: tuple[str, ...] | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Count the rows."""
+        return self.label_starts.size - 1
+
+    @classmethod
+    def with_names(cls, features: Features, names: Sequence[str]) -> "Rows":
+        """Make rows with one named label each; ids follow the order of the names."""
+        distinct, ids = np.unique(np.asarray(names, dtype=object), return_inverse=True)
+        return cls.with_ids(features, ids, tuple(str(name) for name in distinct))
+
+    @classmethod
+    def with_ids(
+        cls, features: Features, ids: np.ndarray, label_names: tuple[str, ...] | None = None
+    ) -> "Rows":
+        """Make rows with exactly one label each."""
+        starts = np.arange(len(ids) + 1, dtype=np.int64)
+        return cls(features, starts, np.asarray(ids, dtype=np.int64), label_names)

@@ -1,0 +1,226 @@
+"""The prepared file: one HDF5 file with splits, classes, and how to make features of new rows.
+
+Layout (schema version 1): groups ``train``, ``validation`` and ``test``, each with ``y`` and either a dense ``X``
+or ``X/{indptr,indices,data}``; ``classes/{names,counts}``; ``transform``; everything else in attributes.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import h5py
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+import xsoftmax
+from xsoftmax.data.transform import Transform
+from xsoftmax.errors import InputError
+
+SCHEMA_VERSION = 1
+SPLITS = ("train", "validation", "test")
+CHUNK_BYTES = 2**18
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows and their classes.
+
+    Attributes
+    ----------
+    X : csr_array or C-ordered ndarray of shape (n_samples, n_features), float32
+    y : ndarray of shape (n_samples,), int32
+    """
+
+    X: csr_array | np.ndarray
+    y: np.ndarray
+
+    @property
+    def n_samples(self) -> int:
+        """Count the rows."""
+        return len(self.y)
+
+
+class Prepared:
+    """An open prepared file; a context manager. Only what is asked for is read."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._file = _open(self.path)
+        self.attributes = _attributes(self._file)
+        self.name = str(self.attributes["dataset"])
+        self.storage = str(self.attributes["storage"])
+        self.n_features = int(self.attributes["n_features"])
+        self.n_classes = int(self.attributes["n_classes"])
+
+    def __enter__(self) -> "Prepared":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    @property
+    def class_names(self) -> list[str]:
+        """Original names of classes 0..n_classes-1."""
+        return [name.decode() for name in self._file["classes/names"][:]]
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Training rows of each class, int64."""
+        return self._file["classes/counts"][:]
+
+    @property
+    def transform(self) -> Transform:
+        """What makes features of new raw rows."""
+        return Transform.from_group(self._file["transform"])
+
+    def n_samples(self, split: str) -> int:
+        """Count the rows of a split."""
+        return int(self._group(split)["y"].shape[0])
+
+    def split(self, split: str) -> Split:
+        """Read a whole split."""
+        return self.rows(split, 0, self.n_samples(split))
+
+    def rows(self, split: str, start: int, stop: int) -> Split:
+        """Read rows start..stop-1 of a split; like a slice, the range is clipped to what is there."""
+        group, n_samples = self._group(split), self.n_samples(split)
+        start, stop = min(max(start, 0), n_samples), min(max(stop, 0), n_samples)
+        stop = max(start, stop)
+        y = group["y"][start:stop]
+        if self.storage == "dense":
+            return Split(group["X"][start:stop], y)
+        return Split(self._csr(group["X"], start, stop), y)
+
+    def _csr(self, group: h5py.Group, start: int, stop: int) -> csr_array:
+        indptr = group["indptr"][start : stop + 1]
+        first, last = int(indptr[0]), int(indptr[-1])
+        arrays = (group["data"][first:last], group["indices"][first:last], indptr - first)
+        X = csr_array(arrays, shape=(stop - start, self.n_features))
+        X.has_canonical_format = True
+        return X
+
+    def _group(self, split: str) -> h5py.Group:
+        if split not in SPLITS:
+            raise InputError(f"unknown split {split!r}; known: {', '.join(SPLITS)}")
+        return self._file[split]
+
+
+def open_prepared(path: str | Path) -> Prepared:
+    """Open a prepared file for reading.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, is not a prepared file, or has another schema version.
+    """
+    return Prepared(path)
+
+
+def write_prepared(
+    path: str | Path,
+    *,
+    dataset: str,
+    splits: Mapping[str, Split],
+    class_names: list[str],
+    class_counts: np.ndarray,
+    transform: Transform,
+    parameters: Mapping[str, Any],
+    source_sha256: Mapping[str, str],
+    dropped: Mapping[str, int],
+) -> None:
+    """Write a prepared file: aside, then renamed; the same input gives the same bytes.
+
+    Parameters
+    ----------
+    splits : mapping of str to Split
+        ``train``, ``validation`` and ``test``; X float32 (CSR or dense), y int32.
+    dropped : mapping of str to int
+        Counts of dropped rows, stored as attributes ``n_dropped_<key>``.
+    """
+    X = splits["train"].X
+    attributes = {
+        "kind": "prepared",
+        "schema_version": SCHEMA_VERSION,
+        "xsoftmax_version": xsoftmax.__version__,
+        "dataset": dataset,
+        "storage": "csr" if issparse(X) else "dense",
+        "n_features": X.shape[1],
+        "n_classes": len(class_names),
+        "parameters": json.dumps(parameters, sort_keys=True),
+        "source_sha256": json.dumps(source_sha256, sort_keys=True),
+        **{f"n_dropped_{key}": count for key, count in sorted(dropped.items())},
+    }
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with h5py.File(aside, "w", libver="v110") as file:
+            file.attrs.update(attributes)
+            for name in SPLITS:
+                _write_split(file.create_group(name), splits[name])
+            _write(file, "classes/names", np.array([name.encode() for name in class_names], dtype=object))
+            _write(file, "classes/counts", np.asarray(class_counts, dtype=np.int64))
+            transform.to_group(file.create_group("transform"))
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def _write_split(group: h5py.Group, split: Split) -> None:
+    _write(group, "y", split.y.astype(np.int32, copy=False))
+    if not issparse(split.X):
+        _write(group, "X", split.X.astype(np.float32, copy=False))
+        return
+    X = csr_array(split.X)
+    X.sum_duplicates()
+    _write(group, "X/indptr", X.indptr.astype(np.int64))
+    _write(group, "X/indices", X.indices.astype(np.int32, copy=False))
+    _write(group, "X/data", X.data.astype(np.float32, copy=False))
+
+
+def _write(group: h5py.Group, name: str, values: np.ndarray) -> None:
+    """Write one array in compressed chunks; an empty one has nothing to chunk."""
+    if values.dtype == object:
+        group.create_dataset(name, data=values, dtype=h5py.string_dtype())
+    elif values.size == 0:
+        group.create_dataset(name, data=values)
+    else:
+        row = max(1, values[0].nbytes)
+        chunk = (min(len(values), max(1, CHUNK_BYTES // row)), *values.shape[1:])
+        group.create_dataset(name, data=values, chunks=chunk, compression="gzip", shuffle=True)
+
+
+def _open(path: Path) -> h5py.File:
+    if not path.exists():
+        raise InputError(f"{path}: no such prepared data; make it with `python -m xsoftmax prepare`")
+    try:
+        file = h5py.File(path, "r", locking=False)
+    except OSError as error:
+        raise InputError(f"{path}: not an HDF5 file, or damaged ({error}); prepare it again") from error
+    version = file.attrs.get("schema_version")
+    if file.attrs.get("kind") != "prepared":
+        file.close()
+        raise InputError(f"{path}: not a prepared data set; make one with `python -m xsoftmax prepare`")
+    if version != SCHEMA_VERSION:
+        file.close()
+        raise InputError(
+            f"{path}: schema version {version}, this xsoftmax reads {SCHEMA_VERSION}; prepare again"
+        )
+    return file
+
+
+def _attributes(file: h5py.File) -> dict[str, Any]:
+    found = {name: value.item() if hasattr(value, "item") else value for name, value in file.attrs.items()}
+    for name in ("parameters", "source_sha256"):
+        found[name] = json.loads(found[name])
+    return found

@@ -1,0 +1,161 @@
+"""From a raw row to features: everything prepare learned, kept so that new rows go the same way."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from xsoftmax.data.normalization import Matrix, Step
+from xsoftmax.data.rows import Texts
+from xsoftmax.data.vocabulary import count_known_words
+from xsoftmax.errors import InputError
+
+if TYPE_CHECKING:
+    import h5py
+
+
+@dataclass(frozen=True)
+class Transform:
+    """The way from raw rows to features.
+
+    Attributes
+    ----------
+    kind : str
+        Raw rows are ``texts``, ``sparse`` vectors or ``dense`` vectors.
+    n_columns : int
+        Raw columns of vectors; 0 for texts.
+    columns : ndarray of int64, or None
+        Raw columns that are kept; None for all.
+    words : tuple of str
+        The vocabulary, of texts.
+    token, weighting : str
+        How texts are cut into words, and how counts are weighed: ``tfidf``, ``counts`` or ``binary``.
+    idf : ndarray of shape (n_words,), float32, or None
+    steps : tuple of Step
+        Normalisation, in order.
+    source : mapping
+        ``format`` and ``options`` of the reader that the training rows came from.
+    """
+
+    kind: str
+    n_columns: int = 0
+    columns: np.ndarray | None = None
+    words: tuple[str, ...] = ()
+    token: str = ""
+    weighting: str = "counts"
+    idf: np.ndarray | None = None
+    steps: tuple[Step, ...] = ()
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    def apply(self, rows: Texts | Iterable[str] | Matrix) -> Matrix:
+        """Turn raw rows into features, float32.
+
+        Parameters
+        ----------
+        rows : texts, csr_array or ndarray of shape (n_samples, n_columns)
+            Narrower sparse rows are widened: their last columns were empty.
+
+        Raises
+        ------
+        InputError
+            If vectors are given where texts are needed or the other way round, or have more columns.
+        """
+        if self.kind == "texts":
+            return self.finish(count_known_words(_texts(rows), self.token, list(self.words)))
+        if not issparse(rows) and not isinstance(rows, np.ndarray):
+            raise InputError("texts given, but the data were prepared from vectors; give rows of numbers")
+        return self.finish(self._raw(rows))
+
+    def finish(self, X: Matrix) -> Matrix:
+        """Weigh counts and normalise; the columns are those that are kept."""
+        X = self._weighed(X)
+        for step in self.steps:
+            X = step.apply(X)
+        return X
+
+    def features_of(self, file: str | Path) -> Matrix:
+        """Read new rows from a file and turn them into features.
+
+        Texts: ``.csv``, ``.tsv``, ``.parquet`` (column as in the training data) or ``.txt`` (one per line).
+        Vectors: ``.npy``, ``.npz``, ``.csv``, Extreme Classification text or svmlight.
+        """
+        from xsoftmax.data.new_rows import read_new_rows
+
+        return self.apply(read_new_rows(Path(file), self))
+
+    def _weighed(self, X: Matrix) -> Matrix:
+        if not issparse(X) or self.weighting == "counts":
+            return X
+        weights = np.ones(X.shape[1], dtype=np.float32) if self.idf is None else self.idf
+        data = weights[X.indices] if self.weighting == "binary" else X.data * weights[X.indices]
+        return csr_array((data, X.indices, X.indptr), shape=X.shape)
+
+    def _raw(self, X: Matrix) -> Matrix:
+        """Bring raw vectors to the storage, width and columns of the training data."""
+        X = csr_array(X, dtype=np.float32) if issparse(X) else np.asarray(X, dtype=np.float32)
+        if X.shape[1] > self.n_columns or (X.shape[1] < self.n_columns and not issparse(X)):
+            raise InputError(f"rows have {X.shape[1]} columns, the prepared data had {self.n_columns}")
+        if issparse(X) and self.kind == "dense":
+            X = X.toarray()
+        elif self.kind == "sparse":
+            X = csr_array(X)
+        if X.shape[1] < self.n_columns:
+            X = widened(X, self.n_columns)
+        return X if self.columns is None else X[:, self.columns]
+
+    def to_group(self, group: "h5py.Group") -> None:
+        """Store in an HDF5 group."""
+        group.attrs.update(
+            kind=self.kind, n_columns=self.n_columns, token=self.token, weighting=self.weighting
+        )
+        group.attrs["source"] = json.dumps(self.source, sort_keys=True)
+        group.attrs["steps"] = [step.kind for step in self.steps] or [""]
+        if self.kind == "texts":
+            text = "\n".join(self.words).encode()
+            group.create_dataset("words", data=np.frombuffer(text, dtype=np.uint8))
+        for name, array in (("columns", self.columns), ("idf", self.idf)):
+            if array is not None:
+                group.create_dataset(name, data=array)
+        for number, step in enumerate(self.steps):
+            for name, array in sorted(step.arrays.items()):
+                group.create_dataset(f"step-{number}/{name}", data=array)
+
+    @classmethod
+    def from_group(cls, group: "h5py.Group") -> "Transform":
+        """Load from an HDF5 group."""
+        kinds = [kind for kind in group.attrs["steps"] if kind]
+        arrays = [
+            {name: values[()] for name, values in group[f"step-{number}"].items()}
+            if f"step-{number}" in group
+            else {}
+            for number in range(len(kinds))
+        ]
+        text = group["words"][()].tobytes().decode() if "words" in group else ""
+        return cls(
+            kind=group.attrs["kind"],
+            n_columns=int(group.attrs["n_columns"]),
+            columns=group["columns"][()] if "columns" in group else None,
+            words=tuple(text.split("\n")) if text else (),
+            token=group.attrs["token"],
+            weighting=group.attrs["weighting"],
+            idf=group["idf"][()] if "idf" in group else None,
+            steps=tuple(Step(kind, each) for kind, each in zip(kinds, arrays, strict=True)),
+            source=json.loads(group.attrs["source"]),
+        )
+
+
+def widened(X: csr_array, n_columns: int) -> csr_array:
+    """Add empty columns on the right."""
+    return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
+
+
+def _texts(rows: Any) -> Texts:
+    if isinstance(rows, Texts):
+        return rows
+    if issparse(rows) or (isinstance(rows, np.ndarray) and rows.dtype.kind not in "OU"):
+        raise InputError("vectors given, but the data were prepared from texts; give one text per row")
+    return Texts.of(list(rows))
