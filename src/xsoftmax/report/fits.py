@@ -1,5 +1,6 @@
 """Read fit directories: what `train` and `evaluate` left of one (data set, method, seed)."""
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import pandas as pd
 from xsoftmax.errors import InputError
 
 DIVERGED = "diverged"
+FILES = ("model.h5", "history.csv", "status.json", "metrics.json")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,16 @@ class Fit:
     def diverged(self) -> bool:
         """Tell whether training ended in numbers that are not finite."""
         return self.status["status"] == DIVERGED
+
+    def content_hash(self) -> str:
+        """Hash the files of the fit: 32 hexadecimal digits."""
+        digest = hashlib.sha256()
+        for path in (self.folder / name for name in FILES):
+            if path.exists():
+                with path.open("rb") as stream:
+                    content = hashlib.file_digest(stream, "sha256").digest()
+                digest.update(path.name.encode() + b"\0" + content)
+        return digest.hexdigest()[:32]
 
 
 def read_fit(folder: Path) -> Fit:
