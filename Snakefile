@@ -24,7 +24,8 @@ rule all:
 
 
 onsuccess:
-    if "MAKELEVEL" not in os.environ:  # otherwise the Makefile says it
-        print(
-            f"report:    {RESULTS}/report.html\nMLflow UI: run `mlflow ui`, then open http://127.0.0.1:5000"
-        )
+    if (
+        os.path.exists(f"{RESULTS}/report.html") and "MAKELEVEL" not in os.environ
+    ):  # make says it itself
+        print(f"report:    {RESULTS}/report.html")
+        print("MLflow UI: `mlflow ui`, then open http://127.0.0.1:5000")

@@ -1,8 +1,8 @@
 """What a config asks for: its data sets, methods and fits, and the trees that the fits share."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,11 +10,15 @@ import yaml
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
+from xsoftmax import registry
+from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.errors import InputError
+from xsoftmax.methods import AXES, component_modules, merged
 
 SCHEMAS = Path(__file__).parent / "schemas"
-AXES = {"objective": "objectives", "proposal": "proposals", "optimizer": "optimizers"}
+READERS = "xsoftmax.data.readers"
 TREE_DEFAULTS = {"dimension": 16, "regularizer": 0.1}
+PROSE = {"title", "description", "homepage", "licence", "citation"}
 
 
 class Fit(NamedTuple):
@@ -25,12 +29,40 @@ class Fit(NamedTuple):
     seed: int
 
 
+class Dataset(NamedTuple):
+    """A data set, and the file that describes it."""
+
+    file: Path
+    content: DatasetConfig
+
+    @property
+    def local_files(self) -> list[str]:
+        """Files of the user's own that it is made of."""
+        return [str(self.content.local_path(source)) for source in self.content.files if source.path]
+
+    @property
+    def files(self) -> str:
+        """What `download` depends on, as JSON."""
+        return json.dumps([asdict(source) for source in self.content.files], sort_keys=True)
+
+    @property
+    def settings(self) -> str:
+        """What `prepare` depends on, as JSON."""
+        settings = {key: value for key, value in asdict(self.content).items() if key not in PROSE}
+        return json.dumps(settings | {"folder": str(self.file.parent)}, sort_keys=True)
+
+    @property
+    def reader(self) -> str:
+        """Name the module that reads it."""
+        return f"{READERS}.{self.content.format.replace('-', '_')}"
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A validated config, together with the data sets and methods that it names."""
 
     config: dict[str, Any]
-    dataset_files: dict[str, Path]
+    datasets: dict[str, Dataset]
     methods: dict[str, dict[str, Any]]
 
     @classmethod
@@ -43,14 +75,22 @@ class Experiment:
             If anything is wrong; the message names the key.
         """
         schema = _schema("config")
-        config = {key: part["default"] for key, part in schema["properties"].items() if "default" in part} | config
+        config = {
+            key: part["default"] for key, part in schema["properties"].items() if "default" in part
+        } | config
         _check(config, schema, "config")
         methods = _read(folder / "methods.yaml")
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
-        _check_known("methods", config["methods"], methods)
-        _check_known("set", config["set"], config["methods"])
+        for key, names, known in (
+            ("methods", config["methods"], methods),
+            ("set", config["set"], config["methods"]),
+        ):
+            _check_known(f"config: {key}: unknown method", names, known)
         chosen = {name: merged(methods[name], config["set"].get(name, {})) for name in config["methods"]}
-        return cls(config, _dataset_files(config["datasets"], folder / "datasets"), chosen)
+        for name, settings in chosen.items():
+            _check(settings, _schema("methods")["$defs"]["method"], f"config: set: {name}")
+            _check_members(name, settings)
+        return cls(config, _datasets(config["datasets"], folder / "datasets"), chosen)
 
     @property
     def name(self) -> str:
@@ -59,7 +99,7 @@ class Experiment:
 
     def fits(self) -> Iterator[Fit]:
         """Go through all combinations of data set, method and seed."""
-        for dataset in self.dataset_files:
+        for dataset in self.datasets:
             for method in self.methods:
                 for seed in self.config["seeds"]:
                     yield Fit(dataset, method, seed)
@@ -77,50 +117,50 @@ class Experiment:
 
     def components(self, method: str) -> list[str]:
         """Name the modules of the library that make up ``method``, one per axis."""
-        names = {package: self.methods[method][axis]["name"] for axis, package in AXES.items()}
-        return [f"xsoftmax.{package}.{name.replace('-', '_')}" for package, name in names.items()]
+        return component_modules(self.methods[method])
 
     def changes(self, method: str) -> str:
         """Return what the config changes of ``method``, as JSON."""
         return json.dumps(self.config["set"].get(method, {}), sort_keys=True)
 
-    def dataset(self, name: str) -> dict[str, Any]:
-        """Read the description of a data set."""
-        return _read(self.dataset_files[name])
 
-
-def merged(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Return ``settings`` with ``changes`` laid over them, key by key at every depth."""
-    result = dict(settings)
-    for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if both else value
-    return result
-
-
-def _dataset_files(entries: list[str], folder: Path) -> dict[str, Path]:
+def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
     known = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
-    files: dict[str, Path] = {}
+    datasets: dict[str, Dataset] = {}
     for entry in entries:
-        path = Path(entry) if entry.endswith((".yaml", ".yml")) else known.get(entry)
-        if path is None or not path.is_file():
-            raise InputError(f"config: datasets: no {entry!r}; known: {', '.join(known)}, or a path ending in .yaml")
-        if path.stem in files:
-            raise InputError(f"config: datasets: {entry!r} and {str(files[path.stem])!r} have one name; rename one")
-        files[path.stem] = path
-    return files
+        file = Path(entry) if entry.endswith((".yaml", ".yml")) else known.get(entry)
+        if file is None or not file.is_file():
+            raise InputError(
+                f"config: datasets: no {entry!r}; known: {', '.join(known)}, or a path ending in .yaml"
+            )
+        content = load_config(file)
+        _check_known(f"{file}: format: unknown reader", [content.format], registry.names(READERS))
+        if content.name in datasets:
+            raise InputError(
+                f"config: datasets: two are named {content.name!r}: {datasets[content.name].file}, {file}"
+            )
+        datasets[content.name] = Dataset(file, content)
+    return datasets
 
 
-def _check_known(key: str, names: list[str] | dict[str, Any], known: dict[str, Any] | list[str]) -> None:
+def _check_members(method: str, settings: dict[str, Any]) -> None:
+    for axis, package in AXES.items():
+        where = f"config/methods.yaml: {method}.{axis}.name: unknown {axis}"
+        _check_known(where, [settings[axis]["name"]], registry.names(package))
+
+
+def _check_known(where: str, names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in known:
-            raise InputError(f"config: {key}: unknown method {name!r}; known: {', '.join(known)}")
+            raise InputError(f"{where} {name!r}; known: {', '.join(known)}")
 
 
 def _check(value: Any, schema: dict[str, Any], source: str) -> None:
     error = best_match(Draft202012Validator(schema).iter_errors(value))
     if error is not None:
-        raise InputError(": ".join([source, *([".".join(map(str, error.path))] if error.path else []), error.message]))
+        raise InputError(
+            ": ".join([source, *([".".join(map(str, error.path))] if error.path else []), error.message])
+        )
 
 
 def _schema(name: str) -> dict[str, Any]:

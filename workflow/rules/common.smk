@@ -5,6 +5,8 @@ import os
 import shlex
 import sys
 
+import yaml
+
 sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
 
 from experiment import Experiment
@@ -36,14 +38,19 @@ wildcard_constraints:
     seed="[0-9]+",
 
 
-def source(*verbs):
-    """Hash of the sources behind some verbs: a rule reruns when they change."""
-    return fingerprint(*(f"xsoftmax.commands.{verb}" for verb in verbs))
+def source(verb, *components):
+    """Hash of the sources behind a verb and the components it loads: a rule reruns when they change."""
+    return fingerprint(f"xsoftmax.commands.{verb}", *components)
 
 
 def memory(megabytes):
     """Memory of a job; a retry gets more."""
     return lambda wildcards, attempt: megabytes * attempt
+
+
+def description(wildcards):
+    """File that describes a data set; what matters in it is in the params, so its date does not."""
+    return ancient(str(EXPERIMENT.datasets[wildcards.dataset].file))
 
 
 def tree_of(wildcards):

@@ -1,9 +1,11 @@
 """From a source to one prepared file."""
 
 
+# Downloads are pinned by checksum: they follow from the description, whatever code fetched them.
 rule download:
     input:
-        lambda wildcards: ancient(str(EXPERIMENT.dataset_files[wildcards.dataset])),
+        config=description,
+        local=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].local_files,
     output:
         directory("data/raw/{dataset}"),
     log:
@@ -17,20 +19,17 @@ rule download:
         mem_mb=memory(2000),
         runtime=240,
     params:
-        settings=lambda wildcards: json.dumps(
-            EXPERIMENT.dataset(wildcards.dataset), sort_keys=True
-        ),
+        files=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].files,
     shell:
-        "python -m xsoftmax download {input} -o {output}"
+        "python -m xsoftmax download {input.config} -o {output}"
         ' ${{XSOFTMAX_MIRROR:+--mirror "$XSOFTMAX_MIRROR"}} > {log} 2>&1'
 
 
 rule prepare:
     input:
-        config=lambda wildcards: ancient(
-            str(EXPERIMENT.dataset_files[wildcards.dataset])
-        ),
+        config=description,
         raw="data/raw/{dataset}",
+        local=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].local_files,
     output:
         "data/prepared/{dataset}.h5",
     log:
@@ -43,9 +42,9 @@ rule prepare:
         mem_mb=memory(4000),
         runtime=60,
     params:
-        settings=lambda wildcards: json.dumps(
-            EXPERIMENT.dataset(wildcards.dataset), sort_keys=True
+        settings=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].settings,
+        source=lambda wildcards: source(
+            "prepare", EXPERIMENT.datasets[wildcards.dataset].reader
         ),
-        source=source("prepare"),
     shell:
         "python -m xsoftmax prepare {input.config} --raw {input.raw} -o {output} > {log} 2>&1"

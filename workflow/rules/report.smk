@@ -11,10 +11,10 @@ rule plan:
     conda:
         "../../envs/report.yaml"
     params:
-        config=json.dumps(EXPERIMENT.config, sort_keys=True, indent=2),
+        config=yaml.safe_dump(EXPERIMENT.config, sort_keys=False),
         trees=json.dumps(EXPERIMENT.trees()),
     shell:
-        "{{ printf '%s\\n' {params.config:q} > {output.config}; "
+        "{{ printf '%s' {params.config:q} > {output.config}; "
         "printf '%s\\n' {params.trees:q} > {output.trees}; }} 2> {log}"
 
 
@@ -25,7 +25,9 @@ rule compare:
         metrics=expand("{fit}/metrics.json", fit=FITS),
     output:
         summary=f"{RESULTS}/summary.csv",
+        table=f"{RESULTS}/summary.md",
         curves=f"{RESULTS}/curves.csv",
+        fits=f"{RESULTS}/fits.json",
         figures=directory(f"{RESULTS}/figures"),
     log:
         f"logs/{EXPERIMENT.name}/compare.log",
@@ -44,32 +46,6 @@ rule compare:
         source=source("compare"),
     shell:
         "python -m xsoftmax compare {params.fits} -o {params.folder} > {log} 2>&1"
-
-
-rule report:
-    input:
-        config=f"{RESULTS}/config.yaml",
-        summary=f"{RESULTS}/summary.csv",
-        curves=f"{RESULTS}/curves.csv",
-        figures=f"{RESULTS}/figures",
-    output:
-        f"{RESULTS}/report.html",
-    log:
-        f"logs/{EXPERIMENT.name}/report.log",
-    benchmark:
-        f"benchmarks/{EXPERIMENT.name}/report.tsv"
-    group:
-        "report"
-    conda:
-        "../../envs/report.yaml"
-    resources:
-        mem_mb=memory(2000),
-        runtime=30,
-    params:
-        folder=subpath(output[0], parent=True),
-        source=source("report"),
-    shell:
-        "python -m xsoftmax report {params.folder} --config {input.config} -o {output} > {log} 2>&1"
 
 
 rule track:
@@ -96,3 +72,29 @@ rule track:
         source=source("track"),
     shell:
         "python -m xsoftmax track {params.fits} --experiment {params.experiment} -o {output} > {log} 2>&1"
+
+
+rule report:
+    input:
+        rules.compare.output,
+        config=rules.plan.output.config,
+        tracking=rules.track.output,
+        template=f"{workflow.basedir}/src/xsoftmax/report/page.html",
+    output:
+        f"{RESULTS}/report.html",
+    log:
+        f"logs/{EXPERIMENT.name}/report.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/report.tsv"
+    group:
+        "report"
+    conda:
+        "../../envs/report.yaml"
+    resources:
+        mem_mb=memory(2000),
+        runtime=30,
+    params:
+        folder=subpath(output[0], parent=True),
+        source=source("report"),
+    shell:
+        "python -m xsoftmax report {params.folder} --config {input.config} -o {output} > {log} 2>&1"

@@ -30,8 +30,8 @@ rule train:
         ),
         changes=lambda wildcards: EXPERIMENT.changes(wildcards.method),
         options=train_options(),
-        source=lambda wildcards: fingerprint(
-            "xsoftmax.commands.train", *EXPERIMENT.components(wildcards.method)
+        source=lambda wildcards: source(
+            "train", *EXPERIMENT.components(wildcards.method)
         ),
     shell:
         "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method}"

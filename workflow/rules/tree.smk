@@ -24,5 +24,15 @@ rule tree:
 
 rule trees:
     input:
-        expand(TREE, dataset=EXPERIMENT.dataset_files, tree=EXPERIMENT.trees()),
+        lambda wildcards: expand(
+            TREE, dataset=wildcards.dataset, tree=EXPERIMENT.trees()
+        ),
+    output:
+        f"{RESULTS}/trees/{{dataset}}/complete",
+    log:
+        f"logs/{EXPERIMENT.name}/tree/{{dataset}}/complete.log",
     localrule: True
+    conda:
+        "../../envs/compute.yaml"
+    shell:
+        "echo complete > {output} 2> {log}"

@@ -1,0 +1,74 @@
+"""A copy of this repository in which tests run the workflow and edit files."""
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+BIN = Path(sys.executable).parent
+
+TINY = """\
+experiment: tiny
+datasets: [digits]
+methods: [softmax, adversarial, one-vs-each]
+budget: {epochs: 1}
+evaluate: {points: 1}
+set: {one-vs-each: {optimizer: {learning_rate: 1.0e+30}}}  # diverges
+"""
+
+
+class Checkout:
+    """A working tree of its own: all files that git tracks or would, none that it ignores."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=REPOSITORY, check=True, capture_output=True, text=True,
+        )  # fmt: skip
+        for name in filter(None, listed.stdout.split("\0")):
+            if os.path.lexists(REPOSITORY / name):
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(REPOSITORY / name, folder / name, follow_symlinks=False)
+        (folder / "tiny.yaml").write_text(TINY)
+
+    def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Run a program of our environment in the working tree."""
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("SNAKEMAKE", "MLFLOW", "MAKE"))
+        }
+        kept |= {"PATH": f"{BIN}:{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"} | environment
+        return subprocess.run(command, cwd=self.folder, env=kept, capture_output=True, text=True, check=False)
+
+    def snakemake(self, *arguments: str, config: str = "tiny.yaml") -> str:
+        """Run snakemake, which must succeed, and return what it printed."""
+        done = self.run("snakemake", "--configfile", config, "--cores", "2", *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    def jobs(self, *arguments: str, config: str = "tiny.yaml") -> dict[str, int]:
+        """Count by rule what snakemake would run."""
+        printed = self.snakemake("--dry-run", *arguments, config=config)
+        table = re.search(r"^Job stats:\n.*\n-.*\n((?:.+\n)+)", printed, re.MULTILINE)
+        rows = [line.split() for line in table[1].splitlines()] if table else []
+        return {rule: int(count) for rule, count in rows if rule not in ("all", "total")}
+
+    @contextlib.contextmanager
+    def edited(self, name: str, old: str, new: str) -> Iterator[None]:
+        """Replace a text in a file, and put the file back afterwards, date included."""
+        path = self.folder / name
+        before, date = path.read_text(), path.stat()
+        assert old in before, f"{name} does not contain {old!r}"
+        path.write_text(before.replace(old, new, 1))
+        try:
+            yield
+        finally:
+            path.write_text(before)
+            os.utime(path, ns=(date.st_atime_ns, date.st_mtime_ns))

@@ -1,0 +1,16 @@
+import pytest
+from checkout import Checkout
+
+
+@pytest.fixture(scope="session")
+def checkout(tmp_path_factory):
+    """A working tree where nothing has run."""
+    return Checkout(tmp_path_factory.mktemp("checkout"))
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A working tree where the tiny experiment has run; tests leave it as they found it."""
+    tree = Checkout(tmp_path_factory.mktemp("finished"))
+    tree.snakemake()
+    return tree

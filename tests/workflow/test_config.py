@@ -1,0 +1,102 @@
+"""A wrong config is refused before there is a graph, and the message names the key."""
+
+import sys
+
+import pytest
+import yaml
+from checkout import REPOSITORY
+
+from xsoftmax.errors import InputError
+
+sys.path.insert(0, str(REPOSITORY / "workflow"))
+from experiment import Experiment, Fit
+
+CONFIG = REPOSITORY / "config"
+
+
+def quickstart(**changes):
+    return yaml.safe_load((CONFIG / "config.yaml").read_text()) | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seedz": [0]}, "seedz"),
+        ({"seeds": [-1]}, "seeds.0: -1"),
+        ({"seeds": "0"}, "seeds: '0' is not of type 'array'"),
+        ({"experiment": "../elsewhere"}, "experiment"),
+        ({"budget": {"epochs": 0}}, "budget.epochs: 0"),
+        ({"budget": {"epochs": 1, "seconds": 1}}, "budget"),
+        ({"budget": {"epoch": 1}}, "budget: .*epoch"),
+        ({"evaluate": {"point": 1}}, "evaluate: .*point"),
+        ({"datasets": []}, "datasets"),
+        ({"datasets": ["icd11"]}, "datasets: no 'icd11'; known: .*icd10"),
+        ({"datasets": ["nowhere/own.yaml"]}, "datasets: no 'nowhere/own.yaml'"),
+        ({"methods": ["sofmax"]}, "methods: unknown method 'sofmax'; known: .*softmax"),
+        ({"set": {"sofmax": {}}}, "set: unknown method 'sofmax'"),
+        ({"set": {"softmax": {"optimiser": {}}}}, "set: softmax: .*optimiser"),
+        (
+            {"set": {"softmax": {"optimizer": {"name": "sdg"}}}},
+            "softmax.optimizer.name: unknown optimizer 'sdg'",
+        ),
+    ],
+)
+def test_a_wrong_config_names_the_key(changes, message):
+    with pytest.raises(InputError, match=message):
+        Experiment.from_config(quickstart(**changes), CONFIG)
+
+
+@pytest.mark.parametrize("missing", ["experiment", "datasets", "methods", "budget"])
+def test_a_missing_key_is_named(missing):
+    config = {key: value for key, value in quickstart().items() if key != missing}
+    with pytest.raises(InputError, match=missing):
+        Experiment.from_config(config, CONFIG)
+
+
+@pytest.mark.parametrize("file", sorted((CONFIG / "experiments").glob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_experiments_are_valid(file):
+    experiment = Experiment.from_config(yaml.safe_load(file.read_text()), CONFIG)
+    assert list(experiment.fits())
+
+
+@pytest.mark.parametrize("file", sorted((CONFIG / "datasets").glob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_data_sets_are_valid_and_named_like_their_files(file):
+    experiment = Experiment.from_config(quickstart(datasets=[file.stem]), CONFIG)
+    assert list(experiment.datasets) == [file.stem]
+
+
+def test_defaults_are_filled_in():
+    config = quickstart()
+    for key in ("seeds", "evaluate", "set", "mirror"):
+        config.pop(key)
+    assert Experiment.from_config(config, CONFIG).config["seeds"] == [0]
+
+
+def test_fits_are_the_product_of_data_sets_methods_and_seeds():
+    config = quickstart(datasets=["digits"], methods=["softmax", "u-max"], seeds=[0, 3])
+    fits = list(Experiment.from_config(config, CONFIG).fits())
+    assert fits == [Fit("digits", method, seed) for method in ("softmax", "u-max") for seed in (0, 3)]
+
+
+def test_a_method_that_draws_from_a_tree_names_it_by_its_parameters():
+    changes = {"adversarial": {"proposal": {"dimension": 8, "regularizer": 0.5}}}
+    experiment = Experiment.from_config(quickstart(set=changes), CONFIG)
+    assert experiment.tree("adversarial") == "dimension-8_regularizer-0.5"
+    assert experiment.tree("softmax") is None
+    assert experiment.trees() == ["dimension-8_regularizer-0.5"]
+
+
+def test_own_data_is_a_path_to_its_description(tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text("{name: mine, format: svmlight, files: [{path: rows.svm}]}")
+    (tmp_path / "rows.svm").write_text("0 1:1\n")
+    dataset = Experiment.from_config(quickstart(datasets=[str(own)]), CONFIG).datasets["mine"]
+    assert dataset.local_files == [str(tmp_path / "rows.svm")]
+
+
+def test_snakemake_stops_with_the_message(checkout):
+    done = checkout.run("snakemake", "-n", "--config", "budget={epochs: none}")
+    assert done.returncode == 1
+    printed = done.stdout + done.stderr
+    assert "budget.epochs" in printed
+    assert "Building DAG" not in printed

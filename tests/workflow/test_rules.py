@@ -1,0 +1,88 @@
+"""What runs, and what runs again after a change."""
+
+import json
+
+import pytest
+
+AFTERWARDS = {"compare": 1, "track": 1, "report": 1}
+
+
+def test_the_default_config_gives_the_expected_jobs(checkout):
+    assert checkout.jobs(config="config/config.yaml") == {
+        "download": 1, "prepare": 1, "tree": 1, "train": 7, "evaluate": 7, "plan": 1, **AFTERWARDS,
+    }  # fmt: skip
+
+
+def test_seeds_multiply_the_fits_and_methods_share_the_tree(checkout):
+    jobs = checkout.jobs("--config", "seeds=[0,1,2]", "methods=[adversarial]")
+    assert (jobs["train"], jobs["evaluate"], jobs["tree"]) == (3, 3, 1)
+
+
+def test_no_tree_is_made_that_no_method_draws_from(checkout):
+    assert "tree" not in checkout.jobs("--config", "methods=[softmax]", "set={}")
+
+
+def test_the_slurm_profile_is_found_by_name(checkout):
+    assert checkout.jobs("--profile", "slurm")["train"] == 3
+
+
+def test_rules_are_linted_and_formatted(checkout):
+    for command in (["snakemake", "--lint"], ["snakefmt", "--check", "Snakefile", "workflow"]):
+        done = checkout.run(*command)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_run_leaves_a_report_logs_and_benchmarks(finished):
+    assert (finished.folder / "results/tiny/report.html").stat().st_size > 10_000
+    for kind in ("logs/tiny/train", "benchmarks/tiny/train"):
+        assert len(list((finished.folder / kind).rglob("seed-0.*"))) == 3
+
+
+def test_a_method_that_diverges_does_not_stop_the_others(finished):
+    fits = finished.folder / "results/tiny/fits/digits"
+    status = {path.parts[-3]: json.loads(path.read_text())["status"] for path in fits.rglob("status.json")}
+    assert status == {"softmax": "finished", "adversarial": "finished", "one-vs-each": "diverged"}
+
+
+def test_a_second_run_does_nothing(finished):
+    assert "Nothing to be done" in finished.snakemake()
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("report/page.py", {"report": 1}),
+        ("report/figures.py", {"compare": 1, "report": 1}),
+        ("commands/evaluate.py", {"evaluate": 3, **AFTERWARDS}),
+        ("objectives/one_vs_each.py", {"train": 1, "evaluate": 1, **AFTERWARDS}),
+        ("commands/train.py", {"train": 3, "evaluate": 3, **AFTERWARDS}),
+        ("tree/fit.py", {"tree": 1, "train": 1, "evaluate": 1, **AFTERWARDS}),
+        ("data/readers/digits.py", {"prepare": 1, "tree": 1, "train": 3, "evaluate": 3, **AFTERWARDS}),
+        ("data/readers/svmlight.py", {}),
+        ("data/download.py", {}),
+        ("cli.py", {}),
+    ],
+)
+def test_a_code_edit_reruns_what_depends_on_it(finished, module, expected):
+    with finished.edited(f"src/xsoftmax/{module}", "\n", "\n\n"):
+        assert finished.jobs() == expected
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "expected"),
+    [
+        ("tiny.yaml", "epochs: 1", "epochs: 2", {"train": 3, "evaluate": 3, "plan": 1, **AFTERWARDS}),
+        ("tiny.yaml", "1.0e+30", "1.0e+29", {"train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}),
+        ("config/datasets/digits.yaml", "title:", "title: our", {}),
+    ],
+)
+def test_a_config_edit_reruns_what_depends_on_it(finished, file, old, new, expected):
+    with finished.edited(file, old, new):
+        assert finished.jobs() == expected
+
+
+def test_a_changed_learning_rate_retrains_one_method(finished):
+    with finished.edited("config/methods.yaml", "\nadversarial:", "\nadversarial: &adversarial"):
+        assert finished.jobs() == {}
+    changes = "set={adversarial: {optimizer: {learning_rate: 0.02}}, one-vs-each: {optimizer: {learning_rate: 1.0e+30}}}"
+    assert finished.jobs("--config", changes) == {"train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
