@@ -1,7 +1,7 @@
 """The prepared file: one HDF5 file with splits, classes, and how to make features of new rows.
 
-Layout (schema version 1): groups ``train``, ``validation`` and ``test``, each with ``y`` and either a dense ``X``
-or ``X/{indptr,indices,data}``; ``classes/{names,counts}``; ``transform``; everything else in attributes.
+Layout (schema version 1): groups ``train``, ``validation`` and ``test``, each with ``y`` and either a dense
+``X`` or ``X/{indptr,indices,data}``; ``classes/{names,counts}``; ``transform``; the rest is in attributes.
 """
 
 import json
@@ -86,6 +86,12 @@ class Prepared:
     def n_samples(self, split: str) -> int:
         """Count the rows of a split."""
         return int(self._group(split)["y"].shape[0])
+
+    def nbytes(self, split: str) -> int:
+        """Bytes that a whole split takes in memory."""
+        group = self._group(split)
+        stored = [group["X"]] if self.storage == "dense" else list(group["X"].values())
+        return sum(dataset.nbytes for dataset in [*stored, group["y"]])
 
     def split(self, split: str) -> Split:
         """Read a whole split."""

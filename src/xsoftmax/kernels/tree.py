@@ -1,10 +1,12 @@
 """The adversarial tree inside compiled loops: draw a class, log-probability of a class, of all classes.
 
-Bamler and Mandt 2020, section 3: log p(y|x) = sum over the path to y of log sigma(+-(w.z + b)), z the projected row.
+Bamler and Mandt 2020, section 3: log p(y|x) = sum over the path to y of log sigma(+-(w.z + b)), z the
+projected row.
 
-Node 1 is the root, the children of node i are 2 i (left) and 2 i + 1 (right), leaf l is node n_leaves + l. A draw costs
-log2(n_leaves) scores of ``dimension`` products; a node's weights are one cache line for up to 16 dimensions, the biases
-a dense array of their own. The walk branches on purpose: the processor then fetches the next node ahead of the decision.
+Node 1 is the root, the children of node i are 2 i (left) and 2 i + 1 (right), leaf l is node n_leaves + l. A
+draw costs log2(n_leaves) scores of ``dimension`` products; a node's weights are one cache line for up to 16
+dimensions, the biases a dense array of their own. The walk branches on purpose: the processor then fetches
+the next node ahead of the decision.
 """
 
 import math
@@ -169,27 +171,11 @@ def draw_rows(view, Z, seed, classes, log_q):
 
 
 @njit(**OPTIONS)
-def _branch_rows(view, node, z, scores, left, right):
-    """Log-probabilities of going left and right at a node, for ROWS rows; ``z`` has a column per row."""
-    zero = z.dtype.type(0)
-    scores[:] = view.bias[node]
-    for j in range(z.shape[0]):
-        weight = view.weights[node, j]
-        for r in range(ROWS):
-            scores[r] += weight * z[j, r]
-    for r in range(ROWS):
-        score = scores[r]
-        rest = log1p_exp_of_negative(abs(score))
-        right[r] = min(score, zero) - rest
-        left[r] = min(-score, zero) - rest
-
-
-@njit(**OPTIONS)
 def log_probabilities(view, Z, leaves, columns, out):
     """Log-probabilities of many classes for many rows, in the precision of ``out``.
 
-    Walks the part of the tree above the given leaves depth first, ROWS rows at a time; each node is scored once, and
-    only the path to the present leaf is kept.
+    Walks the part of the tree above the given leaves depth first, ROWS rows at a time; each node is scored
+    once, and only the path to the present leaf is kept.
 
     Parameters
     ----------
@@ -200,11 +186,11 @@ def log_probabilities(view, Z, leaves, columns, out):
         Where in a row of ``out`` each leaf goes.
     out : ndarray of shape (n_samples, n_columns), float32 or float64
     """
-    depth = 0
-    while (1 << depth) < view.bias.size:
-        depth += 1
-    z = np.zeros((Z.shape[1], ROWS), out.dtype)
-    work = np.zeros((4, depth + 1, ROWS), out.dtype)
+    depth = _depth(view)
+    z = np.zeros((view.weights.shape[1], ROWS), out.dtype)
+    scores = np.empty(ROWS, out.dtype)
+    left = np.zeros((depth + 1, ROWS), out.dtype)
+    right = np.zeros((depth + 1, ROWS), out.dtype)
     tile = np.empty((_TILE, ROWS), out.dtype)
     for begin in range(0, Z.shape[0], ROWS):
         n_rows = min(ROWS, Z.shape[0] - begin)
@@ -216,28 +202,63 @@ def log_probabilities(view, Z, leaves, columns, out):
             n_leaves = min(_TILE, leaves.size - first)
             for i in range(n_leaves):
                 leaf = np.int64(leaves[first + i])
-                _walk(view, z, depth, previous, leaf, work)
-                tile[i] = work[0, depth]
+                _walk(view, z, depth, previous, leaf, scores, left, right)
+                tile[i] = right[depth] if leaf & 1 else left[depth]
                 previous = leaf
             for r in range(n_rows):
                 for i in range(n_leaves):
                     out[begin + r, columns[first + i]] = tile[i, r]
 
 
+@njit(inline="always", **OPTIONS)
+def _depth(view):
+    depth = 0
+    while (1 << depth) < view.bias.size:
+        depth += 1
+    return depth
+
+
 @njit(**OPTIONS)
-def _walk(view, z, depth, previous, leaf, work):
-    """Extend the path of one leaf to the next; ``work`` holds, per level: total, left, right, scores."""
+def _walk(view, z, depth, previous, leaf, scores, left, right):
+    """Move the current path from one leaf to another.
+
+    Row l of ``left`` and ``right`` holds the log-probabilities of the two nodes of level l below the path.
+    """
     level = 0
     if previous >= 0:
-        while level < depth and (previous >> (depth - level - 1)) == (leaf >> (depth - level - 1)):
+        level = 1
+        while level < depth and (previous >> (depth - level)) == (leaf >> (depth - level)):
             level += 1
-    elif depth > 0:
-        _branch_rows(view, 1, z, work[3, 0], work[1, 0], work[2, 0])
     while level < depth:
-        side = 1 + ((leaf >> (depth - level - 1)) & 1)
-        for r in range(ROWS):
-            work[0, level + 1, r] = work[0, level, r] + work[side, level, r]
+        node = (np.int64(1) << level) + (leaf >> (depth - level))
+        _score_rows(view, node, z, scores)
+        _branch_rows(scores, level, right if node & 1 else left, left, right)
         level += 1
-        if level < depth:
-            node = (np.int64(1) << level) + (leaf >> (depth - level))
-            _branch_rows(view, node, z, work[3, level], work[1, level], work[2, level])
+
+
+@njit(inline="always", **OPTIONS)
+def _score_rows(view, node, z, scores):
+    """Score a node for ROWS rows.
+
+    ``z`` has a column per row; its height is padded like the weights, so four products share a load and a
+    store.
+    """
+    weights = view.weights
+    bias = view.bias[node]
+    for r in range(ROWS):
+        scores[r] = bias
+    for j in range(0, z.shape[0], 4):
+        w0, w1, w2, w3 = weights[node, j], weights[node, j + 1], weights[node, j + 2], weights[node, j + 3]
+        for r in range(ROWS):
+            scores[r] += w0 * z[j, r] + w1 * z[j + 1, r] + w2 * z[j + 2, r] + w3 * z[j + 3, r]
+
+
+@njit(inline="always", **OPTIONS)
+def _branch_rows(scores, level, total, left, right):
+    """Write the log-probabilities of both children of a node of this level, given its own, for ROWS rows."""
+    zero = scores.dtype.type(0)
+    for r in range(ROWS):
+        score = scores[r]
+        base = total[level, r] - log1p_exp_of_negative(abs(score))
+        right[level + 1, r] = base + min(score, zero)
+        left[level + 1, r] = base + min(-score, zero)

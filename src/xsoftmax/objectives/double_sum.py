@@ -31,6 +31,7 @@ class DoubleSum(NamedTuple):
 
     title = "double-sum bound"
     target = "softmax"
+    offers = ("gradient", "raise_bound", "proximal")
     excludes_true = True
     uses_log_q = False
     needs_all_classes = False

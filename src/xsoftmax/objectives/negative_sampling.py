@@ -23,6 +23,7 @@ class NegativeSampling(NamedTuple):
 
     title = "negative sampling loss"
     target = "softmax less log q, for scores of any form"
+    offers = ("gradient",)
     excludes_true = False
     uses_log_q = True
     needs_all_classes = False

@@ -16,12 +16,14 @@ from xsoftmax.kernels.steps import gradient, loss
 
 
 class OneVsEach(NamedTuple):
-    """Parameters: ``n_sampled`` other classes per step; the sum is scaled to all of them."""
+    """Parameters: ``n_sampled`` other classes per step, the sum scaled to all; ``ridge``, the paper's lambda."""
 
     n_sampled: int = 1
+    ridge: float = 0.0
 
     title = "one-vs-each bound"
     target = "bound"
+    offers = ("gradient",)
     excludes_true = True
     uses_log_q = False
     needs_all_classes = False

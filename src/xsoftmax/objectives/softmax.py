@@ -22,6 +22,7 @@ class Softmax(NamedTuple):
 
     title = "negative log-likelihood"
     target = "softmax"
+    offers = ("gradient",)
     excludes_true = True
     uses_log_q = False
     needs_all_classes = True

@@ -9,7 +9,9 @@ from xsoftmax.proposals import TrainingSet
 
 
 class All(NamedTuple):
-    """No parameters."""
+    """Parameters: ``batch_size``, samples per step; the step is along their mean gradient."""
+
+    batch_size: int = 64
 
     draws = False
 

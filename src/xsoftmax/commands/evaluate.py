@@ -1,0 +1,46 @@
+"""Evaluate a model, or a tree, by the exact full softmax on validation and test rows."""
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from xsoftmax.data.store import open_prepared
+from xsoftmax.errors import InputError
+from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.files import written_aside
+from xsoftmax.model import DivergedError, Model, load_model
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument("model", type=Path, help="model.h5 of a fit, or tree.h5")
+    parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
+    parser.add_argument("-o", "--output", type=Path, help="metrics.json; default: print")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Evaluate; metrics of a fit that diverged are null."""
+    metrics: dict[str, Any] = {"dataset": None, "status": "diverged"}
+    try:
+        model: Model | None = load_model(options.model)
+    except DivergedError as error:
+        model, metrics["message"] = None, str(error)
+    with open_prepared(options.prepared) as data:
+        metrics["dataset"] = data.name
+        for name in ("validation", "test"):
+            split = data.split(name)
+            metrics[name] = {"n_samples": split.n_samples}
+            if model is not None:
+                metrics["status"] = model.attributes["status"]
+                if model.class_names != data.class_names:
+                    raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
+                values = evaluate(model, split.X, split.y)
+                metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
+    text = json.dumps(metrics, indent=2, sort_keys=True) + "\n"
+    if options.output is None:
+        print(text, end="")
+        return
+    with written_aside(options.output) as aside:
+        aside.write_text(text)

@@ -1,0 +1,64 @@
+"""Train one method on a prepared data set: model.h5, history.csv and status.json in a folder."""
+
+import argparse
+import json
+from pathlib import Path
+
+from xsoftmax.data.store import open_prepared
+from xsoftmax.errors import InputError
+from xsoftmax.fingerprint import fingerprint
+from xsoftmax.methods import Method, build_method, merged, read_methods
+from xsoftmax.training.fit import Plan, fit
+from xsoftmax.training.record import write_fit
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
+    parser.add_argument("--method", required=True, help="name of a method in the methods file")
+    parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
+    parser.add_argument("--set", default="{}", metavar="JSON", help="settings of the method to replace")
+    parser.add_argument("--tree", type=Path, help="fitted tree, for proposal tree; without it one is fitted")
+    parser.add_argument("--seed", type=int, default=0)
+    budget = parser.add_mutually_exclusive_group(required=True)
+    budget.add_argument("--epochs", type=int, help="passes over the training rows")
+    budget.add_argument("--seconds", type=float, help="training time, evaluation not counted")
+    parser.add_argument("--points", type=int, default=10, help="evaluations, evenly spaced (default: %(default)s)")
+    parser.add_argument("--patience", type=int, help="stop after so many evaluations without a better validation")
+    parser.add_argument("--checkpoint", type=Path, help="file to resume from, removed when done")
+    parser.add_argument("--checkpoint-seconds", type=float, default=60.0, help="default: %(default)s")
+    parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the fit")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Train and write the fit; a fit that diverges is a result, not an error."""
+    method = _method(options)
+    code = fingerprint(__name__, *method.modules)
+    plan = Plan(
+        epochs=options.epochs,
+        seconds=options.seconds,
+        points=options.points,
+        patience=options.patience,
+        checkpoint=options.checkpoint,
+        checkpoint_seconds=options.checkpoint_seconds,
+        memory=options.memory and options.memory * 2**20,
+        tree=options.tree,
+        identity=code,
+    )
+    with open_prepared(options.prepared) as data:
+        result = fit(data, method, options.seed, plan)
+        write_fit(options.output, result, data, method, options.seed, plan, code)
+    if result.progress.message:
+        print(result.progress.message)
+
+
+def _method(options: argparse.Namespace) -> Method:
+    methods = read_methods(options.methods)
+    if options.method not in methods:
+        raise InputError(f"unknown method {options.method!r}; {options.methods} has {', '.join(methods)}")
+    try:
+        changes = json.loads(options.set)
+    except json.JSONDecodeError as error:
+        raise InputError(f"--set {options.set!r} is not JSON ({error}); write --set '{{\"bias\": false}}'") from error
+    return build_method(options.method, merged(methods[options.method], changes))

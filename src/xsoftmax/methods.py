@@ -1,0 +1,184 @@
+"""A method is a point in the product of the three axes, written in a config: see ``config/methods.yaml``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from xsoftmax import registry
+from xsoftmax.errors import InputError
+from xsoftmax.schedules import Schedule, schedule_type
+
+AXES = {"objective": "xsoftmax.objectives", "proposal": "xsoftmax.proposals", "optimizer": "xsoftmax.optimizers"}
+_KEYS = {*AXES, "schedule", "bias", "source"}
+
+
+@dataclass(frozen=True)
+class Method:
+    """One objective, one proposal, one optimizer, with their parameters.
+
+    Attributes
+    ----------
+    name : str
+    objective, proposal, optimizer : NamedTuple
+        Parameters, of the type that ``MEMBER`` names in the file of that name.
+    schedule : Schedule
+        Of the learning rate.
+    bias : bool
+        Whether the model has one bias per class.
+    settings : dict
+        All of this as it was written, defaults filled in.
+    """
+
+    name: str
+    objective: Any
+    proposal: Any
+    optimizer: Any
+    schedule: Schedule
+    bias: bool
+    settings: dict[str, Any]
+
+    @property
+    def modules(self) -> list[str]:
+        """Modules of the three members, for ``fingerprint``."""
+        return component_modules(self.settings)
+
+
+def read_methods(path: Path) -> dict[str, dict[str, Any]]:
+    """Read a file of methods: their settings by name.
+
+    Raises
+    ------
+    InputError
+        If the file is missing or is not a mapping of names to mappings.
+    """
+    if not path.exists():
+        raise InputError(f"{path}: no such file; --methods names a YAML file of methods")
+    methods = yaml.safe_load(path.read_text())
+    if not isinstance(methods, dict) or not all(isinstance(m, dict) for m in methods.values()):
+        raise InputError(f"{path}: expected a mapping from method names to settings")
+    return methods
+
+
+def build_method(name: str, settings: Mapping[str, Any]) -> Method:
+    """Build a method from its settings and check that its parts fit together.
+
+    Raises
+    ------
+    InputError
+        If a key, a member or a parameter is unknown, a value has the wrong type, or two parts do not combine.
+    """
+    if unknown := set(settings) - _KEYS:
+        raise InputError(f"method {name}: unknown key {sorted(unknown)[0]!r}; known: {', '.join(sorted(_KEYS))}")
+    parts = {axis: _member(name, axis, settings) for axis in AXES}
+    schedule = _schedule(name, settings.get("schedule", {"name": "constant"}))
+    bias = settings.get("bias", True)
+    if not isinstance(bias, bool):
+        raise InputError(f"method {name}: bias is {bias!r}; set it to true or false")
+    filled = {axis: {"name": settings[axis]["name"], **part._asdict()} for axis, part in parts.items()}
+    filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}
+    method = Method(name, **parts, schedule=schedule, bias=bias, settings={**filled, "bias": bias})
+    _check_fit(method)
+    return method
+
+
+def component_modules(settings: Mapping[str, Any]) -> list[str]:
+    """Name the modules of a method's three members, for ``fingerprint``, without importing them."""
+    return [f"{package}.{settings[axis]['name'].replace('-', '_')}" for axis, package in AXES.items()]
+
+
+def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with some values replaced, at any depth."""
+    result = dict(settings)
+    for key, value in changes.items():
+        nested = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = merged(result[key], value) if nested else value
+    return result
+
+
+def _member(method: str, axis: str, settings: Mapping[str, Any]) -> Any:
+    chosen = settings.get(axis)
+    if not isinstance(chosen, Mapping) or "name" not in chosen:
+        raise InputError(f"method {method}: {axis} is {chosen!r}; write it as {axis}: {{name: ...}}")
+    member = registry.load(AXES[axis], chosen["name"]).MEMBER
+    return _with_parameters(f"method {method}: {axis} {chosen['name']}", member, chosen)
+
+
+def _schedule(method: str, chosen: Any) -> Schedule:
+    if not isinstance(chosen, Mapping) or "name" not in chosen:
+        raise InputError(f"method {method}: schedule is {chosen!r}; write it as schedule: {{name: ...}}")
+    return _with_parameters(f"method {method}: schedule {chosen['name']}", schedule_type(chosen["name"]), chosen)
+
+
+def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
+    """Instance of a NamedTuple type with the parameters given, each of its default's type."""
+    given = {key: value for key, value in chosen.items() if key != "name"}
+    defaults = member._field_defaults
+    for key, value in given.items():
+        if key not in defaults:
+            raise InputError(f"{where}: unknown parameter {key!r}; known: {', '.join(defaults) or 'none'}")
+        given[key] = _as_type_of(f"{where}: {key}", defaults[key], value)
+    return member(**given)
+
+
+def _as_type_of(where: str, default: Any, value: Any) -> Any:
+    """Check a parameter against its default; all parameters are flags, counts from 1, or numbers from 0."""
+    kind = type(default)
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        raise InputError(f"{where} is {value!r}; set it to true or false")
+    if isinstance(value, str | bool) or not isinstance(value, int | float) or (kind is int and value != int(value)):
+        raise InputError(f"{where} is {value!r}; set it to {'a whole number' if kind is int else 'a number'}")
+    lowest = 1 if kind is int else 0
+    if not lowest <= value < float("inf"):
+        raise InputError(f"{where} is {value!r}; set it to {lowest} or more")
+    return kind(value)
+
+
+def _check_fit(method: Method) -> None:
+    """Raise InputError, naming both partners and what is missing, if the parts do not combine."""
+    where = f"method {method.name}"
+    names = {axis: method.settings[axis]["name"] for axis in AXES}
+    if method.objective.needs_all_classes and method.proposal.draws:
+        raise InputError(
+            f"{where}: objective {names['objective']} needs every class, proposal {names['proposal']} draws a few; "
+            "take proposal all, or an objective made for sampling such as double-sum"
+        )
+    if not method.proposal.draws and not method.objective.excludes_true:
+        raise InputError(
+            f"{where}: objective {names['objective']} is a mean over drawn classes, proposal all draws none; "
+            "take uniform, frequency or tree"
+        )
+    if not method.proposal.draws and not method.optimizer.takes_blocks:
+        raise InputError(
+            f"{where}: optimizer {names['optimizer']} takes single steps, proposal all gives minibatches; "
+            "take sgd, adagrad or lbfgs"
+        )
+    if method.proposal.draws and method.optimizer.layout is None:
+        raise InputError(
+            f"{where}: optimizer {names['optimizer']} needs the full gradient, proposal {names['proposal']} draws "
+            "a few classes; take proposal all"
+        )
+    if method.optimizer.needs not in method.objective.offers:
+        raise InputError(
+            f"{where}: optimizer {names['optimizer']} needs {method.optimizer.needs.replace('_', ' ')}, which "
+            f"objective {names['objective']} does not have; it has {', '.join(method.objective.offers)}"
+        )
+    if method.optimizer.layout is None and method.objective.n_states:
+        raise InputError(
+            f"{where}: objective {names['objective']} keeps variables per sample, which optimizer "
+            f"{names['optimizer']} does not move; take objective softmax"
+        )
+    if method.optimizer.needs == "proximal" and method.objective.n_sampled != 1:
+        raise InputError(
+            f"{where}: n_sampled is {method.objective.n_sampled}, optimizer {names['optimizer']} solves for one; "
+            "set n_sampled: 1"
+        )
+    if method.optimizer.layout is not None and getattr(method.objective, "ridge", 0.0):
+        raise InputError(
+            f"{where}: ridge is {method.objective.ridge}, optimizer {names['optimizer']} has none; "
+            "take optimizer lbfgs, or ridge: 0"
+        )

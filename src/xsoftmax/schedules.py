@@ -1,0 +1,45 @@
+"""How the learning rate falls: its factor after some epochs and steps."""
+
+from typing import NamedTuple
+
+from xsoftmax.errors import InputError
+
+
+class Constant(NamedTuple):
+    """Factor 1 for ever."""
+
+    def factor(self, epoch: int, step: int) -> float:
+        """What the learning rate is multiplied with."""
+        return 1.0
+
+
+class Exponential(NamedTuple):
+    """Multiplied by ``decay`` after each epoch: papers (a) and (b), 0.9."""
+
+    decay: float = 0.9
+
+    def factor(self, epoch: int, step: int) -> float:
+        """What the learning rate is multiplied with."""
+        return self.decay**epoch
+
+
+class Power(NamedTuple):
+    """(scale / (scale + step))^exponent: the published code of paper (e)."""
+
+    scale: float = 68025.0
+    exponent: float = 0.5
+
+    def factor(self, epoch: int, step: int) -> float:
+        """What the learning rate is multiplied with."""
+        return (self.scale / (self.scale + step)) ** self.exponent
+
+
+Schedule = Constant | Exponential | Power
+_SCHEDULES = {"constant": Constant, "exponential": Exponential, "power": Power}
+
+
+def schedule_type(name: str) -> type:
+    """Find a schedule by name; an unknown one is an InputError that lists the known."""
+    if name not in _SCHEDULES:
+        raise InputError(f"unknown schedule {name!r}; known: {', '.join(_SCHEDULES)}")
+    return _SCHEDULES[name]

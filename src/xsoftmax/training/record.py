@@ -1,0 +1,105 @@
+"""What is written of a fit: model, history, status."""
+
+import csv
+import json
+import os
+import platform
+import resource
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from xsoftmax.data.store import SPLITS, Prepared
+from xsoftmax.files import written_aside
+from xsoftmax.methods import Method
+from xsoftmax.model import Model, save_model
+from xsoftmax.training.fit import FitResult, Plan
+
+_KEYS = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
+COLUMNS = [
+    *("epoch", "step", "seconds", "learning_rate", "objective", "train_log_likelihood"),
+    *(f"{split}_{key}" for split in ("validation", "test") for key in _KEYS),
+]
+LIBRARIES = ("xsoftmax", "numpy", "scipy", "numba", "h5py", "scikit-learn")
+
+
+def write_fit(
+    folder: Path, result: FitResult, data: Prepared, method: Method, seed: int, plan: Plan, fingerprint: str
+) -> None:
+    """Write ``model.h5``, ``history.csv`` and ``status.json`` into a folder, each whole."""
+    status = describe(result, data, method, seed, plan, fingerprint)
+    attributes = {key: status[key] for key in ("dataset", "method", "seed", "status", "message", "parameters")}
+    if result.model is None:
+        model = Model(None, data.class_names, data.n_features, attributes=attributes)
+    else:
+        model = Model(**{**vars(result.model), "attributes": attributes})
+    save_model(model, folder / "model.h5")
+    with written_aside(folder / "history.csv") as aside, aside.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="")
+        writer.writeheader()
+        writer.writerows({key: _cell(value) for key, value in row.items()} for row in result.progress.history)
+    with written_aside(folder / "status.json") as aside:
+        aside.write_text(json.dumps(status, indent=2, sort_keys=True) + "\n")
+
+
+def describe(
+    result: FitResult, data: Prepared, method: Method, seed: int, plan: Plan, fingerprint: str
+) -> dict[str, Any]:
+    """Everything about a fit but its weights and history, as JSON."""
+    progress = result.progress
+    epochs = progress.step / max(1, data.n_samples("train"))
+    trained = progress.seconds - result.proposal.seconds
+    return {
+        "dataset": data.name,
+        "method": method.name,
+        "seed": seed,
+        "status": progress.status,
+        "message": progress.message,
+        "step": progress.step,
+        "epoch": round(epochs, 6),
+        "seconds": progress.seconds,
+        "setup_seconds": result.proposal.seconds,
+        "seconds_per_epoch": trained / epochs if epochs else None,
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "threads": int(os.environ.get("OMP_NUM_THREADS", "0")) or os.cpu_count(),
+        "n_parameters": data.n_classes * (data.n_features + method.bias),
+        "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}
+        | {"n_features": data.n_features, "n_classes": data.n_classes}
+        | {key: int(value) for key, value in data.attributes.items() if key.startswith("n_dropped")},
+        "parameters": method.settings,
+        "objective_name": method.objective.title,
+        "budget": {"epochs": plan.epochs} if plan.epochs is not None else {"seconds": plan.seconds},
+        "patience": plan.patience,
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
+        "machine": {
+            "cpu": _cpu_name(),
+            "cores": os.cpu_count(),
+            "memory_bytes": psutil.virtual_memory().total,
+            "platform": platform.platform(),
+        },
+        "git_commit": _git_commit(),
+        "fingerprint": fingerprint,
+    }
+
+
+def _cell(value: float) -> str | float:
+    return value if np.isfinite(value) else ""
+
+
+def _cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _git_commit() -> str | None:
+    """Commit of the working folder, with ``+`` if tracked files were changed; None outside a checkout."""
+    try:
+        command = ["git", "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
