@@ -1,0 +1,137 @@
+"""A fitted tree: a distribution over classes given a row, cheap to draw from, and a classifier by itself."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import h5py
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from xsoftmax.kernels.tree import TreeView, draw_rows, log_probabilities, log_probability_of_rows
+from xsoftmax.tree.projection import Features, Projection
+
+_CACHE_LINE = 64
+_FLOATS_PER_LINE = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """p_n(y|x) of Bamler and Mandt 2020, section 3.
+
+    Attributes
+    ----------
+    projection : Projection
+    weights : ndarray of shape (n_leaves, dimension + 1), float32
+        Row i: w and, last, b of node i. The root is node 1, the children of i are 2 i (left) and 2 i + 1
+        (right); row 0 is unused. n_leaves is the power of two at or above n_classes; with one class there is
+        no node.
+    class_of_leaf : ndarray of shape (n_leaves,), int32
+        -1 for padding, whose probability is exactly 0.
+    """
+
+    projection: Projection
+    weights: NDArray[np.float32]
+    class_of_leaf: NDArray[np.int32]
+
+    @cached_property
+    def leaf_of_class(self) -> NDArray[np.int32]:
+        """Leaf of each class, an ndarray of shape (n_classes,)."""
+        leaves = np.flatnonzero(self.class_of_leaf >= 0).astype(np.int32)
+        inverse = np.empty(leaves.size, np.int32)
+        inverse[self.class_of_leaf[leaves]] = leaves
+        return inverse
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return self.leaf_of_class.size
+
+    @property
+    def depth(self) -> int:
+        """Number of decisions from the root to a leaf."""
+        return self.class_of_leaf.size.bit_length() - 1
+
+    @property
+    def dimension(self) -> int:
+        """Number of components that the nodes look at."""
+        return self.projection.dimension
+
+    @cached_property
+    def view(self) -> TreeView:
+        """The arrays as the kernels want them: a node's weights on cache lines of their own."""
+        width = -(-self.dimension // _FLOATS_PER_LINE) * _FLOATS_PER_LINE
+        padded = _aligned_zeros((self.class_of_leaf.size, width))
+        padded[:, : self.dimension] = self.weights[:, :-1]
+        bias = np.ascontiguousarray(self.weights[:, -1])
+        return TreeView(padded, bias, self.class_of_leaf, self.leaf_of_class)
+
+    def project(self, X: Features) -> NDArray[np.float32]:
+        """Turn rows into what all other methods take: whitened components of shape (n_samples, dimension)."""
+        return self.projection(X)
+
+    def log_probability(
+        self, Z: NDArray[np.float32], start: int = 0, stop: int | None = None, dtype: DTypeLike = np.float32
+    ) -> NDArray[np.floating]:
+        """Log-probabilities of the classes ``start`` to ``stop``, in class order.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n_samples, dimension), float32
+        start, stop : int
+            All classes by default. A node above several of them is scored once, so a range of m classes costs
+            about m log2(2 n_classes / m) scores per row; no memory is needed beyond the result.
+        dtype : dtype
+            float32 (absolute error about 1e-6) or float64 (slower).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, stop - start)
+        """
+        leaves = self.leaf_of_class[start:stop]
+        out = np.empty((Z.shape[0], leaves.size), dtype)
+        columns = np.argsort(leaves).astype(np.int32)
+        log_probabilities(self.view, np.ascontiguousarray(Z, np.float32), leaves[columns], columns, out)
+        return out
+
+    def log_probability_of(self, Z: NDArray[np.float32], y: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Log-probability of one class per row, shape (n_samples,), in log2(n_leaves) scores each."""
+        out = np.empty(Z.shape[0], np.float32)
+        log_probability_of_rows(self.view, np.ascontiguousarray(Z, np.float32), y.astype(np.int32), out)
+        return out
+
+    def log_likelihood(self, Z: NDArray[np.float32], y: NDArray[np.int32]) -> float:
+        """Mean log-probability of the labels, in nats."""
+        return float(self.log_probability_of(Z, y).mean(dtype=np.float64))
+
+    def sample(self, Z: NDArray[np.float32], seed: int = 0) -> NDArray[np.int64]:
+        """Draw one class per row, shape (n_samples,)."""
+        classes = np.empty(Z.shape[0], np.int64)
+        log_q = np.empty(Z.shape[0], np.float32)
+        draw_rows(self.view, np.ascontiguousarray(Z, np.float32), seed, classes, log_q)
+        return classes
+
+    def to_group(self, group: h5py.Group) -> None:
+        """Write the tree into an open HDF5 group, a tree's own file or a part of a model's."""
+        for name, array in self._arrays().items():
+            group.create_dataset(name, data=array)
+
+    @classmethod
+    def from_group(cls, group: h5py.Group) -> "Tree":
+        """Read what ``to_group`` wrote."""
+        projection = Projection(group["mean"][()], group["components"][()])
+        return cls(projection, group["weights"][()], group["class_of_leaf"][()])
+
+    def _arrays(self) -> dict[str, NDArray]:
+        return {
+            "mean": self.projection.mean,
+            "components": self.projection.components,
+            "weights": self.weights,
+            "class_of_leaf": self.class_of_leaf,
+        }
+
+
+def _aligned_zeros(shape: tuple[int, int]) -> NDArray[np.float32]:
+    n_bytes = 4 * shape[0] * shape[1]
+    buffer = np.zeros(n_bytes + _CACHE_LINE, np.uint8)
+    offset = -buffer.ctypes.data % _CACHE_LINE
+    return buffer[offset : offset + n_bytes].view(np.float32).reshape(shape)

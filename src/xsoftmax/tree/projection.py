@@ -1,0 +1,202 @@
+"""The few features that the tree looks at: whitened principal components.
+
+Bamler and Mandt 2020, section 3, "Technical Details"; their code whitens, so that the ridge of a node weighs
+every direction alike whatever the units of the data are. Dense features are z-scored first, as in their code;
+sparse ones are only centred: it hardly matters to the tree of icd10 (-3.11 nats per validation point centred,
+-3.09 z-scored), but with its 19,000 subcategories as classes the words of variance one crowd out what matters
+(-6.25 against -6.94).
+
+Cost: dense, two passes for the moments and one for the covariance matrix, n_samples n_features^2. Sparse,
+some tens of products with X, and never a dense copy of it nor, with many features, a square matrix.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+Features: TypeAlias = csr_array | NDArray[np.float32]
+
+_ROWS = 8192
+_DENSE_LIMIT = 4096
+_RANK_TOLERANCE = 1e-6
+_LANCZOS_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Projection:
+    """An affine map of rows to whitened principal components, ``(x - mean) @ components``.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,), float32
+    components : ndarray of shape (n_features, dimension), float32
+        Eigenvectors, divided by the features' scales and by the square roots of the eigenvalues.
+    """
+
+    mean: NDArray[np.float32]
+    components: NDArray[np.float32]
+
+    @property
+    def dimension(self) -> int:
+        """Number of components."""
+        return self.components.shape[1]
+
+    def __call__(self, X: Features) -> NDArray[np.float32]:
+        """Project rows, block by block.
+
+        Parameters
+        ----------
+        X : csr_array or ndarray of shape (n_samples, n_features), float32
+
+        Returns
+        -------
+        ndarray of shape (n_samples, dimension), float32, C order
+        """
+        Z = np.empty((X.shape[0], self.dimension), np.float32)
+        if self.dimension == 0:
+            return Z
+        shift = (self.mean.astype(np.float64) @ self.components).astype(np.float32)
+        for start, rows in zip(range(0, X.shape[0], _ROWS), _blocks(X), strict=True):
+            if isinstance(rows, np.ndarray):
+                Z[start : start + _ROWS] = (rows - self.mean) @ self.components
+            else:
+                Z[start : start + _ROWS] = rows @ self.components - shift
+        return Z
+
+
+def principal_components(
+    X: Features, dimension: int, standardize: bool | None = None, seed: int = 0
+) -> Projection:
+    """Fit a projection to whitened principal components.
+
+    There are fewer than ``dimension`` components where the data have fewer: at most n_samples - 1, the number
+    of features that vary, and as many as have an eigenvalue above 1e-6 of the largest. None at all is
+    allowed.
+
+    Parameters
+    ----------
+    X : csr_array or ndarray of shape (n_samples, n_features), float32
+    dimension : int
+    standardize : bool, optional
+        Divide every feature by its standard deviation first; by default for dense X only.
+    seed : int
+        Starts the Lanczos iterations, which only sparse and very wide X need.
+    """
+    mean, deviation = _moments(X)
+    if standardize is None:
+        standardize = isinstance(X, np.ndarray)
+    varies = deviation > 1e-6 * np.abs(mean)
+    scale = np.where(varies, 1 / np.where(varies & standardize, deviation, 1), 0)
+    dimension = min(dimension, int(varies.sum()), X.shape[0] - 1)
+    if dimension <= 0:
+        return _projection(mean, np.empty((X.shape[1], 0)))
+    if isinstance(X, np.ndarray) and X.shape[1] <= _DENSE_LIMIT:
+        values, vectors = _dense_eigenpairs(X, mean, scale, dimension)
+    else:
+        values, vectors = _lanczos_eigenpairs(X, mean, scale, dimension, seed)
+    kept = values > _RANK_TOLERANCE * values[0]
+    whitened = vectors[:, kept] * scale[:, None] / np.sqrt(values[kept])
+    return _projection(mean, _fix_signs(whitened))
+
+
+def _projection(mean: NDArray[np.float64], components: NDArray[np.float64]) -> Projection:
+    return Projection(mean.astype(np.float32), np.ascontiguousarray(components, np.float32))
+
+
+def _moments(X: Features) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and standard deviations of the features, in float64."""
+    n_samples, n_features = X.shape
+    if not isinstance(X, np.ndarray):
+        return _sparse_moments(X)
+    mean = np.zeros(n_features)
+    square = np.zeros(n_features)
+    for rows in _blocks(X):
+        mean += rows.sum(axis=0, dtype=np.float64)
+    mean /= max(n_samples, 1)
+    for rows in _blocks(X):
+        centred = rows - mean
+        square += np.einsum("ij,ij->j", centred, centred)
+    return mean, np.sqrt(square / max(n_samples, 1))
+
+
+def _sparse_moments(X: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    n_samples, n_features = X.shape
+    values = X.data.astype(np.float64)
+    mean = np.bincount(X.indices, values, n_features) / max(n_samples, 1)
+    stored = np.bincount(X.indices, minlength=n_features)
+    centred = np.bincount(X.indices, (values - mean[X.indices]) ** 2, n_features)
+    square = centred + (n_samples - stored) * mean**2
+    return mean, np.sqrt(square / max(n_samples, 1))
+
+
+def _dense_eigenpairs(
+    X: NDArray[np.float32], mean: NDArray[np.float64], scale: NDArray[np.float64], dimension: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    n_samples, n_features = X.shape
+    covariance = np.zeros((n_features, n_features))
+    for rows in _blocks(X):
+        scaled = ((rows - mean) * scale).astype(np.float32)
+        covariance += scaled.T @ scaled
+    values, vectors = scipy.linalg.eigh(
+        covariance / n_samples, subset_by_index=(n_features - dimension, n_features - 1)
+    )
+    return values[::-1], vectors[:, ::-1]
+
+
+def _lanczos_eigenpairs(
+    X: Features, mean: NDArray[np.float64], scale: NDArray[np.float64], dimension: int, seed: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Largest eigenpairs of the covariance matrix, through products with X only."""
+    n_features = X.shape[1]
+    start = np.random.default_rng(seed).standard_normal(n_features) * (scale > 0)
+    if n_features <= 4 * dimension:
+        covariance = _covariance_product(X, mean, scale)(np.eye(n_features))
+        values, vectors = scipy.linalg.eigh((covariance + covariance.T) / 2)
+        return values[::-1][:dimension], vectors[:, ::-1][:, :dimension]
+    operator = LinearOperator(
+        (n_features, n_features), matvec=_covariance_product(X, mean, scale), dtype=np.float64
+    )
+    values, vectors = eigsh(operator, dimension, v0=start, tol=_LANCZOS_TOLERANCE, rng=seed)
+    order = np.argsort(values)[::-1]
+    return values[order], vectors[:, order]
+
+
+def _covariance_product(
+    X: Features, mean: NDArray[np.float64], scale: NDArray[np.float64]
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """Return v -> covariance v, in float64; X is converted a block of rows at a time."""
+
+    def product(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+        weighted = (scale * vectors.T).T
+        shift = mean @ weighted
+        total = np.zeros(weighted.shape)
+        for rows in _blocks(X):
+            scores = rows @ weighted - shift
+            total += rows.T @ scores - np.multiply.outer(mean, scores.sum(axis=0))
+        return (scale * total.T).T / X.shape[0]
+
+    return product
+
+
+def _blocks(X: Features) -> Iterator[Features]:
+    """Yield blocks of rows that share memory with X."""
+    for start in range(0, X.shape[0], _ROWS):
+        if isinstance(X, np.ndarray):
+            yield X[start : start + _ROWS]
+        else:
+            indptr = X.indptr[start : start + _ROWS + 1]
+            inside = slice(indptr[0], indptr[-1])
+            shape = (indptr.size - 1, X.shape[1])
+            yield csr_array((X.data[inside], X.indices[inside], indptr - indptr[0]), shape=shape)
+
+
+def _fix_signs(components: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Make the largest entry of every component positive, so that equal data give equal bits."""
+    largest = np.abs(components).argmax(axis=0)
+    return components * np.where(components[largest, np.arange(components.shape[1])] < 0, -1, 1)
