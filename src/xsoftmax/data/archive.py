@@ -33,7 +33,8 @@ class Unpacked(NamedTuple):
 def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
     """Unpack a tar (of any compression) or zip archive into ``target``, which must not exist.
 
-    With ``options.members``, only these folders, found at any depth, are kept, and stand at the top.
+    With ``options.members``, only these folders, found at any depth, are kept, and stand at the top. Hidden
+    entries and those of ``__MACOSX`` are left out.
 
     Raises
     ------
@@ -78,6 +79,8 @@ def _inside(name: str, archive: str, members: tuple[str, ...]) -> PurePosixPath 
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if ".." in parts or name.startswith("/") or "\\" in name or (parts and parts[0].endswith(":")):
         raise InputError(f"{archive}: entry {name!r} would lie outside the target; nothing was kept")
+    if any(part.startswith(".") or part == "__MACOSX" for part in parts):
+        return None
     if not members:
         return PurePosixPath(*parts) if parts else None
     for depth, part in enumerate(parts):

@@ -58,21 +58,23 @@ def open_content(path: Path) -> BinaryIO:
 
 
 def blocks(path: Path, size: int = BLOCK) -> Iterator[bytes]:
-    """Read the decompressed content block by block.
+    """Read the decompressed content block by block; errors as in ``read``."""
+    with open_content(path) as file:
+        while block := read(path, file, size):
+            yield block
+
+
+def read(path: Path, file: BinaryIO, size: int) -> bytes:
+    """Read up to ``size`` bytes of an open content.
 
     Raises
     ------
     InputError
         If the compressed data end early or are damaged.
     """
-    with open_content(path) as file:
-        while True:
-            try:
-                block = file.read(size)
-            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-                raise InputError(
-                    f"{path}: compressed data are truncated or damaged ({error}); fetch it again"
-                ) from error
-            if not block:
-                return
-            yield block
+    try:
+        return file.read(size)
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(
+            f"{path}: compressed data are truncated or damaged ({error}); fetch it again"
+        ) from error

@@ -215,7 +215,7 @@ def _scalar(kind: type, value: Any, where: str, key: str) -> Any:
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
         raise InputError(f"{where}: {key}: expected {wanted}, found {_short(value)}")
-    if kind in (int, float) and value < 0:
+    if isinstance(value, (int, float)) and value < 0:
         raise InputError(f"{where}: {key}: {value} is negative")
     return value
 

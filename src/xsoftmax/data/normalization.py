@@ -1,8 +1,9 @@
 """Steps that rescale or project features; each is fitted on training rows and stored with the data.
 
-``l2`` and ``max`` divide each row by its norm or its largest absolute value; ``column_max`` divides each column
-by its largest absolute training value (a column without one is left alone); ``{divide: c}`` divides everything;
-``{pca: k}`` subtracts the training mean and projects onto the k leading principal components (not whitened).
+``l2`` and ``max`` divide each row by its norm or its largest absolute value; ``column_max`` divides each
+column by its largest absolute training value (a column without one is left alone); ``{divide: c}`` divides
+everything; ``{pca: k}`` subtracts the training mean and projects onto the k leading
+principal components (not whitened).
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from xsoftmax.errors import InputError
 
-Matrix: TypeAlias = csr_array | np.ndarray
+Matrix: TypeAlias = Any  # csr_array or ndarray, float32; scipy is untyped
 BLOCK = 4096
 DENSE_COVARIANCE_UP_TO = 4096
 KINDS = ("l2", "max", "column_max", "divide", "pca")

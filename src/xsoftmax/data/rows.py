@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Texts:
         return cls(lambda: iter(texts), len(texts))
 
 
-Features: TypeAlias = csr_array | np.ndarray | Texts
+Features: TypeAlias = Any  # csr_array or ndarray, float32, or Texts; scipy is untyped
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,9 @@ def read(*, tabular: Path, codes: Path, target: str = "category", as_listed: boo
     target : str
         ``category``: the class is the first three characters; ``subcategory``: the parent code.
     as_listed : bool
-        Follow the listing of simple-icd-10-cm, where a section heading without codes counts as a leaf (12,
-        such as ``M00-M25``) and a leaf named like its section comes twice (6, such as ``B20``); otherwise each
-        leaf code comes once.
+        Follow the listing of simple-icd-10-cm, where a section heading without codes counts as a leaf
+        (12, such as ``M00-M25``) and a leaf named like its section comes twice (6, such as ``B20``);
+        otherwise each leaf code comes once.
     """
     if target not in ("category", "subcategory"):
         raise InputError(f"icd10: unknown target {target!r}; known: category, subcategory")

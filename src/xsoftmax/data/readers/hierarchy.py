@@ -1,0 +1,75 @@
+"""Generated: dense features around a random tree of class centres; any number of rows, features and classes.
+
+A class is a leaf; its centre is the sum of one Gaussian vector per level, which neighbours share above the
+level where they part, and which shrinks by ``decay`` from level to level. Rows scatter around the centres,
+and some labels are drawn at random, so that no linear model separates the classes.
+"""
+
+import numpy as np
+
+from xsoftmax.data.rows import Rows
+from xsoftmax.errors import InputError
+
+BLOCK_ROWS = 8192
+
+
+def read(
+    *,
+    n_samples: int = 20_000,
+    n_features: int = 32,
+    n_classes: int = 1_000,
+    branching: int = 4,
+    decay: float = 0.8,
+    noise: float = 1.0,
+    label_noise: float = 0.05,
+    skew: float = 0.5,
+    seed: int = 0,
+) -> Rows:
+    """Draw rows.
+
+    Parameters
+    ----------
+    branching : int
+        Children of a node.
+    decay : float
+        Length of a level's vectors, relative to the level above; the first have length about 1.
+    noise : float
+        Expected length of a row's distance to its centre.
+    label_noise : float
+        Share of labels that are replaced by a uniform draw.
+    skew : float
+        Class k has a share proportional to ``1 / (rank + 1) ** skew``.
+    """
+    if min(n_samples, n_features, n_classes) < 1 or branching < 2 or not 0 <= label_noise <= 1:
+        raise InputError(
+            "hierarchy: sizes must be positive, branching at least 2, label_noise within 0 and 1"
+        )
+    rng = np.random.default_rng(seed)
+    levels = _levels(n_features, n_classes, branching, decay, rng)
+    shares = np.cumsum(1.0 / (rng.permutation(n_classes) + 1.0) ** skew)
+    y = np.searchsorted(shares, rng.random(n_samples) * shares[-1], side="right").clip(max=n_classes - 1)
+    X = np.empty((n_samples, n_features), dtype=np.float32)
+    for start in range(0, n_samples, BLOCK_ROWS):
+        block = X[start : start + BLOCK_ROWS]
+        block[:] = rng.standard_normal(block.shape, dtype=np.float32) * np.float32(
+            noise / np.sqrt(n_features)
+        )
+        for width, vectors in levels:
+            block += vectors[y[start : start + BLOCK_ROWS] // width]
+    replaced = rng.random(n_samples) < label_noise
+    return Rows.with_ids(X, np.where(replaced, rng.integers(n_classes, size=n_samples), y))
+
+
+def _levels(
+    n_features: int, n_classes: int, branching: int, decay: float, rng: np.random.Generator
+) -> list[tuple[int, np.ndarray]]:
+    """Draw one vector per node: for each level, how many classes a node spans, and the vectors."""
+    width, levels, length = 1, [], 1.0 / np.sqrt(n_features)
+    while width * branching < n_classes:
+        width *= branching
+    while width >= 1:
+        n_nodes = -(-n_classes // width)
+        vectors = rng.standard_normal((n_nodes, n_features), dtype=np.float32) * np.float32(length)
+        levels.append((width, vectors))
+        width, length = width // branching, length * decay
+    return levels

@@ -1,0 +1,76 @@
+"""The idx format of MNIST, plain or compressed: one file of arrays, one of labels."""
+
+import math
+import struct
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+
+from xsoftmax.data import checksum
+from xsoftmax.data.rows import Rows
+from xsoftmax.errors import InputError
+
+TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+BLOCK_ROWS = 4096
+
+
+class Header(NamedTuple):
+    """Element type, rows, and elements of one row."""
+
+    dtype: np.dtype
+    n_rows: int
+    width: int
+
+
+def read(*, images: Path, labels: Path) -> Rows:
+    """Read images as dense rows of raw pixel values, and their labels."""
+    X, y = _array(images, np.float32), _array(labels, np.int64)
+    if y.shape[1] != 1:
+        raise InputError(
+            f"{labels}: expected one label per row, found {y.shape[1]}; are the two files mixed up?"
+        )
+    if len(X) != len(y):
+        raise InputError(f"{images} has {len(X)} rows and {labels} {len(y)}; do they belong together?")
+    return Rows.with_ids(X, y[:, 0])
+
+
+def _array(path: Path, dtype: type) -> np.ndarray:
+    """Read a whole file as rows of ``dtype``."""
+    if path.stat().st_size == 0:
+        raise InputError(f"{path}: the file is empty; fetch it again")
+    with checksum.open_content(path) as file:
+        header = _header(path, file)
+        values: np.ndarray = np.empty((header.n_rows, header.width), dtype=dtype)
+        for start in range(0, header.n_rows, BLOCK_ROWS):
+            rows = values[start : start + BLOCK_ROWS]
+            content = _read(path, file, rows.size * header.dtype.itemsize)
+            rows[:] = np.frombuffer(content, header.dtype).reshape(rows.shape)
+            if not np.isfinite(rows).all():
+                row = start + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
+                raise InputError(f"{path}, row {row}: NaN or infinite; drop or replace such values")
+        if checksum.read(path, file, 1):
+            raise InputError(
+                f"{path}: more bytes than its header says ({header.n_rows} rows); fetch it again"
+            )
+    return values
+
+
+def _header(path: Path, file: BinaryIO) -> Header:
+    magic = _read(path, file, 4)
+    if magic[:2] != b"\0\0" or magic[2] not in TYPES or magic[3] == 0:
+        raise InputError(
+            f"{path}: not an idx file, it begins with {magic.hex(' ')}; expected 00 00 and a type"
+        )
+    sizes = struct.unpack(f">{magic[3]}I", _read(path, file, 4 * magic[3]))
+    return Header(np.dtype(TYPES[magic[2]]), sizes[0], math.prod(sizes[1:]))
+
+
+def _read(path: Path, file: BinaryIO, n_bytes: int) -> bytes:
+    """Read exactly so many bytes."""
+    content = checksum.read(path, file, n_bytes)
+    if len(content) < n_bytes:
+        raise InputError(
+            f"{path}: the file ends early ({len(content)} of {n_bytes} bytes of a block); fetch it again"
+        )
+    return content

@@ -1,0 +1,31 @@
+"""svmlight (libsvm) text: ``label feature:value ...  # comment``, features numbered from 1; ``l1,l2`` too."""
+
+from pathlib import Path
+
+from xsoftmax.data import parsing
+from xsoftmax.data.rows import Rows
+from xsoftmax.data.sparse_text import SparseRows, line_blocks
+from xsoftmax.errors import InputError
+
+
+def read(*, data: Path, zero_based: bool = False, n_features: int | None = None) -> Rows:
+    """Read rows.
+
+    Parameters
+    ----------
+    data : Path
+    zero_based : bool
+        Features are numbered from 0.
+    n_features : int, optional
+        The limit; otherwise the largest number found counts.
+    """
+    base, limit = 0 if zero_based else 1, -1 if n_features is None else n_features
+    of = "" if n_features is None else f" of {n_features}"
+    first = "from 0" if zero_based else "from 1; set options.zero_based if the file counts from 0"
+    hints = {parsing.INDEX_RANGE: f"the feature number is out of range{of} ({first})"}
+    collected = SparseRows(data, hints)
+    for block in line_blocks(data):
+        collected.add(block, parsing.parse_labelled, base, limit, -1, True)
+    if collected.n_rows == 0:
+        raise InputError(f"{data}: no row in it")
+    return collected.rows(collected.max_index + 1 if n_features is None else n_features)

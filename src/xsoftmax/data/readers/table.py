@@ -1,0 +1,182 @@
+"""Tables (CSV, TSV, Parquet): a column of texts and one of labels; without texts, columns of numbers."""
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from xsoftmax.data import checksum
+from xsoftmax.data.rows import Rows, Texts
+from xsoftmax.errors import InputError
+
+BLOCK_ROWS = 4096
+
+
+def read(
+    *,
+    data: Path,
+    label: str | int = "label",
+    text: str | int | None = None,
+    header: bool = True,
+    delimiter: str | None = None,
+    encoding: str = "utf-8",
+) -> Rows:
+    """Read a table; rows with an empty label count as unlabelled.
+
+    Parameters
+    ----------
+    data : Path
+        ``.parquet``, or text with one row per line, perhaps compressed.
+    label, text : str or int
+        Column by name or number (from 0; negative from the right). Without ``text`` all others are numbers.
+    header : bool
+        The first line names the columns (CSV).
+    delimiter : str, optional
+        Otherwise a tab for ``.tsv`` and a comma for all else.
+    """
+    table = Table(data, header, delimiter, encoding)
+    names: list[str] = []
+    if text is not None:
+        for (name,) in table.columns([label]):
+            names.append(name)
+        rows = Texts(lambda: (row[0] for row in table.columns([text])), len(names))
+        return _labelled(rows, names, data)
+    return _labelled(table.numbers(label, names), names, data)
+
+
+def _labelled(features: Texts | np.ndarray, names: list[str], path: Path) -> Rows:
+    if not names:
+        raise InputError(f"{path}: no row in it")
+    rows = Rows.with_names(features, names)
+    if rows.label_names and rows.label_names[0] == "":
+        kept = rows.labels > 0
+        starts = np.concatenate([[0], np.cumsum(kept)])
+        rows = Rows(features, starts, rows.labels[kept] - 1, rows.label_names[1:])
+    return rows
+
+
+class Table:
+    """A table that is read from the start each time, a block of rows in memory at once."""
+
+    def __init__(
+        self, path: Path, header: bool = True, delimiter: str | None = None, encoding: str = "utf-8"
+    ) -> None:
+        self.path, self.header, self.encoding = path, header, encoding
+        self.parquet = path.suffix == ".parquet"
+        self.delimiter = delimiter or ("\t" if ".tsv" in path.suffixes else ",")
+        if not path.exists():
+            raise InputError(f"{path}: no such file")
+
+    def columns(self, wanted: list[str | int]) -> Iterator[list[str]]:
+        """Walk through some columns."""
+        if self.parquet:
+            return self._parquet(wanted)
+        return self._csv_columns(wanted)
+
+    def numbers(self, label: str | int | None, names: list[str]) -> np.ndarray:
+        """Read all columns but ``label`` as numbers; labels are added to ``names``."""
+        walk = self._parquet(None) if self.parquet else (row for _, row in self._rows())
+        first = self.column_names()
+        at = None if label is None else self._position(label, first)
+        blocks: list[np.ndarray] = []
+        block: list[list[str]] = []
+        for row in walk:
+            if at is not None:
+                names.append(row.pop(at))
+            block.append(row)
+            if len(block) == BLOCK_ROWS:
+                blocks.append(self._numbers(block, len(blocks)))
+                block = []
+        if block:
+            blocks.append(self._numbers(block, len(blocks)))
+        return np.concatenate(blocks) if blocks else np.zeros((0, len(first)), dtype=np.float32)
+
+    def _numbers(self, block: list[list[str]], number: int) -> np.ndarray:
+        try:
+            values = np.array(block, dtype=np.float32)
+        except ValueError:
+            values = np.array([[_number(cell) for cell in row] for row in block])
+        if not np.isfinite(values).all():
+            row, column = (int(found[0]) for found in np.nonzero(~np.isfinite(values)))
+            line = number * BLOCK_ROWS + row + 1 + self.header
+            raise InputError(f"{self.path}, line {line}: not a finite number: {block[row][column][:40]!r}")
+        return values
+
+    def column_names(self) -> list[str]:
+        """Name the columns; by their numbers if there is no header."""
+        if self.parquet:
+            return list(self._parquet_file().schema_arrow.names)
+        _, names = next(self._lines(), (0, []))
+        return names if self.header else [str(i) for i in range(len(names))]
+
+    def _csv_columns(self, wanted: list[str | int]) -> Iterator[list[str]]:
+        names = self.column_names()
+        positions = [self._position(column, names) for column in wanted]
+        for _, row in self._rows():
+            yield [row[i] for i in positions]
+
+    def _position(self, column: str | int, names: list[str]) -> int:
+        if isinstance(column, int) and -len(names) <= column < len(names):
+            return column % len(names)
+        if column in names:
+            return names.index(str(column))
+        raise InputError(f"{self.path}: no column {column!r}; columns: {', '.join(names[:20]) or 'none'}")
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Walk through the rows below the header; all must have as many cells as the first line."""
+        width = None
+        for line, row in self._lines():
+            if width is None:
+                width = len(row)
+                if self.header:
+                    continue
+            if len(row) != width:
+                cells = self.delimiter.join(row)[:40]
+                raise InputError(
+                    f"{self.path}, line {line}: {len(row)} cells, the first line has {width}: {cells!r}"
+                )
+            yield line, row
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        if self.path.stat().st_size == 0:
+            raise InputError(f"{self.path}: the file is empty")
+        csv.field_size_limit(sys.maxsize)
+        with io.TextIOWrapper(checksum.open_content(self.path), self.encoding, newline="") as file:
+            reader = csv.reader(file, delimiter=self.delimiter)
+            try:
+                for row in reader:
+                    if row:
+                        yield reader.line_num, row
+            except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
+                where = f"{self.path}, after line {reader.line_num}"
+                raise InputError(
+                    f"{where}: cannot read on ({error}); see options.encoding and delimiter"
+                ) from error
+
+    def _parquet(self, wanted: list[str | int] | None) -> Iterator[list[str]]:
+        file = self._parquet_file()
+        names = list(file.schema_arrow.names)
+        columns = names if wanted is None else [names[self._position(column, names)] for column in wanted]
+        for batch in file.iter_batches(batch_size=BLOCK_ROWS, columns=columns):
+            lists = [batch.column(column).to_pylist() for column in columns]
+            for row in zip(*lists, strict=True):
+                yield ["" if cell is None else str(cell) for cell in row]
+
+    def _parquet_file(self):  # type: ignore[no-untyped-def]
+        import pyarrow
+        import pyarrow.parquet
+
+        try:
+            return pyarrow.parquet.ParquetFile(self.path)
+        except (pyarrow.ArrowInvalid, OSError) as error:
+            raise InputError(f"{self.path}: not a Parquet file, or damaged ({error})") from error
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,37 @@
+"""Extreme Classification Repository text: a header ``N D L``, then ``l1,l2 f:v f:v ...``, numbered from 0."""
+
+from itertools import chain
+from pathlib import Path
+
+from xsoftmax.data import parsing
+from xsoftmax.data.rows import Rows
+from xsoftmax.data.sparse_text import LineBlock, SparseRows, line_blocks, shortened
+from xsoftmax.errors import InputError
+
+
+def read(*, data: Path) -> Rows:
+    """Read rows; a line that begins with a space has no label."""
+    blocks = line_blocks(data)
+    head = next(blocks)
+    header, _, rest = head.text.partition(b"\n")
+    n_rows, n_features, n_labels = _sizes(data, header)
+    hints = {
+        parsing.INDEX_RANGE: f"the feature number is out of range (the header says {n_features}, from 0)",
+        parsing.LABEL_RANGE: f"the label is out of range (the header says {n_labels}, from 0)",
+    }
+    collected = SparseRows(data, hints)
+    for block in chain([LineBlock(rest, 2)] if rest else [], blocks):
+        collected.add(block, parsing.parse_labelled, 0, n_features, n_labels, False)
+    rows = collected.rows(n_features)
+    if rows.n_samples != n_rows:
+        raise InputError(
+            f"{data}, line 1: the header says {n_rows} rows, the file has {rows.n_samples}; fetch it again"
+        )
+    return rows
+
+
+def _sizes(path: Path, header: bytes) -> list[int]:
+    words = header.split()
+    if len(words) != 3 or not all(word.isdigit() for word in words):
+        raise InputError(f"{path}, line 1: expected 'rows features labels', found {shortened(header)!r}")
+    return [int(word) for word in words]

@@ -1,0 +1,19 @@
+"""Generated: the non-parametric toy of one-vs-each and augment-and-reduce, labels without features.
+
+``p_k`` is proportional to ``u_k^2`` with ``u_k`` uniform on (0, 1); a model has only biases to learn.
+"""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from xsoftmax.data.rows import Rows
+
+
+def read(*, n_samples: int = 300_000, n_classes: int = 10_000, seed: int = 0) -> Rows:
+    """Draw ``n_samples`` labels; features are a matrix without columns."""
+    rng = np.random.default_rng(seed)
+    weights = rng.random(n_classes) ** 2
+    bounds = np.cumsum(weights)
+    labels = np.searchsorted(bounds, rng.random(n_samples) * bounds[-1], side="right")
+    X = csr_array((n_samples, 0), dtype=np.float32)
+    return Rows.with_ids(X, np.minimum(labels, n_classes - 1))

@@ -1,0 +1,159 @@
+"""Stream sparse text into a CSR matrix: blocks of whole lines, growing arrays, errors with their line."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from xsoftmax.data import checksum, parsing
+from xsoftmax.data.rows import Rows
+from xsoftmax.errors import InputError
+
+BLOCK_BYTES = 2**22
+
+
+class LineBlock(NamedTuple):
+    """Whole lines, each with its newline, and the number of the first."""
+
+    text: bytes
+    first_line: int
+
+
+def line_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
+    """Read a file, compressed or not, in blocks of whole lines; the last line need not end in a newline.
+
+    Raises
+    ------
+    InputError
+        If the file is empty, or its compressed data are damaged.
+    """
+    carried, line = b"", 1
+    for block in checksum.blocks(path, size):
+        whole, newline, rest = block.rpartition(b"\n")
+        if not newline:
+            carried += block
+            continue
+        text = carried + whole + newline
+        yield LineBlock(text, line)
+        line += text.count(b"\n")
+        carried = rest
+    if carried:
+        yield LineBlock(carried + b"\n", line)
+    elif line == 1:
+        raise InputError(f"{path}: the file is empty; fetch it again")
+
+
+class Growing:
+    """An array that grows by half when it is full; memory that was never filled is never touched."""
+
+    def __init__(self, dtype: type) -> None:
+        self._values: np.ndarray = np.empty(1024, dtype=dtype)
+        self.size = 0
+
+    def room(self, n: int) -> np.ndarray:
+        """Make room for ``n`` more values and give it."""
+        if self.size + n > self._values.size:
+            self._values.resize(max(self.size + n, self._values.size * 3 // 2), refcheck=False)
+        return self._values[self.size : self.size + n]
+
+    def taken(self) -> np.ndarray:
+        """Give what is filled; the rest is returned to the system."""
+        self._values.resize(self.size, refcheck=False)
+        return self._values
+
+
+class SparseRows:
+    """Collect rows and labels from blocks of text.
+
+    Parameters
+    ----------
+    path : Path
+        For messages.
+    hints : mapping of error code to str
+        What to say about an error of this format, instead of the usual.
+    """
+
+    def __init__(self, path: Path, hints: dict[int, str] | None = None) -> None:
+        self.path = path
+        self.hints = {**MESSAGES, **(hints or {})}
+        self._indices, self._data = Growing(np.int32), Growing(np.float32)
+        self._row_ends, self._labels, self._label_ends = (
+            Growing(np.int64),
+            Growing(np.int64),
+            Growing(np.int64),
+        )
+        self._unsorted = False
+        self.max_index = -1
+
+    @property
+    def n_rows(self) -> int:
+        """Count the rows so far."""
+        return self._row_ends.size
+
+    def add(self, block: LineBlock, kernel: Callable[..., None], *arguments: object) -> None:
+        """Parse one block with a kernel, which gets the text, the arguments, and room for its results."""
+        text = np.frombuffer(block.text, dtype=np.uint8)
+        newlines, colons, commas = parsing.count_marks(text)
+        entries = colons if kernel is parsing.parse_labelled else commas + newlines
+        columns = (self._indices, self._data, self._row_ends, self._labels, self._label_ends)
+        sizes = (entries, entries, newlines, commas + newlines, newlines)
+        status = np.zeros(parsing.STATUS_SIZE, dtype=np.int64)
+        rooms = [column.room(size) for column, size in zip(columns, sizes, strict=True)]
+        kernel(text, *arguments, *rooms, status)
+        if status[parsing.CODE] != parsing.OK:
+            self._fail(block, status)
+        n_rows, n_entries, n_labels = status[parsing.N_ROWS : parsing.N_LABELS + 1].tolist()
+        rooms[2][:n_rows] += self._indices.size
+        rooms[4][:n_rows] += self._labels.size
+        for column, n in zip(columns, (n_entries, n_entries, n_rows, n_labels, n_rows), strict=True):
+            column.size += n
+        self._unsorted |= bool(status[parsing.UNSORTED])
+        self.max_index = max(self.max_index, int(status[parsing.MAX_INDEX]))
+
+    def _fail(self, block: LineBlock, status: np.ndarray) -> None:
+        code, position = int(status[parsing.CODE]), int(status[parsing.FAILED])
+        line = block.first_line + block.text.count(b"\n", 0, position)
+        end = block.text.find(b"\n", position)
+        offending = shortened(block.text[position:end])
+        if code == parsing.BAD_VALUE and is_not_finite(offending):
+            code = parsing.NOT_FINITE
+        raise InputError(f"{self.path}, line {line}: {self.hints[code]}: {offending!r}")
+
+    def rows(self, n_features: int, label_names: tuple[str, ...] | None = None) -> Rows:
+        """Finish: rows with ``n_features`` columns; entries are sorted, and those of one feature added up."""
+        indptr = np.concatenate([[0], self._row_ends.taken()])
+        label_starts = np.concatenate([[0], self._label_ends.taken()])
+        arrays = (self._data.taken(), self._indices.taken(), indptr)
+        X = csr_array(arrays, shape=(indptr.size - 1, n_features))
+        if self._unsorted:
+            X.sum_duplicates()
+        else:
+            X.has_canonical_format = True
+        return Rows(X, label_starts, self._labels.taken(), label_names)
+
+
+MESSAGES = {
+    parsing.BAD_INDEX: "expected a feature number, as in 'feature:value'",
+    parsing.NO_COLON: "expected 'feature:value'",
+    parsing.BAD_VALUE: "the value is not a number",
+    parsing.NOT_FINITE: "the value is NaN or infinite; drop or replace such values",
+    parsing.INDEX_RANGE: "the feature number is out of range",
+    parsing.BAD_LABEL: "a label is not a whole number",
+    parsing.LABEL_RANGE: "the label is out of range",
+    parsing.NO_BRACE: "expected a sparse row '{attribute value, ...}'",
+    parsing.BAD_SEPARATOR: "expected ',' or '}' after a value",
+}
+
+
+def shortened(text: bytes, length: int = 40) -> str:
+    """Show the beginning of some text, for messages."""
+    shown = text[: length + 1].decode("utf-8", "replace").strip("\r")
+    return shown if len(shown) <= length else shown[:length] + "..."
+
+
+def is_not_finite(text: str) -> bool:
+    """Tell whether ``feature:value`` or ``attribute value`` begins with a NaN or an infinity."""
+    value = text.replace(":", " ").split()[1:2]
+    return bool(value) and value[0].lower().lstrip("+-").rstrip(",}").startswith(("nan", "inf"))
