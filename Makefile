@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 CONFIG ?=
 CORES ?= all
+TESTS ?= not slow
 STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
@@ -24,8 +25,8 @@ run: setup ## run the quick start, or the experiment CONFIG=file, to its report
 	@name=$$(sed -nE 's/^experiment: *([^ #]+).*/\1/p' $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"
 
-test: setup ## run the tests
-	pytest
+test: setup ## run the tests that need no more than a few minutes (TESTS="slow": the others)
+	pytest -m "$(TESTS)"
 
 lint: setup ## check format, style, types, layers and rules
 	ruff format --check .

@@ -119,6 +119,11 @@ class Experiment:
         """Name the modules of the library that make up ``method``, one per axis."""
         return component_modules(self.methods[method])
 
+    def settings(self, method: str) -> str:
+        """Return all that the training of ``method`` depends on, as JSON."""
+        settings = {key: value for key, value in self.methods[method].items() if key != "source"}
+        return json.dumps(settings, sort_keys=True)
+
     def changes(self, method: str) -> str:
         """Return what the config changes of ``method``, as JSON."""
         return json.dumps(self.config["set"].get(method, {}), sort_keys=True)

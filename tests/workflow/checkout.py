@@ -6,8 +6,11 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -61,14 +64,25 @@ class Checkout:
         return {rule: int(count) for rule, count in rows if rule not in ("all", "total")}
 
     @contextlib.contextmanager
-    def edited(self, name: str, old: str, new: str) -> Iterator[None]:
-        """Replace a text in a file, and put the file back afterwards, date included."""
+    def rewritten(self, name: str, text: str) -> Iterator[None]:
+        """Give a file another text, and put it back afterwards, date included."""
         path = self.folder / name
         before, date = path.read_text(), path.stat()
-        assert old in before, f"{name} does not contain {old!r}"
-        path.write_text(before.replace(old, new, 1))
+        path.write_text(text)
         try:
             yield
         finally:
             path.write_text(before)
             os.utime(path, ns=(date.st_atime_ns, date.st_mtime_ns))
+
+    def edited(self, name: str, old: str, new: str) -> contextlib.AbstractContextManager[None]:
+        """Replace a text in a file for a while."""
+        text = (self.folder / name).read_text()
+        assert old in text, f"{name} does not contain {old!r}"
+        return self.rewritten(name, text.replace(old, new, 1))
+
+    def edited_yaml(self, name: str, change: Callable[[Any], Any]) -> contextlib.AbstractContextManager[None]:
+        """Change what a YAML file says for a while; ``change`` alters the content in place."""
+        content = yaml.safe_load((self.folder / name).read_text())
+        change(content)
+        return self.rewritten(name, yaml.safe_dump(content, sort_keys=False))

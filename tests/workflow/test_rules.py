@@ -82,7 +82,20 @@ def test_a_config_edit_reruns_what_depends_on_it(finished, file, old, new, expec
 
 
 def test_a_changed_learning_rate_retrains_one_method(finished):
-    with finished.edited("config/methods.yaml", "\nadversarial:", "\nadversarial: &adversarial"):
+    with finished.edited_yaml("config/methods.yaml", lambda methods: set_rate(methods["adversarial"], 0.02)):
+        assert finished.jobs() == {"train": 1, "evaluate": 1, **AFTERWARDS}
+    with finished.edited_yaml(
+        "config/methods.yaml", lambda methods: methods["adversarial"].update(source="?")
+    ):
         assert finished.jobs() == {}
-    changes = "set={adversarial: {optimizer: {learning_rate: 0.02}}, one-vs-each: {optimizer: {learning_rate: 1.0e+30}}}"
-    assert finished.jobs("--config", changes) == {"train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
+
+
+def test_a_changed_tree_rebuilds_it_for_the_methods_that_draw_from_it(finished):
+    with finished.edited_yaml(
+        "config/methods.yaml", lambda methods: methods["adversarial"]["proposal"].update(dimension=4)
+    ):
+        assert finished.jobs() == {"tree": 1, "train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
+
+
+def set_rate(method, rate):
+    method["optimizer"]["learning_rate"] = rate

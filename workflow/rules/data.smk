@@ -20,6 +20,8 @@ rule download:
         runtime=240,
     params:
         files=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].files,
+    message:
+        "download {wildcards.dataset}"
     shell:
         "python -m xsoftmax download {input.config} -o {output}"
         ' ${{XSOFTMAX_MIRROR:+--mirror "$XSOFTMAX_MIRROR"}} > {log} 2>&1'
@@ -46,5 +48,7 @@ rule prepare:
         source=lambda wildcards: source(
             "prepare", EXPERIMENT.datasets[wildcards.dataset].reader
         ),
+    message:
+        "prepare {wildcards.dataset}"
     shell:
         "python -m xsoftmax prepare {input.config} --raw {input.raw} -o {output} > {log} 2>&1"

@@ -21,5 +21,7 @@ rule evaluate:
         runtime=60,
     params:
         source=source("evaluate"),
+    message:
+        "evaluate {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
         "python -m xsoftmax evaluate {input.model} {input.data} -o {output} > {log} 2>&1"

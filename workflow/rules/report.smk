@@ -13,6 +13,8 @@ rule plan:
     params:
         config=yaml.safe_dump(EXPERIMENT.config, sort_keys=False),
         trees=json.dumps(EXPERIMENT.trees()),
+    message:
+        "write down the config"
     shell:
         "{{ printf '%s' {params.config:q} > {output.config}; "
         "printf '%s\\n' {params.trees:q} > {output.trees}; }} 2> {log}"
@@ -44,6 +46,8 @@ rule compare:
         fits=FITS,
         folder=subpath(output.summary, parent=True),
         source=source("compare"),
+    message:
+        "compare the fits: tables and figures"
     shell:
         "python -m xsoftmax compare {params.fits} -o {params.folder} > {log} 2>&1"
 
@@ -70,6 +74,8 @@ rule track:
         fits=FITS,
         experiment=EXPERIMENT.name,
         source=source("track"),
+    message:
+        "log the fits to MLflow"
     shell:
         "python -m xsoftmax track {params.fits} --experiment {params.experiment} -o {output} > {log} 2>&1"
 
@@ -79,7 +85,7 @@ rule report:
         rules.compare.output,
         config=rules.plan.output.config,
         tracking=rules.track.output,
-        template=f"{workflow.basedir}/src/xsoftmax/report/page.html",
+        template="src/xsoftmax/report/page.html",
     output:
         f"{RESULTS}/report.html",
     log:
@@ -96,5 +102,7 @@ rule report:
     params:
         folder=subpath(output[0], parent=True),
         source=source("report"),
+    message:
+        "write the report"
     shell:
         "python -m xsoftmax report {params.folder} --config {input.config} -o {output} > {log} 2>&1"

@@ -25,14 +25,14 @@ rule train:
         folder=FIT,
         checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
         tree=lambda wildcards, input: f"--tree {input.tree}" if input.tree else "",
-        settings=lambda wildcards: json.dumps(
-            EXPERIMENT.methods[wildcards.method], sort_keys=True
-        ),
+        settings=lambda wildcards: EXPERIMENT.settings(wildcards.method),
         changes=lambda wildcards: EXPERIMENT.changes(wildcards.method),
         options=train_options(),
         source=lambda wildcards: source(
             "train", *EXPERIMENT.components(wildcards.method)
         ),
+    message:
+        "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
         "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method}"
         " --set {params.changes:q} {params.tree} --seed {wildcards.seed} {params.options}"

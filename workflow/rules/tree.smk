@@ -17,6 +17,8 @@ rule tree:
         runtime=120,
     params:
         source=source("tree"),
+    message:
+        "fit tree {wildcards.dimension}, {wildcards.regularizer} on {wildcards.dataset}"
     shell:
         "python -m xsoftmax tree {input} --dimension {wildcards.dimension}"
         " --regularizer {wildcards.regularizer} -o {output} > {log} 2>&1"
@@ -34,5 +36,7 @@ rule trees:
     localrule: True
     conda:
         "../../envs/compute.yaml"
+    message:
+        "all trees for {wildcards.dataset} are there"
     shell:
         "echo complete > {output} 2> {log}"
