@@ -194,7 +194,8 @@ def _experiment(client: Any, name: str, uri: str) -> str:
     """Find or make the experiment; a store without a server gets an absolute place for artifacts."""
     found = client.get_experiment_by_name(name)
     if found is None:
-        return client.create_experiment(name, artifact_location=_artifact_location(name, uri))
+        kind = {"mlflow.experimentKind": "custom_model_development"}  # or the page opens on language models
+        return client.create_experiment(name, _artifact_location(name, uri), tags=kind)
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
     return found.experiment_id

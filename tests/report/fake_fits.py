@@ -22,7 +22,7 @@ METHODS = {
     ),
     "adversarial": ("negative-sampling", "logistic", "tree", "adagrad", 0.81, 0.35, -1.32),
     "u-max": ("double-sum", "double-sum", "uniform", "u-max", 0.48, 0.12, -1.85),
-    "implicit-sgd": ("double-sum", "double-sum", "uniform", "implicit-sgd", 0.66, 0.28, -1.18),
+    "implicit-sgd": ("double-sum", "double-sum", "uniform", "implicit", 0.66, 0.28, -1.18),
 }
 N_CLASSES = {"icd10": 1918, "bibtex": 148}
 N_TRAIN = {"icd10": 66646, "bibtex": 4880}
@@ -109,7 +109,8 @@ def status(dataset: str, method: str, seed: int, rows: pd.DataFrame, diverged: b
             "objective": {"name": objective, "n_sampled": 5, "regularizer": 1e-3},
             "proposal": {"name": proposal, **proposal_parameters},
             "optimizer": {"name": optimizer, "learning_rate": 0.1},
-            "schedule": {"name": "exponential", "factor": 0.9},
+            "schedule": {"name": "exponential", "decay": 0.9},
+            "source": "A paper, section 3",
         },
         "objective_name": words,
         "epochs": 20,

@@ -158,10 +158,16 @@ def _methods(statuses: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for (method, text), datasets in sorted(found.items()):
         parameters = json.loads(text)
-        rest = {name: value for name, value in parameters.items() if name not in AXES and value is not None}
+        rest = {name: value for name, value in parameters.items() if name not in (*AXES, "source")}
         row: dict[str, Any] = {axis: _axis(parameters.get(axis, {})) for axis in AXES}
         only = ", ".join(sorted(set(datasets))) if variants.count(method) > 1 else ""
-        row |= {"method": method, "datasets": only, "rest": _rest(rest), "color": appearances[method].color}
+        row |= {
+            "method": method,
+            "source": parameters.get("source"),
+            "datasets": only,
+            "rest": _rest(rest),
+            "color": appearances[method].color,
+        }
         rows.append(row)
     return rows
 

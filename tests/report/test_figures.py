@@ -1,0 +1,111 @@
+import matplotlib.colors
+import pytest
+from fake_fits import METHODS, write_fits
+from matplotlib.figure import Figure
+
+from xsoftmax.report import figures, tables
+from xsoftmax.report.compare import compare
+from xsoftmax.report.fits import read_fits
+from xsoftmax.report.looks import look, looks
+
+SECONDS, EPOCHS = figures.PLOTS[0], figures.PLOTS[2]
+
+
+def axes_of(tmp_path, plot, **options):
+    fits = read_fits(write_fits(tmp_path, **options))
+    figure = figures.draw(tables.curves(fits), tables.summary(fits), plot, "a title")
+    return figure.axes[0]
+
+
+def labels(axes):
+    return [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+def test_the_same_fits_give_the_same_bytes(tmp_path):
+    diverged = (("icd10", "u-max", 1),)
+    folders = write_fits(
+        tmp_path, seeds=(0, 1), diverged=diverged, methods=("softmax", "u-max", "adversarial")
+    )
+    compare(folders, tmp_path / "a")
+    compare(reversed(folders), tmp_path / "b")
+    names = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
+    assert len(names) == 4 + 2 * len(figures.PLOTS)
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
+
+
+def test_figures_of_an_earlier_comparison_go(tmp_path):
+    folders = write_fits(tmp_path, datasets=("icd10", "bibtex"), methods=("softmax",))
+    compare(folders, tmp_path)
+    compare(folders[:1], tmp_path)
+    assert all(path.name.startswith("icd10_") for path in (tmp_path / "figures").iterdir())
+
+
+def test_long_times_get_a_logarithmic_axis_without_zero(tmp_path):
+    axes = axes_of(tmp_path, SECONDS)
+    assert axes.get_xscale() == "log"
+    assert all(line.get_xdata().min() > 0 for line in axes.get_lines())
+    assert axes.get_xlabel() == "training time (seconds)"
+    assert "nats per example" in axes.get_ylabel()
+
+
+def test_like_times_and_epochs_get_a_linear_axis_from_zero(tmp_path):
+    axes = axes_of(tmp_path, EPOCHS)
+    assert axes.get_xscale() == "linear"
+    assert all(line.get_xdata()[0] == 0 for line in axes.get_lines())
+
+
+def test_the_legend_is_outside_and_in_the_order_of_the_outcome(tmp_path):
+    axes = axes_of(tmp_path, EPOCHS)
+    last = {line.get_label(): line.get_ydata()[-1] for line in axes.get_lines()}
+    assert labels(axes) == sorted(last, key=last.get, reverse=True)
+    axes.figure.savefig(tmp_path / "figure.png")
+    assert axes.get_legend().get_window_extent().x0 >= axes.get_window_extent().x1
+
+
+def test_seeds_give_a_mean_line_and_a_band(tmp_path):
+    fits = read_fits(write_fits(tmp_path, seeds=(0, 1, 2), methods=("softmax",)))
+    figure = figures.draw(tables.curves(fits), tables.summary(fits), EPOCHS)
+    axes = figure.axes[0]
+    mean = sum(fit.history.test_log_likelihood for fit in fits) / 3
+    assert axes.get_lines()[0].get_ydata() == pytest.approx(mean.to_numpy(), abs=1e-12)
+    assert len(axes.collections) == 1
+
+
+def test_a_diverged_seed_ends_in_a_cross_and_stays_out_of_the_mean(tmp_path):
+    diverged = (("icd10", "u-max", 1), ("icd10", "softmax", 0), ("icd10", "softmax", 1))
+    axes = axes_of(tmp_path, EPOCHS, seeds=(0, 1), diverged=diverged, methods=("softmax", "u-max"))
+    assert labels(axes) == ["u-max\n(1 of 2 diverged)", "softmax (diverged)"]
+    crosses = [line for line in axes.get_lines() if line.get_marker() == "x"]
+    assert [list(line.get_xdata()) for line in crosses] == [[6.0], [6.0], [6.0]]
+
+
+def test_a_curve_that_falls_far_below_the_start_is_cut_off(tmp_path):
+    fits = read_fits(write_fits(tmp_path, methods=("softmax", "u-max")))
+    curves = tables.curves(fits)
+    curves.loc[curves.index[-1], "test_log_likelihood"] = -1e6
+    axes = figures.draw(curves, tables.summary(fits), EPOCHS).axes[0]
+    assert -12 < axes.get_ylim()[0] < -7
+    assert axes.get_ylim()[1] > -1.2
+
+
+def test_a_fit_that_diverged_before_its_first_record_is_drawn(tmp_path):
+    fits = read_fits(write_fits(tmp_path, methods=("softmax", "u-max"), diverged=(("icd10", "u-max", 0),)))
+    curves = tables.curves(fits)
+    curves = curves[(curves.method == "softmax") | (curves.epoch == 0)]
+    for plot in figures.PLOTS:
+        assert isinstance(figures.draw(curves, tables.summary(fits), plot), Figure)
+
+
+def test_the_methods_of_the_quick_start_have_colours_of_their_own():
+    assert len({look(method).color for method in METHODS}) == len(METHODS)
+    assert all(matplotlib.colors.is_color_like(look(method).color) for method in METHODS)
+
+
+def test_twenty_methods_are_told_apart_and_others_do_not_matter():
+    others = [f"method-{k}" for k in range(13)]
+    given = looks([*METHODS, *others])
+    assert len({(each.color, each.marker) for each in given.values()}) == 20
+    assert "x" not in {each.marker for each in given.values()}
+    assert all(given[method] == look(method) for method in METHODS)
+    assert look("method-3") == looks(["method-3"])["method-3"]

@@ -1,0 +1,110 @@
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from fake_fits import METHODS, write_fits
+
+from xsoftmax.cli import main
+from xsoftmax.errors import InputError
+from xsoftmax.report.page import page
+
+CONFIG = "# a <comment>\nexperiment: quick & small\nmethods: [softmax]   # kept as it is\n"
+EMPTY = {"meta", "br", "img", "link", "hr", "input"}
+
+
+class Tags(HTMLParser):
+    """Collect the addresses of a page and check that its tags are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.addresses, self.text = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.addresses += [value for name, value in attrs if name in ("src", "href")]
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    diverged = (("icd10", "u-max", 0), ("icd10", "u-max", 1))
+    fits = write_fits(folder, datasets=("icd10", "bibtex"), seeds=(0, 1), diverged=diverged)
+    assert main(["compare", *map(str, fits), "-o", str(folder)]) == 0
+    (folder / "config.yaml").write_text(CONFIG)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def html(results):
+    config, output = str(results / "config.yaml"), results / "report.html"
+    assert main(["report", str(results), "--config", config, "-o", str(output)]) == 0
+    return output.read_text()
+
+
+@pytest.fixture(scope="module")
+def tags(html):
+    parser = Tags()
+    parser.feed(html)
+    assert not parser.open
+    return parser
+
+
+def test_it_holds_everything_itself(html, tags):
+    outside = [address for address in tags.addresses if not address.startswith(("#", "data:"))]
+    assert not outside
+    assert not re.search(r"@import|url\(", html)
+    assert html.count("data:image/svg+xml;base64,") == 10
+
+
+def test_its_links_lead_somewhere(html, tags):
+    for address in tags.addresses:
+        if address.startswith("#"):
+            assert f'id="{address[1:]}"' in html
+
+
+def test_it_says_what_the_files_say(results, tags):
+    text = " ".join(" ".join(tags.text).split())
+    assert CONFIG.strip() in "".join(tags.text)
+    for method in METHODS:
+        assert method in text
+    metrics = [
+        json.loads((results / f"fits/bibtex/softmax/seed-{seed}/metrics.json").read_text()) for seed in (0, 1)
+    ]
+    mean = sum(metric["test"]["log_likelihood"] for metric in metrics) / 2
+    assert f"{mean:.3f}".replace("-", "−") in text
+    for said in ("66,646 training examples", "1,918 classes", "22 test examples of classes unseen", "0.68.1"):
+        assert said in text
+    assert "diverged at step" in text
+    assert "dimension 16, regularizer 0.1" in text
+    assert "24.0 GiB" in text
+
+
+def test_it_is_the_same_each_time(results, html):
+    assert page(results, results / "config.yaml") == html
+
+
+def test_it_tells_what_mlflow_has(results):
+    tracking = {"uri": "sqlite:///somewhere", "logged": [{}], "pending": [{"reason": "no server"}]}
+    (results / "tracking.json").write_text(json.dumps(tracking))
+    said = page(results, results / "config.yaml")
+    (results / "tracking.json").unlink()
+    assert "1 of 28 fits are logged at <code>sqlite:///somewhere</code>" in said
+    assert "1 fits are not logged yet" in " ".join(said.split())
+
+
+def test_what_is_missing_is_named(tmp_path, results):
+    with pytest.raises(InputError, match=r"summary.csv is missing; run `python -m xsoftmax compare`"):
+        page(tmp_path, results / "config.yaml")
+    with pytest.raises(InputError, match=r"no.yaml is missing"):
+        page(results, results / "no.yaml")
+    (tmp_path / "bad.yaml").write_text("a: [")
+    with pytest.raises(InputError, match=r"bad.yaml is not YAML"):
+        page(results, tmp_path / "bad.yaml")

@@ -1,0 +1,119 @@
+import json
+import math
+
+import pandas as pd
+import pytest
+from fake_fits import METHODS, write_fits
+
+from xsoftmax.errors import InputError
+from xsoftmax.report import tables
+from xsoftmax.report.fits import flatten, read_fits
+
+
+def test_summary_has_a_row_per_fit_with_what_the_files_say(tmp_path):
+    folders = write_fits(tmp_path, seeds=(0, 1))
+    table = tables.summary(read_fits(folders))
+    assert len(table) == 2 * len(METHODS)
+    row = table[(table.method == "adversarial") & (table.seed == 1)].iloc[0]
+    folder = tmp_path / "fits/icd10/adversarial/seed-1"
+    status = json.loads((folder / "status.json").read_text())
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert row.test_log_likelihood == metrics["test"]["log_likelihood"]
+    assert row.validation_accuracy == metrics["validation"]["accuracy"]
+    assert row.seconds == status["seconds"]
+    assert row.peak_memory_mb == status["peak_memory_bytes"] / 1e6
+    assert (row.proposal, row.n_classes) == ("tree", 1918)
+    assert pd.isna(row.diverged_at_step)
+
+
+def test_methods_are_ranked_by_mean_test_log_likelihood(tmp_path):
+    fits = read_fits(write_fits(tmp_path, seeds=(0, 1, 2)))
+    ranked = tables.ranking(tables.summary(fits))
+    assert list(ranked.test_log_likelihood) == sorted(ranked.test_log_likelihood, reverse=True)
+    assert list(ranked["rank"]) == list(range(1, len(METHODS) + 1))
+    values = [fit.metrics["test"]["log_likelihood"] for fit in fits if fit.method == "u-max"]
+    row = ranked[ranked.method == "u-max"].iloc[0]
+    assert row.test_log_likelihood == pytest.approx(sum(values) / 3, abs=1e-12)
+    assert row.test_log_likelihood_sd == pytest.approx(pd.Series(values).std(), abs=1e-12)
+
+
+def test_diverged_fits_come_last_and_do_not_spoil_the_mean(tmp_path):
+    some, all_of_them = ("icd10", "softmax", 1), [("icd10", "u-max", seed) for seed in (0, 1)]
+    table = tables.summary(read_fits(write_fits(tmp_path, seeds=(0, 1), diverged=(some, *all_of_them))))
+    ranked = tables.ranking(table).set_index("method")
+    assert ranked["rank"]["softmax"] == len(METHODS) - 1
+    assert pd.isna(ranked["rank"]["u-max"])
+    well = table[(table.method == "softmax") & (table.seed == 0)].iloc[0]
+    assert ranked.seconds["softmax"] == well.seconds
+    assert table[table.method == "u-max"].diverged_at_step.notna().all()
+    assert "| – | u-max | – |" in tables.markdown_table(table)
+    assert "1 of 2 diverged" in tables.markdown_table(table)
+
+
+def test_a_summary_read_from_its_file_gives_the_same_tables(tmp_path):
+    table = tables.summary(read_fits(write_fits(tmp_path, datasets=("icd10", "bibtex"), seeds=(0, 1))))
+    table.to_csv(tmp_path / "summary.csv", index=False)
+    assert tables.markdown_table(pd.read_csv(tmp_path / "summary.csv")) == tables.markdown_table(table)
+
+
+def test_all_fits_diverged_is_a_table_too(tmp_path):
+    diverged = tuple(("icd10", method, 0) for method in METHODS)
+    table = tables.summary(read_fits(write_fits(tmp_path, diverged=diverged)))
+    assert tables.ranking(table)["rank"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "digits", "text"),
+    [
+        (-1.2345, math.nan, 3, "−1.234"),
+        (-1.2345, 0.0123, 3, "−1.234 ± 0.012"),
+        (1234.5, math.nan, None, "1,234"),
+        (0.04567, math.nan, None, "0.0457"),
+        (9.5, 0.5, None, "9.50 ± 0.50"),
+        (0.0, math.nan, None, "0.00"),
+        (math.nan, math.nan, 3, "–"),
+    ],
+)
+def test_numbers_for_people(mean, spread, digits, text):
+    assert tables.number(mean, spread, digits) == text
+
+
+def test_curves_stack_all_histories(tmp_path):
+    fits = read_fits(write_fits(tmp_path, seeds=(0, 1)))
+    stacked = tables.curves(fits)
+    assert list(stacked)[:3] == ["dataset", "method", "seed"]
+    assert len(stacked) == sum(len(fit.history) for fit in fits)
+
+
+def test_flatten():
+    assert flatten({"a": {"b": {"c": 1}}, "d": 2}) == {"a.b.c": 1, "d": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("metrics.json", None, "metrics.json is missing; run `python -m xsoftmax evaluate` first"),
+        ("status.json", None, "status.json is missing; run `python -m xsoftmax train` first"),
+        ("status.json", "{", "status.json is not JSON"),
+        ("status.json", "{}", "status.json: no dataset, method, seed, status"),
+        ("history.csv", None, "history.csv is missing"),
+        ("history.csv", "", "history.csv is not a table"),
+        ("history.csv", "epoch,step\n0,0\n", "history.csv: no column seconds, test_log_likelihood"),
+    ],
+)
+def test_a_broken_fit_directory_is_named(tmp_path, name, content, message):
+    folder = write_fits(tmp_path, methods=("softmax",))[0]
+    if content is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_text(content)
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        read_fits([folder])
+
+
+def test_the_same_fit_twice_is_refused(tmp_path):
+    folder = write_fits(tmp_path, methods=("softmax",))[0]
+    with pytest.raises(InputError, match="both of icd10, softmax, seed 0"):
+        read_fits([folder, folder])
+    with pytest.raises(InputError, match="no fit directory"):
+        read_fits([])

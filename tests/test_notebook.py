@@ -1,0 +1,43 @@
+import base64
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+from report.fake_fits import write_fits
+from xsoftmax.report.compare import compare
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOK = ROOT / "notebooks" / "quickstart.ipynb"
+REAL = ROOT / "results" / "quickstart"
+
+
+def run(results, monkeypatch):
+    """Run the notebook on a folder of results and give its pictures."""
+    monkeypatch.setenv("XSOFTMAX_RESULTS", str(results))
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in outputs if output.get("name") == "stderr"]
+    pictures = [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
+    return [base64.b64decode(picture) for picture in pictures]
+
+
+def test_it_runs_on_results(tmp_path, monkeypatch):
+    compare(write_fits(tmp_path, seeds=(0, 1), diverged=(("icd10", "u-max", 0),)), tmp_path)
+    pictures = run(tmp_path, monkeypatch)
+    assert len(pictures) == 5
+    assert len(set(pictures)) == 5
+
+
+@pytest.mark.skipif(not (REAL / "curves.csv").exists(), reason="the quick start has not been run here")
+def test_it_runs_on_the_quick_start(monkeypatch):
+    assert len(run(REAL, monkeypatch)) == 5
+
+
+def test_no_outputs_are_committed():
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    nbformat.validate(notebook)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert not any(cell.outputs or cell.execution_count for cell in code)

@@ -1,0 +1,139 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import pandas as pd
+import pytest
+
+from report.fake_fits import write_fits
+from xsoftmax.cli import main
+from xsoftmax.tracking import SETTINGS, repository_root, track, without_password
+
+NOBODY_LISTENS = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A working directory of its own, with the default store."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    for name, value in SETTINGS.items():
+        monkeypatch.setenv(name, value)  # what track would set for good
+    (tmp_path / "Snakefile").touch()
+    return tmp_path
+
+
+def client_of(folder):
+    from mlflow import MlflowClient
+
+    return MlflowClient(f"sqlite:///{folder / 'mlflow.db'}")
+
+
+def runs_of(folder, experiment="quick"):
+    client = client_of(folder)
+    return client.search_runs([client.get_experiment_by_name(experiment).experiment_id])
+
+
+def test_each_fit_is_a_run_that_a_second_call_keeps_and_a_new_fit_replaces(here):
+    folders = write_fits(here, methods=("softmax", "u-max"), diverged=(("icd10", "u-max", 0),))
+    record = track(folders, "quick")
+    assert not record["pending"]
+    runs = {run.data.tags["method"]: run for run in runs_of(here)}
+    _check_run(here, runs["softmax"], folders[0])
+    assert runs["u-max"].data.tags["status"] == "diverged"
+    assert "diverged at step" in runs["u-max"].data.tags["mlflow.note.content"]
+
+    again = track(folders, "quick")
+    assert [entry["new"] for entry in again["logged"]] == [False, False]
+    assert [entry["run_id"] for entry in again["logged"]] == [entry["run_id"] for entry in record["logged"]]
+
+    client_of(here).update_run(runs["u-max"].info.run_id, status="RUNNING")  # as if killed halfway
+    (folders[0] / "model.h5").write_bytes(b"trained again")
+    replaced = track(folders, "quick")
+    assert [entry["new"] for entry in replaced["logged"]] == [True, True]
+    assert {run.info.run_id for run in runs_of(here)} == {entry["run_id"] for entry in replaced["logged"]}
+
+
+def _check_run(here, run, folder):
+    history = pd.read_csv(folder / "history.csv")
+    status = json.loads((folder / "status.json").read_text())
+    logged = client_of(here).get_metric_history(run.info.run_id, "test_log_likelihood")
+    assert [point.step for point in logged] == list(history.step)
+    assert [point.value for point in logged] == list(history.test_log_likelihood)
+    assert run.data.params["optimizer.learning_rate"] == "0.1"
+    assert run.data.params["data.n_train"] == "66646"
+    assert run.data.params["git_commit"] == run.data.tags["mlflow.source.git.commit"] == status["git_commit"]
+    assert run.data.metrics["system/threads"] == 1
+    assert run.data.metrics["system/peak_memory_megabytes"] == status["peak_memory_bytes"] / 1e6
+    assert run.data.metrics["final_test_accuracy"] == history.test_accuracy.iloc[-1]
+    assert run.info.end_time - run.info.start_time == pytest.approx(1000 * status["seconds"], abs=1)
+    artifacts = Path(url2pathname(urlsplit(run.info.artifact_uri).path))
+    assert artifacts.is_relative_to(here / "mlartifacts" / "quick")
+    assert (artifacts / "model.h5").read_bytes() == (folder / "model.h5").read_bytes()
+    assert (artifacts / "history.csv").exists()
+    assert run.info.status == "FINISHED"
+
+
+def test_an_unreachable_server_leaves_fits_pending_and_the_next_call_logs_them(here, monkeypatch, capsys):
+    folders = [str(folder) for folder in write_fits(here, methods=("softmax", "u-max"))]
+    call = ["track", *folders, "--experiment", "quick", "-o", "tracking.json"]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", NOBODY_LISTENS)
+    assert main(call) == 0
+    record = json.loads((here / "tracking.json").read_text())
+    assert not record["logged"]
+    assert [entry["method"] for entry in record["pending"]] == ["softmax", "u-max"]
+    assert all("127.0.0.1" in entry["reason"] for entry in record["pending"])
+    assert "2 fits are not logged" in capsys.readouterr().err
+
+    monkeypatch.delenv("MLFLOW_TRACKING_URI")
+    assert main(call) == 0
+    record = json.loads((here / "tracking.json").read_text())
+    assert (len(record["logged"]), record["pending"]) == (2, [])
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "uri", ["sqlite:///notes.txt", "sqlite:////proc/nowhere/mlflow.db", "no-such-store:x"]
+)
+def test_a_store_that_does_not_work_is_a_reason_and_no_error(here, monkeypatch, uri):
+    (here / "notes.txt").write_text("this is not a database, and stays as it is")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    record = track(write_fits(here, methods=("softmax",)), "quick")
+    assert record["pending"][0]["reason"]
+    assert (here / "notes.txt").read_text().startswith("this is not")
+
+
+def test_a_fit_that_mlflow_refuses_does_not_hold_up_the_others(here):
+    folders = write_fits(here, methods=("softmax", "u-max"))
+    status = json.loads((folders[0] / "status.json").read_text())
+    status["parameters"]["bad*name"] = 1
+    (folders[0] / "status.json").write_text(json.dumps(status))
+    record = track(folders, "quick")
+    assert [entry["method"] for entry in record["pending"]] == ["softmax"]
+    assert [entry["method"] for entry in record["logged"]] == ["u-max"]
+
+
+def test_two_processes_at_once_on_a_new_database(here):
+    folders = [str(folder) for folder in write_fits(here, methods=("softmax", "u-max"))]
+    call = [sys.executable, "-m", "xsoftmax", "track", *folders, "--experiment", "quick"]
+    processes = [subprocess.Popen([*call, "-o", f"{k}.json"], stderr=subprocess.PIPE) for k in range(2)]
+    for process in processes:
+        _, said = process.communicate(timeout=120)
+        assert (process.returncode, said) == (0, b"")
+    records = [json.loads((here / f"{k}.json").read_text()) for k in range(2)]
+    assert sorted(sum(entry["new"] for entry in record["logged"]) for record in records) == [0, 2]
+    assert len(runs_of(here)) == 2
+
+
+def test_the_root_is_the_folder_with_the_workflow(here, monkeypatch):
+    (here / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(here / "a" / "b")
+    assert repository_root() == here
+
+
+def test_a_password_is_not_written_down():
+    assert without_password("https://ann:secret@host:5000/x") == "https://…@host:5000/x"
+    assert without_password("sqlite:////a/mlflow.db") == "sqlite:////a/mlflow.db"
