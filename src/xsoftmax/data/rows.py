@@ -5,6 +5,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
+from scipy.sparse import csr_array
+
+
+def csr_of(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int) -> csr_array:
+    """Make a CSR array; scipy keeps 4-byte indices only if ``indptr`` has them too."""
+    if indptr[-1] < 2**31:
+        indptr = indptr.astype(np.int32)
+    return csr_array((data, indices, indptr), shape=(indptr.size - 1, n_features))
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from xsoftmax.data import checksum, parsing
-from xsoftmax.data.rows import Rows
+from xsoftmax.data.rows import Rows, csr_of
 from xsoftmax.errors import InputError
 
 BLOCK_BYTES = 2**22
@@ -125,8 +124,7 @@ class SparseRows:
         """Finish: rows with ``n_features`` columns; entries are sorted, and those of one feature added up."""
         indptr = np.concatenate([[0], self._row_ends.taken()])
         label_starts = np.concatenate([[0], self._label_ends.taken()])
-        arrays = (self._data.taken(), self._indices.taken(), indptr)
-        X = csr_array(arrays, shape=(indptr.size - 1, n_features))
+        X = csr_of(self._data.taken(), self._indices.taken(), indptr, n_features)
         if self._unsorted:
             X.sum_duplicates()
         else:

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 import xsoftmax
+from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
 
@@ -110,8 +111,7 @@ class Prepared:
     def _csr(self, group: h5py.Group, start: int, stop: int) -> csr_array:
         indptr = group["indptr"][start : stop + 1]
         first, last = int(indptr[0]), int(indptr[-1])
-        arrays = (group["data"][first:last], group["indices"][first:last], indptr - first)
-        X = csr_array(arrays, shape=(stop - start, self.n_features))
+        X = csr_of(group["data"][first:last], group["indices"][first:last], indptr - first, self.n_features)
         X.has_canonical_format = True
         return X
 

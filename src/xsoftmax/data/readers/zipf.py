@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from xsoftmax.data.rows import Rows
 
 
-def read(*, n_samples: int = 300_000, n_classes: int = 10_000, seed: int = 0) -> Rows:
+def read(*, n_samples: int = 1_000_000, n_classes: int = 10_000, seed: int = 0) -> Rows:
     """Draw ``n_samples`` labels; features are a matrix without columns."""
     rng = np.random.default_rng(seed)
     weights = rng.random(n_classes) ** 2
