@@ -1,6 +1,5 @@
 """What a config asks for: its data sets, methods and fits, and the trees that the fits share."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,15 +40,15 @@ class Dataset(NamedTuple):
         return [str(self.content.local_path(source)) for source in self.content.files if source.path]
 
     @property
-    def files(self) -> str:
-        """What `download` depends on, as JSON."""
-        return json.dumps([asdict(source) for source in self.content.files], sort_keys=True)
+    def sources(self) -> list[dict[str, Any]]:
+        """What `download` depends on."""
+        return [asdict(source) for source in self.content.files]
 
     @property
-    def settings(self) -> str:
-        """What `prepare` depends on, as JSON."""
+    def settings(self) -> dict[str, Any]:
+        """What `prepare` depends on."""
         settings = {key: value for key, value in asdict(self.content).items() if key not in PROSE}
-        return json.dumps(settings | {"folder": str(self.file.parent)}, sort_keys=True)
+        return settings | {"folder": str(self.file.parent)}
 
     @property
     def reader(self) -> str:
@@ -119,14 +118,23 @@ class Experiment:
         """Name the modules of the library that make up ``method``, one per axis."""
         return component_modules(self.methods[method])
 
-    def settings(self, method: str) -> str:
-        """Return all that the training of ``method`` depends on, as JSON."""
-        settings = {key: value for key, value in self.methods[method].items() if key != "source"}
-        return json.dumps(settings, sort_keys=True)
+    def settings(self, method: str) -> dict[str, Any]:
+        """Return all that the training of ``method`` depends on."""
+        return {key: value for key, value in self.methods[method].items() if key != "source"}
 
-    def changes(self, method: str) -> str:
-        """Return what the config changes of ``method``, as JSON."""
-        return json.dumps(self.config["set"].get(method, {}), sort_keys=True)
+    def changes(self, method: str) -> dict[str, Any]:
+        """Return what the config changes of ``method``."""
+        return self.config["set"].get(method, {})
+
+    def plan(self) -> dict[str, Any]:
+        """Return what each kind of job depends on; DVC takes its parameters from here."""
+        return {
+            "download": {name: dataset.sources for name, dataset in self.datasets.items()},
+            "prepare": {name: dataset.settings for name, dataset in self.datasets.items()},
+            "tree": self.trees(),
+            "train": {name: self.settings(name) for name in self.methods},
+            "budget": self.config["budget"] | self.config["evaluate"],
+        }
 
 
 def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:

@@ -49,6 +49,14 @@ def test_a_stage_names_the_code_that_it_depends_on(stage):
     assert not {file for file in missing if not file.endswith("/__init__.py")}
 
 
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_stage_names_the_files_of_its_rules(stage):
+    for file in (REPOSITORY / "workflow" / "rules").glob("*.smk"):
+        written = set(re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE))
+        if written & set(rules(stage)):
+            assert f"workflow/rules/{file.name}" in STAGES[stage].get("deps", [])
+
+
 def test_every_rule_that_makes_a_result_is_in_a_stage():
     files = (REPOSITORY / "workflow" / "rules").glob("*.smk")
     written = {rule for file in files for rule in re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE)}

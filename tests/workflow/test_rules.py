@@ -57,7 +57,7 @@ def test_a_second_run_does_nothing(finished):
         ("objectives/one_vs_each.py", {"train": 1, "evaluate": 1, **AFTERWARDS}),
         ("commands/train.py", {"train": 3, "evaluate": 3, **AFTERWARDS}),
         ("tree/fit.py", {"tree": 1, "train": 1, "evaluate": 1, **AFTERWARDS}),
-        ("data/readers/digits.py", {"prepare": 1, "tree": 1, "train": 3, "evaluate": 3, **AFTERWARDS}),
+        ("data/readers/table.py", {"prepare": 1, "tree": 1, "train": 3, "evaluate": 3, **AFTERWARDS}),
         ("data/readers/svmlight.py", {}),
         ("data/download.py", {}),
         ("cli.py", {}),

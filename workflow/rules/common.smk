@@ -61,5 +61,11 @@ def tree_of(wildcards):
 
 def train_options():
     """Options of the verb `train` that all fits share: how long, and where along the way to evaluate."""
-    options = EXPERIMENT.config["budget"] | EXPERIMENT.config["evaluate"]
-    return " ".join(f"--{name} {value}" for name, value in options.items())
+    return " ".join(
+        f"--{name} {value}" for name, value in EXPERIMENT.plan()["budget"].items()
+    )
+
+
+def as_json(value):
+    """Text of a parameter: it is kept to see changes, and quoted for the shell."""
+    return json.dumps(value, sort_keys=True, default=str)

@@ -19,7 +19,9 @@ rule download:
         mem_mb=memory(2000),
         runtime=240,
     params:
-        files=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].files,
+        sources=lambda wildcards: as_json(
+            EXPERIMENT.datasets[wildcards.dataset].sources
+        ),
     message:
         "download {wildcards.dataset}"
     shell:
@@ -44,7 +46,9 @@ rule prepare:
         mem_mb=memory(4000),
         runtime=60,
     params:
-        settings=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].settings,
+        settings=lambda wildcards: as_json(
+            EXPERIMENT.datasets[wildcards.dataset].settings
+        ),
         source=lambda wildcards: source(
             "prepare", EXPERIMENT.datasets[wildcards.dataset].reader
         ),

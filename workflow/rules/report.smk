@@ -4,7 +4,7 @@
 rule plan:
     output:
         config=f"{RESULTS}/config.yaml",
-        trees=f"{RESULTS}/trees.json",
+        plan=f"{RESULTS}/plan.json",
     log:
         f"logs/{EXPERIMENT.name}/plan.log",
     localrule: True
@@ -12,12 +12,12 @@ rule plan:
         "../../envs/report.yaml"
     params:
         config=yaml.safe_dump(EXPERIMENT.config, sort_keys=False),
-        trees=json.dumps(EXPERIMENT.trees()),
+        plan=as_json(EXPERIMENT.plan()),
     message:
         "write down the config"
     shell:
         "{{ printf '%s' {params.config:q} > {output.config}; "
-        "printf '%s\\n' {params.trees:q} > {output.trees}; }} 2> {log}"
+        "printf '%s\\n' {params.plan:q} > {output.plan}; }} 2> {log}"
 
 
 rule compare:

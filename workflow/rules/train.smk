@@ -25,8 +25,8 @@ rule train:
         folder=FIT,
         checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
         tree=lambda wildcards, input: f"--tree {input.tree}" if input.tree else "",
-        settings=lambda wildcards: EXPERIMENT.settings(wildcards.method),
-        changes=lambda wildcards: EXPERIMENT.changes(wildcards.method),
+        settings=lambda wildcards: as_json(EXPERIMENT.settings(wildcards.method)),
+        changes=lambda wildcards: as_json(EXPERIMENT.changes(wildcards.method)),
         options=train_options(),
         source=lambda wildcards: source(
             "train", *EXPERIMENT.components(wildcards.method)
