@@ -1,0 +1,106 @@
+"""The adversarial tree: classes that a small model finds likely for this very row.
+
+Bamler and Mandt 2020, section 3. A draw costs log2(n_classes) decisions of ``dimension`` products each.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+
+from xsoftmax.errors import InputError
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.mathematics import exp
+from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
+from xsoftmax.kernels.tree import TreeView, descend, log_probability_of
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.tree.fit import fit_tree
+from xsoftmax.tree.model import Tree as TreeModel
+
+
+class Tree(NamedTuple):
+    """Parameters: ``dimension``, principal components it looks at; ``regularizer``, the paper's lambda_n."""
+
+    dimension: int = 16
+    regularizer: float = 0.1
+
+    draws = True
+
+    def fit(self, data: TrainingSet) -> "FittedTree":
+        """Take the tree that is given, or fit one."""
+        if data.tree is not None:
+            with h5py.File(data.tree, "r", locking=False) as file:
+                fitted = FittedTree(TreeModel.from_group(file), float(file.attrs["seconds"]))
+            _check(fitted.tree, data)
+            return fitted
+        start = time.perf_counter()
+        tree = fit_tree(data.X, data.y, data.n_classes, self.dimension, self.regularizer, data.seed)
+        return FittedTree(tree, time.perf_counter() - start)
+
+
+MEMBER = Tree
+
+
+@dataclass(frozen=True)
+class FittedTree:
+    """A fitted tree, and the seconds that its fit took."""
+
+    tree: TreeModel
+    seconds: float = 0.0
+    name = "tree"
+
+    def kernel(self, X: Any) -> "TreeDraws":
+        """What the training loop draws from: the tree, and the rows as it sees them."""
+        return TreeDraws(*self.tree.view, self.tree.project(X))
+
+    def log_q(self, X: Any, start: int, stop: int) -> np.ndarray:
+        """Log-probabilities of a block of classes, float32 of shape (n_samples, stop - start)."""
+        return self.tree.log_probability(self.tree.project(X), start, stop)
+
+    def save(self, group: h5py.Group) -> None:
+        """Keep the tree."""
+        self.tree.to_group(group)
+
+
+def restore(group: h5py.Group) -> FittedTree:
+    """Read what ``save`` wrote."""
+    return FittedTree(TreeModel.from_group(group))
+
+
+def _check(tree: TreeModel, data: TrainingSet) -> None:
+    width = tree.projection.components.shape[0]
+    if tree.n_classes != data.n_classes or width != data.X.shape[1]:
+        raise InputError(
+            f"{data.tree} has {tree.n_classes} classes and {width} features, the data {data.n_classes} and "
+            f"{data.X.shape[1]}; fit the tree on this data set"
+        )
+
+
+class TreeDraws(NamedTuple):
+    """What the kernels see: the arrays of ``TreeView``, and ``Z``, a projected row per training sample."""
+
+    weights: np.ndarray
+    bias: np.ndarray
+    class_of_leaf: np.ndarray
+    leaf_of_class: np.ndarray
+    Z: np.ndarray
+
+
+@implements(draw, TreeDraws)
+def _draw(proposal, i, excluded, rng, draws):
+    view = TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)
+    for j in range(draws.classes.size):
+        draws.classes[j], draws.log_q[j], rng = descend(view, proposal.Z[i], rng)
+
+
+@implements(log_probability, TreeDraws)
+def _log_probability(proposal, i, k):
+    view = TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)
+    return log_probability_of(view, proposal.Z[i], k)
+
+
+@implements(inverse_probability, TreeDraws)
+def _inverse_probability(proposal, log_q):
+    return exp(-log_q)
