@@ -80,11 +80,8 @@ class Experiment:
         _check(config, schema, "config")
         methods = _read(folder / "methods.yaml")
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
-        for key, names, known in (
-            ("methods", config["methods"], methods),
-            ("set", config["set"], config["methods"]),
-        ):
-            _check_known(f"config: {key}: unknown method", names, known)
+        for key in ("methods", "set"):
+            _check_known(f"config: {key}: unknown method", config[key], methods)
         chosen = {name: merged(methods[name], config["set"].get(name, {})) for name in config["methods"]}
         for name, settings in chosen.items():
             _check(settings, _schema("methods")["$defs"]["method"], f"config: set: {name}")

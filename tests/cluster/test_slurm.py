@@ -5,7 +5,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from checkout import Checkout
+
+from workflow.checkout import Checkout
 
 pytestmark = pytest.mark.cluster
 

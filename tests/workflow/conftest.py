@@ -1,5 +1,6 @@
 import pytest
-from checkout import Checkout
+
+from workflow.checkout import Checkout
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 import yaml
-from checkout import REPOSITORY
 
+from workflow.checkout import REPOSITORY
 from xsoftmax.errors import InputError
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))

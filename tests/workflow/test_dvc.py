@@ -5,8 +5,8 @@ import sys
 
 import pytest
 import yaml
-from checkout import REPOSITORY, TINY, Checkout
 
+from workflow.checkout import REPOSITORY, TINY, Checkout
 from xsoftmax.fingerprint import ROOT, _closure, modules_below
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))

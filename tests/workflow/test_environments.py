@@ -5,7 +5,8 @@ import tomllib
 
 import pytest
 import yaml
-from checkout import REPOSITORY
+
+from workflow.checkout import REPOSITORY
 
 ENVIRONMENTS = sorted((REPOSITORY / "envs").glob("*.yaml"))
 
