@@ -11,7 +11,11 @@ from xsoftmax import registry
 from xsoftmax.errors import InputError
 from xsoftmax.schedules import Schedule, schedule_type
 
-AXES = {"objective": "xsoftmax.objectives", "proposal": "xsoftmax.proposals", "optimizer": "xsoftmax.optimizers"}
+AXES = {
+    "objective": "xsoftmax.objectives",
+    "proposal": "xsoftmax.proposals",
+    "optimizer": "xsoftmax.optimizers",
+}
 _KEYS = {*AXES, "schedule", "bias", "source"}
 
 
@@ -140,45 +144,42 @@ def _as_type_of(where: str, default: Any, value: Any) -> Any:
 
 def _check_fit(method: Method) -> None:
     """Raise InputError, naming both partners and what is missing, if the parts do not combine."""
-    where = f"method {method.name}"
-    names = {axis: method.settings[axis]["name"] for axis in AXES}
-    if method.objective.needs_all_classes and method.proposal.draws:
-        raise InputError(
-            f"{where}: objective {names['objective']} needs every class, proposal {names['proposal']} draws a few; "
-            "take proposal all, or an objective made for sampling such as double-sum"
-        )
-    if not method.proposal.draws and not method.objective.excludes_true:
-        raise InputError(
-            f"{where}: objective {names['objective']} is a mean over drawn classes, proposal all draws none; "
-            "take uniform, frequency or tree"
-        )
-    if not method.proposal.draws and not method.optimizer.takes_blocks:
-        raise InputError(
-            f"{where}: optimizer {names['optimizer']} takes single steps, proposal all gives minibatches; "
-            "take sgd, adagrad or lbfgs"
-        )
-    if method.proposal.draws and method.optimizer.layout is None:
-        raise InputError(
-            f"{where}: optimizer {names['optimizer']} needs the full gradient, proposal {names['proposal']} draws "
-            "a few classes; take proposal all"
-        )
-    if method.optimizer.needs not in method.objective.offers:
-        raise InputError(
-            f"{where}: optimizer {names['optimizer']} needs {method.optimizer.needs.replace('_', ' ')}, which "
-            f"objective {names['objective']} does not have; it has {', '.join(method.objective.offers)}"
-        )
-    if method.optimizer.layout is None and method.objective.n_states:
-        raise InputError(
-            f"{where}: objective {names['objective']} keeps variables per sample, which optimizer "
-            f"{names['optimizer']} does not move; take objective softmax"
-        )
-    if method.optimizer.needs == "proximal" and method.objective.n_sampled != 1:
-        raise InputError(
-            f"{where}: n_sampled is {method.objective.n_sampled}, optimizer {names['optimizer']} solves for one; "
-            "set n_sampled: 1"
-        )
-    if method.optimizer.layout is not None and getattr(method.objective, "ridge", 0.0):
-        raise InputError(
-            f"{where}: ridge is {method.objective.ridge}, optimizer {names['optimizer']} has none; "
-            "take optimizer lbfgs, or ridge: 0"
-        )
+    objective, proposal, optimizer = (f"{axis} {method.settings[axis]['name']}" for axis in AXES)
+    draws, full_gradient = method.proposal.draws, method.optimizer.layout is None
+    ridge, n_sampled = (getattr(method.objective, name, 0) for name in ("ridge", "n_sampled"))
+    missing = method.optimizer.needs.replace("_", " ")
+    rules = [
+        (
+            method.objective.needs_all_classes and draws,
+            f"{objective} needs every class, {proposal} leaves some out; take proposal all, or objective double-sum",
+        ),
+        (
+            not method.objective.excludes_true and not draws,
+            f"{objective} is a mean over drawn classes, {proposal} draws none; take uniform, frequency or tree",
+        ),
+        (
+            not method.optimizer.takes_blocks and not draws,
+            f"{optimizer} takes single steps, {proposal} gives minibatches; take sgd, adagrad or lbfgs",
+        ),
+        (full_gradient and draws, f"{optimizer} needs the full gradient, {proposal} draws a few; take proposal all"),
+        (
+            method.optimizer.needs not in method.objective.offers,
+            f"{optimizer} needs {missing}, which {objective} does not have (it has {', '.join(method.objective.offers)})"
+            "; take optimizer sgd or adagrad",
+        ),
+        (
+            full_gradient and method.objective.n_states,
+            f"{objective} keeps variables per sample, which {optimizer} does not move; take objective softmax",
+        ),
+        (
+            method.optimizer.needs == "proximal" and n_sampled != 1,
+            f"{objective} has n_sampled {n_sampled}, {optimizer} solves for one; set n_sampled: 1",
+        ),
+        (
+            ridge and not full_gradient,
+            f"{objective} has ridge {ridge}, which {optimizer} does not apply; take optimizer lbfgs, or ridge: 0",
+        ),
+    ]
+    for broken, message in rules:
+        if broken:
+            raise InputError(f"method {method.name}: {message}")

@@ -41,7 +41,11 @@ def score_rows(model: Model, X: Any, y: np.ndarray, **blocks: int) -> RowScores:
     """
     n_samples = len(y)
     sums = RunningSums(
-        y, np.empty(n_samples, np.float32), np.full(n_samples, -np.inf), np.zeros(n_samples), np.zeros(n_samples, int)
+        y,
+        np.empty(n_samples, np.float32),
+        np.full(n_samples, -np.inf),
+        np.zeros(n_samples),
+        np.zeros(n_samples, int),
     )
     one_block = model.n_classes <= blocks.get("classes_at_a_time", CLASSES_AT_A_TIME)
     if not one_block:  # ranks need the true score before the first block of classes is counted

@@ -12,9 +12,7 @@ from xsoftmax.proposals import Proposal
 _BLOCK_SCORES = 2**24
 
 
-def mean_loss(
-    model: Model, objective: Any, proposal: Proposal, X: Any, y: np.ndarray, states: np.ndarray
-) -> float:
+def mean_loss(model: Model, objective: Any, proposal: Proposal, X: Any, y: np.ndarray, states: np.ndarray) -> float:
     """Mean of the objective's own loss over rows, its sums taken over all classes, nothing sampled.
 
     Parameters

@@ -2,11 +2,12 @@
 
 import inspect
 from collections.abc import Callable
+from typing import Literal
 
 from numba.extending import overload
 
 
-def implements(function: Callable, member: type, inline: str = "never") -> Callable:
+def implements(function: Callable, member: type, inline: Literal["never", "always"] = "never") -> Callable:
     """Make the decorated function what compiled code runs for ``function(first, ...)``.
 
     Parameters

@@ -49,7 +49,7 @@ def exp32(x):
     r = x - n * _LN2_HIGH - n * _LN2_LOW
     p = (((_P0 * r + _P1) * r + _P2) * r + _P3) * r + _P4
     p = (p * r + _HALF) * r * r + r + _ONE
-    return p * _float_with_bits((np.int32(n) + np.int32(127)) << np.int32(23))
+    return p * _float_with_bits((np.int32(n) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
 
 
 def exp(x):

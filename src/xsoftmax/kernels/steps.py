@@ -34,7 +34,7 @@ def loss(objective, state, score_true, log_q_true, draws):
 
 
 def gradient(objective, rate, state, score_true, log_q_true, draws):
-    """Derivatives by ``draws.scores`` into ``draws.out``; return that by ``score_true``; move ``state`` by ``rate``."""
+    """Write the derivatives by ``draws.scores`` to ``draws.out``, return that by ``score_true``; move ``state``."""
     raise TypeError("compiled code only")
 
 

@@ -17,28 +17,28 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, log_add_exp, wright_omega
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
+from xsoftmax.objectives import objective
 
 NEWTON_STEPS = 20
 # Newton converges quadratically here: a last change of 1e-7 leaves an error of 1e-14.
 NEWTON_TOLERANCE = 1e-7
 
 
+@objective(
+    title="double-sum bound",
+    target="softmax",
+    excludes_true=True,
+    offers=("gradient", "raise_bound", "proximal"),
+    n_states=1,
+)
 class DoubleSum(NamedTuple):
     """Parameters: ``n_sampled``; ``start_at_log_classes``: u begins at log(n_classes), as printed, or at 0."""
 
     n_sampled: int = 1
     start_at_log_classes: bool = True
 
-    title = "double-sum bound"
-    target = "softmax"
-    offers = ("gradient", "raise_bound", "proximal")
-    excludes_true = True
-    uses_log_q = False
-    needs_all_classes = False
-    n_states = 1
-
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
-        """u of every sample before the first step, float64 of shape (n_samples, 1)."""
+        """Give the u of every sample before the first step, float64 of shape (n_samples, 1)."""
         return np.full((n_samples, 1), math.log(n_classes) if self.start_at_log_classes else 0.0)
 
 

@@ -13,21 +13,15 @@ import numpy as np
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus
 from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.objectives import objective
 
 
+@objective(title="negative sampling loss", target="proposal", excludes_true=False, uses_log_q=True)
 class NegativeSampling(NamedTuple):
     """Parameters: ``n_sampled`` negatives per step; ``regularizer``, the paper's lambda."""
 
     n_sampled: int = 1
     regularizer: float = 0.0
-
-    title = "negative sampling loss"
-    target = "softmax less log q, for scores of any form"
-    offers = ("gradient",)
-    excludes_true = False
-    uses_log_q = True
-    needs_all_classes = False
-    n_states = 0
 
 
 MEMBER = NegativeSampling

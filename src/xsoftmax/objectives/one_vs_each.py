@@ -13,21 +13,15 @@ import numpy as np
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus
 from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.objectives import objective
 
 
+@objective(title="one-vs-each bound", target="bound", excludes_true=True)
 class OneVsEach(NamedTuple):
     """Parameters: ``n_sampled`` other classes per step, the sum scaled to all; ``ridge``, the paper's lambda."""
 
     n_sampled: int = 1
     ridge: float = 0.0
-
-    title = "one-vs-each bound"
-    target = "bound"
-    offers = ("gradient",)
-    excludes_true = True
-    uses_log_q = False
-    needs_all_classes = False
-    n_states = 0
 
 
 MEMBER = OneVsEach

@@ -9,24 +9,17 @@ held against.
 import math
 from typing import NamedTuple
 
-
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.objectives import objective
 
 
+@objective(title="negative log-likelihood", target="softmax", excludes_true=True, needs_all_classes=True)
 class Softmax(NamedTuple):
     """Parameters: ``ridge``, the paper's mu of (a), eq. 2; biases are not penalised."""
 
     ridge: float = 0.0
-
-    title = "negative log-likelihood"
-    target = "softmax"
-    offers = ("gradient",)
-    excludes_true = True
-    uses_log_q = False
-    needs_all_classes = True
-    n_states = 0
 
 
 MEMBER = Softmax

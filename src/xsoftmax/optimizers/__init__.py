@@ -1,1 +1,29 @@
-"""How the touched rows move; one file each."""
+"""How the touched rows move; one file each.
+
+A file holds the optimizer's parameters, a NamedTuple described by ``optimizer`` and named ``MEMBER``, and its
+compiled ``coefficients``, ``row`` and ``move`` (see ``xsoftmax.kernels.steps``).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+
+def optimizer(*, layout: type | None, needs: str = "gradient", takes_blocks: bool = False) -> Callable[[Any], Any]:
+    """Describe an optimizer: a decorator for its NamedTuple of parameters, of which one is ``learning_rate``.
+
+    Parameters
+    ----------
+    layout : type or None
+        Where weights and accumulators lie (``xsoftmax.kernels.layout``); None for one that takes the gradient of
+        the whole data set.
+    needs : {"gradient", "raise_bound", "proximal"}
+        What the objective must offer.
+    takes_blocks : bool
+        Whether it has ``move_block``, for minibatches over all classes.
+    """
+
+    def describe(member: Any) -> Any:
+        member.layout, member.needs, member.takes_blocks = layout, needs, takes_blocks
+        return member
+
+    return describe

@@ -12,17 +12,15 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Interleaved
 from xsoftmax.kernels.rows import adagrad, weights_beside
 from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, row
+from xsoftmax.optimizers import optimizer
 
 
+@optimizer(layout=Interleaved, takes_blocks=True)
 class Adagrad(NamedTuple):
     """Parameters: ``learning_rate``; ``initial_accumulator``, the a before the first step."""
 
     learning_rate: float = 0.3
     initial_accumulator: float = 1e-8
-
-    layout = Interleaved
-    needs = "gradient"
-    takes_blocks = True
 
 
 MEMBER = Adagrad

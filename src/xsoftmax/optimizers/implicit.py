@@ -10,16 +10,14 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
 from xsoftmax.kernels.rows import axpy, squared_norm
 from xsoftmax.kernels.steps import coefficients, move, proximal, row
+from xsoftmax.optimizers import optimizer
 
 
+@optimizer(layout=Plain, needs="proximal")
 class Implicit(NamedTuple):
     """Parameters: ``learning_rate``."""
 
     learning_rate: float = 0.1
-
-    layout = Plain
-    needs = "proximal"
-    takes_blocks = False
 
 
 MEMBER = Implicit

@@ -5,17 +5,16 @@ Liu and Nocedal 1989; the solver is ``xsoftmax.training.lbfgs``.
 
 from typing import NamedTuple
 
+from xsoftmax.optimizers import optimizer
 
+
+@optimizer(layout=None, takes_blocks=True)
 class Lbfgs(NamedTuple):
     """Parameters: ``memory``, pairs kept; ``tolerance`` on the largest entry of the mean gradient, to stop."""
 
     memory: int = 10
     tolerance: float = 1e-7
     learning_rate: float = 1.0
-
-    layout = None
-    needs = "gradient"
-    takes_blocks = True
 
 
 MEMBER = Lbfgs

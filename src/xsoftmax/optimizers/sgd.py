@@ -6,16 +6,14 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
 from xsoftmax.kernels.rows import axpy
 from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, row
+from xsoftmax.optimizers import optimizer
 
 
+@optimizer(layout=Plain, takes_blocks=True)
 class Sgd(NamedTuple):
     """Parameters: ``learning_rate``, in units of one sample's gradient."""
 
     learning_rate: float = 0.1
-
-    layout = Plain
-    needs = "gradient"
-    takes_blocks = True
 
 
 MEMBER = Sgd

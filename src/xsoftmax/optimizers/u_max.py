@@ -9,17 +9,15 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
 from xsoftmax.kernels.rows import axpy
 from xsoftmax.kernels.steps import coefficients, gradient, move, raise_bound, row
+from xsoftmax.optimizers import optimizer
 
 
+@optimizer(layout=Plain, needs="raise_bound")
 class UMax(NamedTuple):
     """Parameters: ``learning_rate``; ``threshold``, the paper's delta."""
 
     learning_rate: float = 0.1
     threshold: float = 1.0
-
-    layout = Plain
-    needs = "raise_bound"
-    takes_blocks = False
 
 
 MEMBER = UMax

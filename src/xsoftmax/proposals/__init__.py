@@ -1,9 +1,11 @@
 """Which classes to look at for an example, and with what log-probability; one file each.
 
-A file holds its parameters, a NamedTuple named ``MEMBER`` whose ``fit`` gives what is described here, and the
-NamedTuple that the kernels see, with its compiled ``draw``, ``log_probability`` and ``inverse_probability``.
+A file holds its parameters, a NamedTuple described by ``proposal`` and named ``MEMBER``, whose ``fit`` gives a
+``Proposal``; and the NamedTuple that the kernels see, with its compiled ``draw``, ``log_probability`` and
+``inverse_probability``.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -38,11 +40,26 @@ class TrainingSet:
         return np.bincount(self.y, minlength=self.n_classes)
 
 
+def proposal(*, draws: bool) -> Callable[[Any], Any]:
+    """Describe a proposal: a decorator for its NamedTuple of parameters; ``draws``: whether it leaves classes out."""
+
+    def describe(member: Any) -> Any:
+        member.draws = draws
+        return member
+
+    return describe
+
+
 class Proposal(Protocol):
     """A fitted proposal."""
 
-    name: str
-    seconds: float
+    @property
+    def name(self) -> str:
+        """Of its file, with hyphens."""
+
+    @property
+    def seconds(self) -> float:
+        """What the fit took."""
 
     def kernel(self, X: Any) -> NamedTuple:
         """What the training loop draws from, for the rows of ``X``."""

@@ -5,15 +5,14 @@ from typing import NamedTuple
 
 import h5py
 
-from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals import TrainingSet, proposal
 
 
+@proposal(draws=False)
 class All(NamedTuple):
     """Parameters: ``batch_size``, samples per step; the step is along their mean gradient."""
 
     batch_size: int = 64
-
-    draws = False
 
     def fit(self, data: TrainingSet) -> "FittedAll":
         """Nothing to learn."""

@@ -16,17 +16,16 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.random import below, low_bits, next_u64
 from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
-from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals import TrainingSet, proposal
 
 _SURE = 2.0**32
 
 
+@proposal(draws=True)
 class Frequency(NamedTuple):
     """Parameters: ``power``, to which counts are raised (1: as they are; word2vec takes 0.75)."""
 
     power: float = 1.0
-
-    draws = True
 
     def fit(self, data: TrainingSet) -> "FittedFrequency":
         """Learn the class frequencies; a class that never occurs is never drawn."""

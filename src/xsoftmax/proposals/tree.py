@@ -15,18 +15,17 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
 from xsoftmax.kernels.tree import TreeView, descend, log_probability_of
-from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals import TrainingSet, proposal
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree as TreeModel
 
 
+@proposal(draws=True)
 class Tree(NamedTuple):
     """Parameters: ``dimension``, principal components it looks at; ``regularizer``, the paper's lambda_n."""
 
     dimension: int = 16
     regularizer: float = 0.1
-
-    draws = True
 
     def fit(self, data: TrainingSet) -> "FittedTree":
         """Take the tree that is given, or fit one."""

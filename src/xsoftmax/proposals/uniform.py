@@ -10,13 +10,12 @@ import numpy as np
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.random import below, next_u64
 from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
-from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals import TrainingSet, proposal
 
 
+@proposal(draws=True)
 class Uniform(NamedTuple):
     """No parameters."""
-
-    draws = True
 
     def fit(self, data: TrainingSet) -> "FittedUniform":
         """Nothing to learn but the number of classes."""

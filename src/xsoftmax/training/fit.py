@@ -198,7 +198,9 @@ class _Fit:
         model = self._model_of(self.solver.weights())
         X, y = self.train.X[self.subset], self.train.y[self.subset]
         row = {
-            "objective": mean_loss(model, self.method.objective, self.proposal, X, y, self.solver.states[self.subset]),
+            "objective": mean_loss(
+                model, self.method.objective, self.proposal, X, y, self.solver.states[self.subset]
+            ),
             "train_log_likelihood": evaluate(model, X, y)["log_likelihood"],
         }
         for name in ("validation", "test"):
@@ -228,9 +230,8 @@ class _Fit:
         progress = self.progress
         progress.status = "diverged"
         rate = self.method.optimizer.learning_rate
-        progress.message = (
-            f"{self.method.name} diverged at step {progress.step} ({reason}); lower learning_rate (now {rate:g})"
-        )
+        step = f"{self.method.name} diverged at step {progress.step}"
+        progress.message = f"{step} ({reason}); lower learning_rate (now {rate:g})"
 
     def _model(self) -> Model | None:
         """The model to keep: the best one with early stopping, otherwise the last; None after divergence."""

@@ -58,7 +58,14 @@ class LbfgsSolver:
     """Iterations of L-BFGS; each call of ``advance`` is one."""
 
     def __init__(
-        self, objective: Any, optimizer: Any, X: Any, y: np.ndarray, n_classes: int, bias: bool, states: np.ndarray
+        self,
+        objective: Any,
+        optimizer: Any,
+        X: Any,
+        y: np.ndarray,
+        n_classes: int,
+        bias: bool,
+        states: np.ndarray,
     ) -> None:
         self.states = states
         self.chunk = max(1, len(y))

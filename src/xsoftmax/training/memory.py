@@ -41,7 +41,7 @@ def check_memory(method: Method, data: Prepared, keeps_best: bool, limit: int | 
         size = f"{data.n_classes} classes x {data.n_features} features"
         raise InputError(
             f"method {method.name} on {data.name} ({size}) needs {total / _MB:.0f} MB: {parts}; it may take "
-            f"{allowed / _MB:.0f} MB; give it more memory, or prepare the data with fewer features (max_features, pca)"
+            f"{allowed / _MB:.0f} MB; give it more, or prepare the data with fewer features (max_features, pca)"
         )
     return needed
 

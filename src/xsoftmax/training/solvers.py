@@ -25,13 +25,14 @@ class Solver(Protocol):
         Samples per call of ``advance``: part of a fit's identity.
     states : ndarray of shape (n_samples, n_states), float64
         What the objective keeps per sample.
-    converged : bool
-        Whether going on would change nothing.
     """
 
     chunk: int
     states: np.ndarray
-    converged: bool
+
+    @property
+    def converged(self) -> bool:
+        """Whether going on would change nothing."""
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """Use ``samples``, from position ``first`` of ``epoch``; fewer are used only if scores are not finite."""
