@@ -164,8 +164,8 @@ def _check_fit(method: Method) -> None:
         (full_gradient and draws, f"{optimizer} needs the full gradient, {proposal} draws a few; take proposal all"),
         (
             method.optimizer.needs not in method.objective.offers,
-            f"{optimizer} needs {missing}, which {objective} does not have (it has {', '.join(method.objective.offers)})"
-            "; take optimizer sgd or adagrad",
+            f"{optimizer} needs {missing}, {objective} has only {', '.join(method.objective.offers)}; "
+            "take optimizer sgd or adagrad",
         ),
         (
             full_gradient and method.objective.n_states,

@@ -34,7 +34,7 @@ class Plan:
     ----------
     epochs : int or None
     seconds : float or None
-        Of training, evaluation not counted. One of the two is given.
+        Of training, the proposal's fit counted and evaluation not. One of the two is given.
     points : int
         Evaluations after the start, evenly spaced.
     patience : int or None
@@ -128,6 +128,7 @@ class _Fit:
     def __init__(self, data: Prepared, method: Method, seed: int, plan: Plan) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
         self.splits = {name: data.split(name) for name in SPLITS}
+        self.class_names, self.transform = data.class_names, data.transform
         self.train = self.splits["train"]
         if self.train.n_samples == 0:
             raise InputError(f"{data.name} has no training rows; look at its preparation")
@@ -241,9 +242,9 @@ class _Fit:
 
     def _model_of(self, W: np.ndarray) -> Model:
         correction = None if self.method.objective.excludes_true else self.proposal
-        names, attributes = self.data.class_names, {"dataset": self.data.name, "method": self.method.name}
-        transform = self.data.transform
-        return Model(W, names, self.data.n_features, self.method.bias, correction, transform, attributes)
+        attributes = {"dataset": self.data.name, "method": self.method.name}
+        names, n_features, bias = self.class_names, self.data.n_features, self.method.bias
+        return Model(W, names, n_features, bias, correction, self.transform, attributes)
 
     def _rate(self) -> float:
         progress = self.progress
@@ -269,7 +270,7 @@ class _Fit:
     def _share_done(self) -> float:
         if self.plan.epochs is not None:
             return self._epochs() / self.plan.epochs if self.plan.epochs else 1.0
-        return self._trained() / self.plan.seconds if self.plan.seconds else 1.0
+        return self.progress.seconds / self.plan.seconds if self.plan.seconds else 1.0
 
     def _seconds_left(self) -> float:
         share = self._share_done()

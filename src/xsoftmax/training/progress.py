@@ -47,6 +47,6 @@ class ProgressReport:
                 line += f", {label} {row[key]:.4f} nats"
         if row["seconds"] > 0:
             line += f", {row['step'] / row['seconds']:,.0f} steps/s"
-        if done < 1:
-            line += f", {seconds_left:.0f} s of training left"
+            if done < 1:
+                line += f", {seconds_left:.0f} s of training left"
         tqdm.write(line, file=sys.stderr)
