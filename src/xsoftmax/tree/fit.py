@@ -136,7 +136,7 @@ def _fit_level(Z, offsets, counts, sums, order, bounds, half, regularizer, weigh
                 Z, offsets, counts, sums, order[begin:end], half, regularizer * n_classes, weights[i], work
             )
         if n_left == 0 and n_classes > 0:
-            weights[i, :] = np.float32(0)
+            weights[i].fill(np.float32(0))
             weights[i, -1] = CERTAIN
         next_bounds[2 * i + 1] = begin + n_left
         next_bounds[2 * i + 2] = end
@@ -152,22 +152,46 @@ def _fit_one(Z, offsets, counts, sums, classes, half, ridge, weights, work):
     fit_node(node, n_classes - high, high, ridge, MAX_ALTERNATIONS, work)
     for i in range(weights.size):
         weights[i] = np.float32(node.w[i])
-    n_left = n_classes - np.sum(node.right)
-    classes[:] = np.concatenate((classes[~node.right], classes[node.right]))
+    n_left = _partition(classes, node.right)
     return 0 if n_left == n_classes else n_left
 
 
 @njit(**OPTIONS)
+def _partition(classes, right):
+    """Sort left before right, stably; return how many are left."""
+    moved = np.empty_like(classes)
+    n_left = n_right = 0
+    for i in range(classes.size):
+        if right[i]:
+            moved[n_right] = classes[i]
+            n_right += 1
+        else:
+            classes[n_left] = classes[i]
+            n_left += 1
+    for i in range(n_right):
+        classes[n_left + i] = moved[i]
+    return n_left
+
+
+@njit(**OPTIONS)
 def _gather(Z, offsets, counts, sums, classes):
-    n_points = np.sum(counts[classes])
-    X = np.empty((n_points, Z.shape[1]), np.float32)
-    position = 0
+    """Copy what is below a node, so that its fit streams."""
+    n_classes, k = classes.size, Z.shape[1]
+    n_points = 0
     for c in classes:
+        n_points += counts[c]
+    X = np.empty((n_points, k), np.float32)
+    node_counts = np.empty(n_classes, np.int64)
+    node_sums = np.empty((n_classes, k + 1))
+    position = 0
+    for i in range(n_classes):
+        c = classes[i]
+        node_counts[i] = counts[c]
+        for j in range(k + 1):
+            node_sums[i, j] = sums[c, j]
         for p in range(offsets[c], offsets[c + 1]):
-            for j in range(Z.shape[1]):
+            for j in range(k):
                 X[position, j] = Z[p, j]
             position += 1
-    right = np.empty(classes.size, np.bool_)
-    return Node(
-        X, counts[classes], sums[classes], right, np.empty(n_points, np.float32), np.zeros(Z.shape[1] + 1)
-    )
+    right = np.empty(n_classes, np.bool_)
+    return Node(X, node_counts, node_sums, right, np.empty(n_points, np.float32), np.zeros(k + 1))

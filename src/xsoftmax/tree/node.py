@@ -78,9 +78,19 @@ class Scratch(NamedTuple):
 def scratch(dimension: int) -> Scratch:
     """Allocate the arrays of a fit."""
     d = dimension + 1
-    blocks = (np.empty(_BLOCK, np.float32) for _ in range(3))
-    parts = (np.empty(dimension, np.float32), np.empty(d, np.float32), np.empty((d, dimension), np.float32))
-    return Scratch(*blocks, *parts, np.empty(d), np.empty((d, d)), np.empty((d, d)), np.empty(d), np.empty(d))
+    return Scratch(
+        scores=np.empty(_BLOCK, np.float32),
+        residuals=np.empty(_BLOCK, np.float32),
+        curvatures=np.empty(_BLOCK, np.float32),
+        weights=np.empty(dimension, np.float32),
+        gradient_part=np.empty(d, np.float32),
+        hessian_part=np.empty((d, dimension), np.float32),
+        gradient=np.empty(d),
+        hessian=np.empty((d, d)),
+        factor=np.empty((d, d)),
+        step=np.empty(d),
+        candidate=np.empty(d),
+    )
 
 
 @njit(**OPTIONS)
@@ -104,7 +114,7 @@ def fit_node(node, low, high, ridge, max_alternations, work):
     initial_direction(node, delta)
     mark_right(delta, min(max(node.right.size // 2, low), high), node.right)
     write_signs(node)
-    node.w[:] = 0.0
+    node.w.fill(0.0)
     value = evaluate(node, node.w, ridge, work)
     for _ in range(max_alternations):
         gain = resplit(node, delta, low, high, work)
@@ -150,28 +160,65 @@ def initial_direction(node, delta):
 def _dominant_eigenvector(matrix):
     """Power iteration from the row of the largest diagonal entry; approximate, it only starts the ascent."""
     k = matrix.shape[0]
-    vector = matrix[np.argmax(np.diag(matrix))].copy()
+    largest = 0
+    for i in range(k):
+        if matrix[i, i] > matrix[largest, largest]:
+            largest = i
+    vector = matrix[largest].copy()
+    product = np.zeros(k)
     for _ in range(_POWER_STEPS):
-        norm = math.sqrt(np.sum(vector * vector))
-        if norm == 0.0:
-            break
-        vector /= norm
-        product = np.zeros(k)
+        norm = 0.0
+        for i in range(k):
+            norm += vector[i] * vector[i]
+        scale = 1.0 / math.sqrt(norm) if norm > 0.0 else 0.0
+        product.fill(0.0)
         for i in range(k):
             for j in range(k):
-                product[j] += vector[i] * matrix[i, j]
-        vector = product
+                product[j] += scale * vector[i] * matrix[i, j]
+        vector, product = product, vector
     return vector
 
 
 @njit(**OPTIONS)
 def mark_right(delta, n_left, right):
-    """Send the ``n_left`` classes of smallest delta left, the others right."""
-    right[:] = True
-    if n_left == right.size:
-        right[:] = False
-    elif n_left > 0:
-        right[np.argpartition(delta, n_left - 1)[:n_left]] = False
+    """Send the ``n_left`` classes of smallest delta left, of equal ones the first; the others go right."""
+    if n_left == 0:
+        right.fill(True)
+        return
+    threshold = smallest(delta.copy(), n_left - 1)
+    n_ties = n_left
+    for y in range(delta.size):
+        n_ties -= delta[y] < threshold
+    for y in range(delta.size):
+        right[y] = delta[y] > threshold
+        if delta[y] == threshold:
+            right[y] = n_ties <= 0
+            n_ties -= 1
+
+
+@njit(**OPTIONS)
+def smallest(values, rank):
+    """Find the value of a rank, from 0, by Hoare's selection; permutes ``values``."""
+    low, high = 0, values.size - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if rank <= j:
+            high = j
+        elif rank >= i:
+            low = i
+        else:
+            break
+    return values[rank]
 
 
 @njit(**OPTIONS)
@@ -208,7 +255,7 @@ def resplit(node, delta, low, high, work):
             sign = 1.0 if right[y] else -1.0
             for i in range(d):
                 work.gradient[i] += sign * node.sums[y, i]
-    node.right[:] = right
+        node.right[y] = right[y]
     write_signs(node)
     return gain
 
@@ -234,7 +281,8 @@ def newton_step(node, value, ridge, work):
             work.candidate[i] = node.w[i] + size * work.step[i]
         improved = evaluate(node, work.candidate, ridge, work)
         if improved >= value:
-            node.w[:] = work.candidate
+            for i in range(node.w.size):
+                node.w[i] = work.candidate[i]
             return improved, promised
         size *= 0.5
     return value, 0.0
@@ -269,8 +317,8 @@ def evaluate(node, w, ridge, work):
     float32 within a block of points, float64 across blocks.
     """
     d = w.size
-    work.gradient[:] = 0.0
-    work.hessian[:] = 0.0
+    work.gradient.fill(0.0)
+    work.hessian.fill(0.0)
     for i in range(d - 1):
         work.weights[i] = np.float32(w[i])
     total = 0.0
@@ -289,8 +337,8 @@ def evaluate(node, w, ridge, work):
 def _add_block(node, begin, size, bias, work):
     k = work.weights.size
     value = _link(node, begin, size, bias, work)
-    work.gradient_part[:] = _ZERO
-    work.hessian_part[:] = _ZERO
+    work.gradient_part.fill(_ZERO)
+    work.hessian_part.fill(_ZERO)
     for p in range(size):
         residual = work.residuals[p]
         curvature = work.curvatures[p]

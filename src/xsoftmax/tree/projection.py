@@ -70,9 +70,7 @@ class Projection:
         return Z
 
 
-def principal_components(
-    X: Features, dimension: int, standardize: bool | None = None, seed: int = 0
-) -> Projection:
+def principal_components(X: Features, dimension: int, standardize: bool | None = None, seed: int = 0) -> Projection:
     """Fit a projection to whitened principal components.
 
     There are fewer than ``dimension`` components where the data have fewer: at most n_samples - 1, the number
@@ -159,9 +157,7 @@ def _lanczos_eigenpairs(
         covariance = _covariance_product(X, mean, scale)(np.eye(n_features))
         values, vectors = scipy.linalg.eigh((covariance + covariance.T) / 2)
         return values[::-1][:dimension], vectors[:, ::-1][:, :dimension]
-    operator = LinearOperator(
-        (n_features, n_features), matvec=_covariance_product(X, mean, scale), dtype=np.float64
-    )
+    operator = LinearOperator((n_features, n_features), matvec=_covariance_product(X, mean, scale), dtype=np.float64)
     values, vectors = eigsh(operator, dimension, v0=start, tol=_LANCZOS_TOLERANCE, rng=seed)
     order = np.argsort(values)[::-1]
     return values[order], vectors[:, order]

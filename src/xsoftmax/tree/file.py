@@ -1,0 +1,125 @@
+"""A fitted tree as one HDF5 file: the tree, what it was fitted on and how, and the names of its classes."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+import xsoftmax
+from xsoftmax.data.store import open_prepared
+from xsoftmax.errors import InputError
+from xsoftmax.files import written_aside
+from xsoftmax.tree.fit import fit_tree
+from xsoftmax.tree.model import Tree
+from xsoftmax.tree.progress import LevelReport
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StoredTree:
+    """What a tree file holds.
+
+    Attributes
+    ----------
+    tree : Tree
+    attributes : dict
+        ``dataset``, ``n_classes``, ``n_features``, ``dimension`` and ``regularizer`` as asked for, ``seed``,
+        ``seconds`` of fitting, ``train_log_likelihood``, and versions.
+    class_names : list of str
+    """
+
+    tree: Tree
+    attributes: dict[str, Any]
+    class_names: list[str]
+
+
+def fit_tree_file(
+    prepared: str | Path, output: str | Path, dimension: int = 16, regularizer: float = 0.1, seed: int = 0
+) -> StoredTree:
+    """Fit a tree to the training rows of a prepared file and write it.
+
+    ``seconds`` counts projection and fit, not reading and not the compilation of the kernels.
+    """
+    with open_prepared(prepared) as data:
+        train, name, class_names = data.split("train"), data.name, data.class_names
+    _compile_kernels()
+    begin = time.perf_counter()
+    with LevelReport(f"tree of {name}") as report:
+        tree = fit_tree(train.X, train.y, len(class_names), dimension, regularizer, seed, progress=report)
+    attributes = {
+        "dataset": name,
+        "n_classes": len(class_names),
+        "n_features": train.X.shape[1],
+        "dimension": dimension,
+        "regularizer": regularizer,
+        "seed": seed,
+        "seconds": time.perf_counter() - begin,
+        "train_log_likelihood": tree.log_likelihood(tree.project(train.X), train.y),
+    }
+    stored = StoredTree(tree, attributes, class_names)
+    write_tree(output, stored)
+    return stored
+
+
+def write_tree(path: str | Path, stored: StoredTree) -> None:
+    """Write a tree file, aside and then renamed."""
+    versions = {"kind": "tree", "schema_version": SCHEMA_VERSION, "xsoftmax_version": xsoftmax.__version__}
+    with written_aside(Path(path)) as aside, h5py.File(aside, "w", libver="v110") as file:
+        file.attrs.update(versions | stored.attributes)
+        stored.tree.to_group(file.create_group("tree"))
+        names = np.array([name.encode() for name in stored.class_names], dtype=object)
+        file.create_dataset("classes/names", data=names, dtype=h5py.string_dtype())
+
+
+def read_tree(path: str | Path, fits: Mapping[str, Any] | None = None) -> StoredTree:
+    """Read a tree file.
+
+    Parameters
+    ----------
+    path : path
+    fits : mapping, optional
+        Attributes that the file must have, such as ``{"dataset": "icd10", "n_classes": 1889}``.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, holds no tree, has another schema version, or belongs to other data.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"{path}: no such tree; fit one with `python -m xsoftmax tree`")
+    try:
+        with h5py.File(path, "r", locking=False) as file:
+            attributes = _attributes(path, file)
+            for key, value in (fits or {}).items():
+                _check(path, key, attributes.get(key), value)
+            names = [name.decode() for name in file["classes/names"][:]]
+            return StoredTree(Tree.from_group(file["tree"]), attributes, names)
+    except OSError as error:
+        raise InputError(f"{path}: not an HDF5 file, or damaged ({error}); fit the tree again") from error
+
+
+def _attributes(path: Path, file: h5py.File) -> dict[str, Any]:
+    found = {name: value.item() if hasattr(value, "item") else value for name, value in file.attrs.items()}
+    if found.get("kind") != "tree":
+        raise InputError(f"{path}: holds no tree; fit one with `python -m xsoftmax tree`")
+    if found["schema_version"] != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: schema version {found['schema_version']}, this xsoftmax reads {SCHEMA_VERSION}; "
+            "fit the tree again"
+        )
+    return found
+
+
+def _check(path: Path, key: str, found: Any, expected: Any) -> None:
+    if found != expected:
+        raise InputError(f"{path}: a tree of {key} {found!r}, wanted {expected!r}; fit one on these data")
+
+
+def _compile_kernels() -> None:
+    fit_tree(np.eye(4, 2, dtype=np.float32), np.arange(4, dtype=np.int32), 4, dimension=1)

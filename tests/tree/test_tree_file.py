@@ -1,0 +1,136 @@
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from tree.clusters import clustered
+from xsoftmax.cli import main
+from xsoftmax.data.store import Split, write_prepared
+from xsoftmax.data.transform import Transform
+from xsoftmax.errors import InputError
+from xsoftmax.tree.file import StoredTree, read_tree, write_tree
+from xsoftmax.tree.fit import fit_tree
+from xsoftmax.tree.model import Tree
+from xsoftmax.tree.progress import LevelReport
+
+
+@pytest.fixture(scope="module")
+def data():
+    X, y = clustered(400, 9, 5)
+    return csr_array(X), y
+
+
+@pytest.fixture
+def stored(data):
+    X, y = data
+    tree = fit_tree(X, y, 9, dimension=3)
+    return StoredTree(tree, {"dataset": "toy", "n_classes": 9, "seconds": 0.5}, [f"klass {i} é" for i in range(9)])
+
+
+def test_round_trip_keeps_every_bit(stored, data, tmp_path):
+    write_tree(tmp_path / "below" / "tree.h5", stored)
+    found = read_tree(tmp_path / "below" / "tree.h5", {"dataset": "toy", "n_classes": 9})
+    assert found.class_names == stored.class_names
+    assert found.attributes.items() >= stored.attributes.items()
+    assert found.attributes["kind"] == "tree"
+    X, y = data
+    Z = found.tree.project(X)
+    np.testing.assert_array_equal(Z, stored.tree.project(X))
+    np.testing.assert_array_equal(found.tree.log_probability(Z), stored.tree.log_probability(Z))
+    np.testing.assert_array_equal(found.tree.log_probability_of(Z, y), stored.tree.log_probability_of(Z, y))
+    assert [path.name for path in (tmp_path / "below").iterdir()] == ["tree.h5"]
+
+
+def test_equal_trees_give_equal_bytes(stored, tmp_path):
+    write_tree(tmp_path / "a.h5", stored)
+    write_tree(tmp_path / "b.h5", stored)
+    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
+
+
+@pytest.mark.parametrize("n_features", [0, 4])
+def test_any_group_holds_a_tree(n_features, tmp_path):
+    X, y = clustered(60, 3, n_features)
+    tree = fit_tree(X, y, 3)
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        tree.to_group(file.create_group("proposal/tree"))
+        found = Tree.from_group(file["proposal/tree"])
+    np.testing.assert_array_equal(found.log_probability(found.project(X)), tree.log_probability(tree.project(X)))
+
+
+def test_foreign_files_are_refused(stored, tmp_path):
+    with pytest.raises(InputError, match=r"no such tree; fit one with"):
+        read_tree(tmp_path / "none.h5")
+    (tmp_path / "text.h5").write_text("not a tree")
+    with pytest.raises(InputError, match=r"text\.h5: not an HDF5 file"):
+        read_tree(tmp_path / "text.h5")
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        file.attrs["kind"] = "model"
+    with pytest.raises(InputError, match=r"model\.h5: holds no tree"):
+        read_tree(tmp_path / "model.h5")
+    write_tree(tmp_path / "tree.h5", stored)
+    with pytest.raises(InputError, match=r"a tree of dataset 'toy', wanted 'icd10'"):
+        read_tree(tmp_path / "tree.h5", {"dataset": "icd10"})
+    with h5py.File(tmp_path / "tree.h5", "r+") as file:
+        file.attrs["schema_version"] = 99
+    with pytest.raises(InputError, match="schema version 99, this xsoftmax reads 1"):
+        read_tree(tmp_path / "tree.h5")
+
+
+def prepare(path, X, y):
+    split = Split(X, y)
+    write_prepared(
+        path,
+        dataset="toy",
+        splits={"train": split, "validation": split, "test": split},
+        class_names=[f"class {i}" for i in range(9)],
+        class_counts=np.bincount(y, minlength=9),
+        transform=Transform("sparse", X.shape[1]),
+        parameters={},
+        source_sha256={},
+        dropped={},
+    )
+
+
+@pytest.mark.parametrize("n_features", [0, 5])
+def test_command_fits_prepared_data(n_features, tmp_path, capsys):
+    X, y = clustered(300, 9, n_features)
+    prepare(tmp_path / "toy.h5", csr_array(X), y)
+    output = tmp_path / "trees" / "tree.h5"
+    assert main(["tree", str(tmp_path / "toy.h5"), "--dimension", "3", "-o", str(output)]) == 0
+    found = read_tree(output, {"dataset": "toy", "n_classes": 9, "n_features": n_features, "dimension": 3})
+    assert found.tree.dimension == min(n_features, 3)
+    assert found.class_names[8] == "class 8"
+    assert found.attributes["seconds"] > 0
+    likelihood = found.tree.log_likelihood(found.tree.project(X), y)
+    assert found.attributes["train_log_likelihood"] == pytest.approx(likelihood, abs=1e-5)
+    assert f"9 classes, 4 levels, {found.tree.dimension} components" in capsys.readouterr().out
+
+
+def test_command_names_missing_data(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "xsoftmax",
+        "tree",
+        str(tmp_path / "none.h5"),
+        "-o",
+        str(tmp_path / "tree.h5"),
+    ]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 1
+    assert "no such prepared data" in found.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_log_lines_are_few(capsys, monkeypatch):
+    clock = iter(np.arange(0, 60, 4.0))
+    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
+    with LevelReport("tree of toy") as report:
+        for level in range(10):
+            report(level + 1, 10)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "tree of toy: level 3 of 10, 12 s"
+    assert len(lines) == 3
