@@ -21,7 +21,7 @@ datasets: [digits]
 methods: [softmax, adversarial, one-vs-each]
 budget: {epochs: 1}
 evaluate: {points: 1}
-set: {one-vs-each: {optimizer: {learning_rate: 1.0e+30}}}  # diverges
+set: {one-vs-each: {optimizer: {name: sgd, learning_rate: 1.0e+38}}}  # diverges
 """
 
 
