@@ -1,8 +1,10 @@
 """Unpack archives safely: nothing outside the target, no links or devices, limits on size and count."""
 
 import hashlib
+import lzma
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
@@ -12,6 +14,7 @@ from xsoftmax.data.config import Archive
 from xsoftmax.errors import InputError
 
 BLOCK = 2**18
+DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, lzma.LZMAError, zlib.error)
 
 
 class Member(NamedTuple):
@@ -64,7 +67,7 @@ def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
             sha256, size = _write(member, target / relative, left, path.name)
             hashes[relative.as_posix()] = sha256
             total += size
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+    except DAMAGE as error:
         raise InputError(
             f"{path.name}: the archive is truncated or damaged ({error}); fetch it again"
         ) from error
@@ -116,11 +119,15 @@ def _members(path: Path) -> Iterator[Member]:
 
 
 def _tar_members(path: Path) -> Iterator[Member]:
-    with tarfile.open(path, "r|*") as archive:
-        for entry in archive:
-            kind = "file" if entry.isreg() else "folder" if entry.isdir() else "link or device"
-            content = archive.extractfile(entry) if entry.isreg() else None
-            yield Member(entry.name, kind, entry.size, content)
+    with checksum.open_content(path) as packed:
+        with tarfile.open(fileobj=packed, mode="r|") as archive:
+            for entry in archive:
+                kind = "file" if entry.isreg() else "folder" if entry.isdir() else "link or device"
+                content = archive.extractfile(entry) if entry.isreg() else None
+                yield Member(entry.name, kind, entry.size, content)
+        # tarfile is content without an end; the decompressor is not
+        while packed.read(BLOCK):
+            pass
 
 
 def _zip_members(path: Path) -> Iterator[Member]:

@@ -40,8 +40,7 @@ def read(
     table = Table(data, header, delimiter, encoding)
     names: list[str] = []
     if text is not None:
-        for (name,) in table.columns([label]):
-            names.append(name)
+        names.extend(name for name, _ in table.columns([label, text]))
         rows = Texts(lambda: (row[0] for row in table.columns([text])), len(names))
         return _labelled(rows, names, data)
     return _labelled(table.numbers(label, names), names, data)

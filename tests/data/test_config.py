@@ -1,0 +1,82 @@
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import jsonschema
+import pytest
+import yaml
+
+from xsoftmax import registry
+from xsoftmax.data.config import Archive, DatasetConfig, Source, SplitOptions, TextOptions, load_config
+from xsoftmax.data.normalization import parse
+from xsoftmax.errors import InputError
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = yaml.safe_load((ROOT / "workflow/schemas/dataset.schema.yaml").read_text())
+SHIPPED = sorted((ROOT / "config/datasets").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_descriptions_are_valid(path):
+    jsonschema.Draft202012Validator(SCHEMA).validate(yaml.safe_load(path.read_text()))
+    config = load_config(path)
+    assert config.name == path.stem
+    assert config.licence
+    assert config.expect
+    assert config.format in registry.names("xsoftmax.data.readers")
+    assert all(source.sha256 and source.size for source in config.files)
+    parse(config.normalize)
+
+
+def test_schema_and_library_know_the_same_keys():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    properties = SCHEMA["properties"]
+    assert set(properties) == {each.name for each in fields(DatasetConfig)} - {"folder"}
+    for name, cls in {"text": TextOptions, "split": SplitOptions}.items():
+        assert set(properties[name]["properties"]) == {each.name for each in fields(cls)}
+    file = SCHEMA["$defs"]["file"]["properties"]
+    assert set(file) == {each.name for each in fields(Source)}
+    assert set(file["archive"]["properties"]) == {each.name for each in fields(Archive)}
+    hints = get_type_hints(DatasetConfig)
+    for name in ("parts", "expect"):
+        assert set(properties[name]["properties"]) == set(get_args(get_args(hints[name])[0]))
+    assert is_dataclass(DatasetConfig)
+
+
+BAD = [
+    ("", "expected keys such as 'name' and 'format', found None"),
+    ("name: [", "not YAML"),
+    ("name: a", "key 'format' is missing"),
+    ("name: a\nformat: xc\nlable: first", "unknown key 'lable'; did you mean 'label'"),
+    ("name: a\nformat: xc\nfolder: x", "unknown key 'folder'"),
+    ("name: a\nformat: xc\nlabel: last", "label: 'last' is not one of first, min, all"),
+    ("name: A b\nformat: xc", "name 'A b' is part of paths"),
+    ("name: a\nformat: xc\nsplit: {test: x}", "split.test: expected a number, found 'x'"),
+    ("name: a\nformat: xc\nsplit: {test: -1}", "split.test: -1 is negative"),
+    ("name: a\nformat: xc\nsplit: 3", "split: expected keys and values, found 3"),
+    ("name: a\nformat: xc\nexpect: {row: 3}", "unknown key 'expect.row'; did you mean 'rows'"),
+    ("name: a\nformat: xc\nexpect: {rows: true}", "expect.rows: expected a whole number, found True"),
+    ("name: a\nformat: xc\nfiles: {path: x}", "files: expected a list"),
+    ("name: a\nformat: xc\nfiles: [{pth: x}]", r"unknown key 'files\[0\].pth'; did you mean 'path'"),
+    ("name: a\nformat: xc\nfiles: [{name: x}]", r"files\[0\] \(x\) needs 'urls', 'path' or 'mirror'"),
+    ("name: a\nformat: xc\nfiles: [{sha256: x}]", r"files\[0\] needs a plain file name"),
+    ("name: a\nformat: xc\nfiles: [{path: b/x}, {path: c/x}]", "two files are named 'x'"),
+    ("name: a\nformat: xc\nfiles: [{urls: ['https://h/x'], sha256: 3}]", r"files\[0\].sha256: expected text, found 3"),
+    ("name: a\nformat: xc\nparts: {tran: x}", "unknown key 'parts.tran'; did you mean 'train'"),
+    ("name: a\nformat: xc\nparts: {test: x}", "neither 'all' nor 'train'"),
+    ("name: a\nformat: xc\nparts: {all: x, test: y}", "'all' is split by us; it cannot stand beside test"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), BAD)
+def test_errors_name_the_key(tmp_path, content, message):
+    path = tmp_path / "a.yaml"
+    path.write_text(content)
+    with pytest.raises(InputError, match=message) as raised:
+        load_config(path)
+    assert str(path) in str(raised.value)
+
+
+def test_a_missing_description(tmp_path):
+    with pytest.raises(InputError, match="no such data set description"):
+        load_config(tmp_path / "none.yaml")

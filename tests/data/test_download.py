@@ -1,0 +1,230 @@
+import bz2
+import gzip
+import hashlib
+import json
+import lzma
+
+import numpy as np
+import pytest
+
+from xsoftmax.data import fetch
+from xsoftmax.data.config import DatasetConfig, Source
+from xsoftmax.data.download import download
+from xsoftmax.data.fetch import Patience
+from xsoftmax.data.raw import checked_files
+from xsoftmax.errors import InputError
+
+CONTENT = np.random.default_rng(0).bytes(300_000)
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+QUICK = Patience(attempts=3, pause=0.01, stall=0.5)
+
+
+def config_of(*urls, **source):
+    source = {"name": "a.bin", "sha256": SHA256, "size": len(CONTENT), **source}
+    return DatasetConfig(name="toy", format="xc", files=(Source(urls=urls, **source),))
+
+
+def left_in(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture
+def files(server):
+    server.files.update({"a.bin": CONTENT, "a.bin.gz": gzip.compress(CONTENT)})
+    return server
+
+
+@pytest.mark.parametrize("behaviour", ["ok", "no-length", "busy", "cut", "stall", "no-range", "wrong-range"])
+def test_a_whole_file_arrives_whatever_happens(files, tmp_path, behaviour):
+    download(config_of(f"{files.url}/{behaviour}/a.bin"), tmp_path, patience=QUICK)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    assert left_in(tmp_path) == ["a.bin", "receipt.json"]
+    checked_files(tmp_path, "toy", ["a.bin"])
+
+
+@pytest.mark.parametrize("behaviour", ["cut", "stall"])
+def test_what_arrived_is_continued_not_fetched_again(files, tmp_path, behaviour):
+    download(config_of(f"{files.url}/{behaviour}/a.bin"), tmp_path, patience=QUICK)
+    assert [wanted for *_, wanted in files.requests] == [None, f"bytes={len(CONTENT) // 2}-"]
+
+
+def test_a_later_run_continues_what_an_interrupted_one_left(files, tmp_path):
+    config = config_of(f"{files.url}/stall/a.bin")
+    with pytest.raises(InputError, match="no byte for 0.2 s"):
+        download(config, tmp_path, patience=Patience(attempts=1, stall=0.2))
+    assert "a.bin" not in left_in(tmp_path)
+    assert "receipt.json" not in left_in(tmp_path)
+    (part,) = tmp_path.iterdir()
+    held = part.stat().st_size
+    assert held > 0
+    with pytest.raises(InputError, match="no complete download of toy here"):
+        checked_files(tmp_path, "toy", ["a.bin"])
+    download(config, tmp_path, patience=QUICK)
+    assert files.requests[1][2] == f"bytes={held}-"
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_a_corrupted_file_is_refused_and_nothing_is_left(files, tmp_path):
+    corrupted = hashlib.sha256(CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])).hexdigest()
+    with pytest.raises(InputError) as raised:
+        download(config_of(f"{files.url}/corrupt/a.bin"), tmp_path, patience=QUICK)
+    message = str(raised.value)
+    assert f"toy: a.bin: sha256 of the download is {corrupted}, expected {SHA256}" in message
+    assert "the host may have changed the file" in message
+    assert f"{files.url}/corrupt/a.bin" in message
+    assert left_in(tmp_path) == []
+
+
+def test_a_file_whose_beginning_was_corrupt_is_fetched_once_more(files, tmp_path):
+    url = f"{files.url}/ok/a.bin"
+    part = tmp_path / f".a.bin.{hashlib.sha256(url.encode()).hexdigest()[:8]}.part"
+    part.write_bytes(b"something else")
+    download(config_of(url), tmp_path, patience=QUICK)
+    assert [wanted for *_, wanted in files.requests] == ["bytes=14-", None]
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_addresses_are_tried_in_order(files, tmp_path, capsys):
+    urls = [f"{files.url}/{each}" for each in ("ok/none.bin", "corrupt/a.bin", "always-busy/a.bin", "ok/a.bin")]
+    download(config_of(*urls), tmp_path, patience=QUICK)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    lines = capsys.readouterr().err
+    for reason in ("HTTP status 404", "sha256 of the download", "HTTP status 503 Service Unavailable, after 3 attempts"):
+        assert reason in lines
+
+
+def test_when_no_address_helps_all_reasons_are_given(files, tmp_path):
+    with pytest.raises(InputError, match=r"(?s)toy: could not get a.bin:.*404.*503") as raised:
+        download(config_of(f"{files.url}/ok/x", f"{files.url}/always-busy/a.bin"), tmp_path, patience=QUICK)
+    assert raised.type is InputError
+    with pytest.raises(InputError, match="Connection refused"):
+        download(config_of("http://127.0.0.1:9/a.bin"), tmp_path, patience=QUICK)
+    with pytest.raises(InputError, match="unknown kind of address"):
+        download(config_of("gopher://127.0.0.1/a.bin"), tmp_path, patience=QUICK)
+
+
+def test_a_size_that_differs_is_refused(files, tmp_path):
+    with pytest.raises(InputError, match="a.bin from .* has 300000 bytes, expected 7"):
+        download(config_of(f"{files.url}/ok/a.bin", size=7), tmp_path, patience=QUICK)
+    assert left_in(tmp_path) == []
+
+
+def test_a_second_run_does_nothing(files, tmp_path):
+    config = config_of(f"{files.url}/ok/a.bin")
+    receipt = download(config, tmp_path, patience=QUICK)
+    before = receipt.stat().st_mtime_ns
+    download(config, tmp_path, patience=QUICK)
+    assert len(files.requests) == 1
+    assert receipt.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("damage", ["changed", "gone", "receipt"])
+def test_a_damaged_file_is_noticed_and_fetched_again(files, tmp_path, damage):
+    config = config_of(f"{files.url}/ok/a.bin")
+    download(config, tmp_path, patience=QUICK)
+    if damage == "changed":
+        (tmp_path / "a.bin").write_bytes(CONTENT[:-1])
+    elif damage == "gone":
+        (tmp_path / "a.bin").unlink()
+    else:
+        (tmp_path / "receipt.json").write_text("{")
+    with pytest.raises(InputError, match="download"):
+        checked_files(tmp_path, "toy", ["a.bin"])
+    download(config, tmp_path, patience=QUICK)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_another_expected_checksum_means_another_download(files, tmp_path):
+    other = gzip.compress(b"other")
+    files.files["b.bin"] = other
+    download(config_of(f"{files.url}/ok/a.bin"), tmp_path, patience=QUICK)
+    changed = config_of(f"{files.url}/ok/b.bin", sha256=hashlib.sha256(b"other").hexdigest(), size=5)
+    download(changed, tmp_path, patience=QUICK)
+    assert (tmp_path / "a.bin").read_bytes() == b"other"
+
+
+PACKED = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress, "": bytes}
+
+
+@pytest.mark.parametrize("suffix", PACKED)
+@pytest.mark.parametrize("kind", ["folder", "url"])
+def test_the_mirror_comes_first_however_it_is_compressed(files, tmp_path, suffix, kind):
+    packed = PACKED[suffix](CONTENT)
+    (tmp_path / "mirror/toy").mkdir(parents=True)
+    (tmp_path / f"mirror/toy/a.bin{suffix}").write_bytes(packed)
+    files.files.clear()
+    files.files[f"toy/a.bin{suffix}"] = packed
+    mirror = str(tmp_path / "mirror") if kind == "folder" else f"{files.url}/ok"
+    receipt = download(config_of(f"{files.url}/ok/upstream.bin"), tmp_path / "raw", mirror, QUICK)
+    assert (tmp_path / "raw/a.bin").read_bytes() == CONTENT
+    assert json.loads(receipt.read_text())["files"]["a.bin"]["sha256"] == SHA256
+    assert not any(name == "upstream.bin" for _, name, _ in files.requests)
+
+
+def test_a_mirror_without_the_file_or_with_a_bad_one_is_passed_over(files, tmp_path, capsys):
+    (tmp_path / "mirror/toy").mkdir(parents=True)
+    config = config_of(f"{files.url}/ok/a.bin")
+    download(config, tmp_path / "one", str(tmp_path / "mirror"), QUICK)
+    assert "mirror" not in capsys.readouterr().err
+    (tmp_path / "mirror/toy/a.bin.gz").write_bytes(gzip.compress(CONTENT)[:-100])
+    download(config, tmp_path / "two", str(tmp_path / "mirror"), QUICK)
+    assert "truncated or damaged" in capsys.readouterr().err
+    assert (tmp_path / "two/a.bin").read_bytes() == CONTENT
+
+
+def test_checksum_of_the_compressed_file(files, tmp_path):
+    packed = files.files["a.bin.gz"]
+    source = {"of": "file", "sha256": hashlib.sha256(packed).hexdigest(), "size": len(packed)}
+    config = config_of(f"{files.url}/ok/a.bin.gz", **source)
+    receipt = download(config, tmp_path, patience=QUICK)
+    download(config, tmp_path, patience=QUICK)
+    assert len(files.requests) == 1
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    assert json.loads(receipt.read_text())["files"]["a.bin"]["sha256"] == SHA256
+
+
+def test_receipts_do_not_depend_on_where_a_file_came_from(files, tmp_path):
+    receipts = [
+        download(config_of(f"{files.url}/ok/{name}"), tmp_path / name, patience=QUICK) for name in ("a.bin", "a.bin.gz")
+    ]
+    assert receipts[0].read_bytes() == receipts[1].read_bytes()
+
+
+def test_installed_packages(tmp_path):
+    url = "package:scikit-learn/sklearn/datasets/data/iris.csv"
+    download(config_of(url, sha256=None, size=None), tmp_path)
+    assert (tmp_path / "a.bin").read_text().startswith("150,4")
+    with pytest.raises(InputError, match=r"package scikit-learn is .*, needed is 0.1; pip install scikit-learn==0.1"):
+        download(config_of(url, version="0.1"), tmp_path / "b")
+    with pytest.raises(InputError, match="package no-such-thing is not installed"):
+        download(config_of("package:no-such-thing/x"), tmp_path / "b")
+
+
+def test_own_files_stay_where_they_are(tmp_path):
+    path = tmp_path / "mine.svm"
+    path.write_text("1 1:1\n")
+    config = DatasetConfig(name="mine", format="svmlight", files=(Source(name="mine.svm", path=str(path)),))
+    download(config, tmp_path / "raw")
+    assert checked_files(tmp_path / "raw", "mine", ["mine.svm"])["mine.svm"]["path"] == str(path)
+    path.write_text("2 1:1\n")
+    with pytest.raises(InputError, match="at download it was"):
+        checked_files(tmp_path / "raw", "mine", ["mine.svm"])
+    download(config, tmp_path / "raw")
+    checked_files(tmp_path / "raw", "mine", ["mine.svm"])
+    path.unlink()
+    with pytest.raises(InputError, match="files: no file .*mine.svm"):
+        download(config, tmp_path / "raw")
+
+
+def test_progress_is_sparse_in_a_log(files, tmp_path, capsys, monkeypatch):
+    download(config_of(f"{files.url}/ok/a.bin"), tmp_path / "a", patience=QUICK)
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    monkeypatch.setattr(fetch, "LOG_EVERY_SECONDS", 0.0)
+    download(config_of(f"{files.url}/ok/a.bin"), tmp_path / "b", patience=QUICK)
+    assert "0.3 of 0.3 MB" in capsys.readouterr().err
+
+
+def test_a_bar_on_a_terminal(files, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    download(config_of(f"{files.url}/ok/a.bin"), tmp_path, patience=QUICK)
+    assert "100%" in capsys.readouterr().err

@@ -1,0 +1,281 @@
+import gzip
+import struct
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from xsoftmax import registry
+from xsoftmax.data.readers import arrays, folders, hierarchy, icd10, idx, table, zipf
+from xsoftmax.errors import InputError
+
+
+def labels_of(rows):
+    found = [rows.labels[a:b].tolist() for a, b in zip(rows.label_starts, rows.label_starts[1:], strict=False)]
+    return [[rows.label_names[i] if rows.label_names else i for i in each] for each in found]
+
+
+def idx_bytes(values, kind=0x08):
+    return bytes([0, 0, kind, values.ndim]) + struct.pack(f">{values.ndim}I", *values.shape) + values.tobytes()
+
+
+@pytest.fixture
+def images(tmp_path):
+    pixels = np.arange(5 * 2 * 3, dtype=np.uint8).reshape(5, 2, 3)
+    (tmp_path / "images").write_bytes(idx_bytes(pixels))
+    (tmp_path / "labels").write_bytes(gzip.compress(idx_bytes(np.array([3, 0, 3, 1, 2], dtype=np.uint8))))
+    return tmp_path
+
+
+def test_idx(images):
+    rows = idx.read(images=images / "images", labels=images / "labels")
+    assert rows.features.dtype == np.float32
+    np.testing.assert_array_equal(rows.features, np.arange(30).reshape(5, 6))
+    assert labels_of(rows) == [[3], [0], [3], [1], [2]]
+
+
+def test_idx_of_floats(images):
+    (images / "images").write_bytes(idx_bytes(np.linspace(0, 1, 5).reshape(5, 1).astype(">f8"), 0x0E))
+    rows = idx.read(images=images / "images", labels=images / "labels")
+    np.testing.assert_allclose(rows.features[:, 0], np.linspace(0, 1, 5), rtol=1e-6)
+
+
+BAD_IDX = {
+    b"": "the file is empty",
+    b"PNG picture": "not an idx file, it begins with 50 4e 47 20",
+    b"\0\0\x08\x01\0": "the file ends early",
+    idx_bytes(np.zeros((5, 6), np.uint8))[:-1]: "the file ends early",
+    idx_bytes(np.zeros((5, 6), np.uint8)) + b"x": "more bytes than its header says",
+    idx_bytes(np.zeros((4, 6), np.uint8)): "has 4 rows and .*labels 5; do they belong together",
+    idx_bytes(np.full((5, 1), np.nan, ">f4"), 0x0D): "row 0: NaN or infinite",
+    gzip.compress(idx_bytes(np.zeros((5, 6), np.uint8)))[:-9]: "compressed data are truncated or damaged",
+}
+
+
+@pytest.mark.parametrize("content", BAD_IDX)
+def test_bad_idx(images, content):
+    (images / "images").write_bytes(content)
+    with pytest.raises(InputError, match=BAD_IDX[content]) as raised:
+        idx.read(images=images / "images", labels=images / "labels")
+    assert str(images / "images") in str(raised.value)
+
+
+def test_idx_files_mixed_up(images):
+    with pytest.raises(InputError, match="expected one label per row"):
+        idx.read(images=images / "labels", labels=images / "images")
+
+
+@pytest.fixture
+def groups(tmp_path):
+    for name, texts in {"b": ["Header: x\r\n\r\nBody caf\xe9"], "a": ["H\n\nfirst\n\nsecond", "no body"]}.items():
+        (tmp_path / name).mkdir()
+        for number, text in enumerate(texts):
+            (tmp_path / name / f"{number}").write_bytes(text.encode("latin-1"))
+    (tmp_path / "a" / ".hidden").write_text("x")
+    return tmp_path
+
+
+def test_folders(groups):
+    rows = folders.read(data=groups, encoding="latin-1", skip_header=True)
+    assert list(rows.features) == list(rows.features) == ["first\n\nsecond", "", "Body caf\xe9"]
+    assert labels_of(rows) == [["a"], ["a"], ["b"]]
+
+
+def test_bad_folders(groups):
+    rows = folders.read(data=groups)
+    with pytest.raises(InputError, match=r"b/0, line 3: not utf-8: b'\\xe9'; set options.encoding"):
+        list(rows.features)
+    (groups / "c").mkdir()
+    with pytest.raises(InputError, match="no texts in it"):
+        folders.read(data=groups / "c")
+    with pytest.raises(InputError, match="expected a folder"):
+        folders.read(data=groups / "a" / "0")
+
+
+CSV = 'id,label,text\n1,cat,"Meow, ""loud""\nmeow"\n2,,nothing\n3,dog,Woof\n'
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.tsv", "a.parquet"])
+def test_table_of_texts(tmp_path, name):
+    path = tmp_path / name
+    if name == "a.parquet":
+        frame = pd.DataFrame({"label": ["cat", None, "dog"], "text": ['Meow, "loud"\nmeow', "nothing", "Woof"]})
+        frame.to_parquet(path)
+    elif name == "a.tsv":
+        path.write_text('text\tlabel\n"Meow, ""loud""\nmeow"\tcat\nnothing\t\nWoof\tdog\n')
+    else:
+        path.write_bytes(gzip.compress(CSV.encode()) if name.endswith("gz") else CSV.encode())
+    rows = table.read(data=path, text="text")
+    assert list(rows.features) == list(rows.features) == ['Meow, "loud"\nmeow', "nothing", "Woof"]
+    assert labels_of(rows) == [["cat"], [], ["dog"]]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_table_of_numbers(tmp_path, suffix):
+    frame = pd.DataFrame({"a": [1.5, 2, 3], "label": ["x", "y", "x"], "b": [0, -1, 2]})
+    path = tmp_path / f"a{suffix}"
+    frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
+    rows = table.read(data=path)
+    np.testing.assert_array_equal(rows.features, np.float32([[1.5, 0], [2, -1], [3, 2]]))
+    assert labels_of(rows) == [["x"], ["y"], ["x"]]
+
+
+def test_table_without_header(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2,7\n3,4,8\n")
+    rows = table.read(data=path, header=False, label=-1)
+    assert rows.features.tolist() == [[1, 2], [3, 4]]
+    assert labels_of(rows) == [["7"], ["8"]]
+
+
+BAD_TABLE = [
+    ("", {"text": "text"}, "a.csv: the file is empty"),
+    ("text,label\n", {"text": "text"}, "a.csv: no row in it"),
+    ("a,label\nx,y\n", {"text": "text"}, "no column 'text'; columns: a, label"),
+    ("a,b\nx,y\n", {"text": "a"}, "no column 'label'; columns: a, b"),
+    ("text,label\nx,y\nx,y,z\n", {"text": "text"}, "line 3: 3 cells, the first line has 2: 'x,y,z'"),
+    ("a,label\n1,y\nabc,y\n", {}, "line 3: not a finite number: 'abc'"),
+    ("a,label\n1,y\nnan,y\n", {}, "line 3: not a finite number: 'nan'"),
+    ("a,label\n1,y\n,y\n", {}, "line 3: not a finite number: ''"),
+    ("text,label\nx\xff,y\n", {"text": "text"}, "cannot read on .*codec can't decode.*see options.encoding"),
+]
+
+
+@pytest.mark.parametrize(("content", "options", "message"), BAD_TABLE)
+def test_bad_table(tmp_path, content, options, message):
+    (tmp_path / "a.csv").write_bytes(content.encode("latin-1"))
+    with pytest.raises(InputError, match=message):
+        table.read(data=tmp_path / "a.csv", **options)
+
+
+def test_truncated_tables(tmp_path):
+    rng = np.random.default_rng(0)
+    content = "text,label\n" + "".join(f"{word},{word % 7}\n" for word in rng.integers(10**9, size=20000))
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content.encode())[:-1000])
+    with pytest.raises(InputError, match=r"a.csv.gz, after line \d+: cannot read on"):
+        table.read(data=tmp_path / "a.csv.gz", text="text")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and so on")
+    with pytest.raises(InputError, match="a.parquet: not a Parquet file, or damaged"):
+        table.read(data=tmp_path / "a.parquet", text="text")
+
+
+def test_arrays(tmp_path):
+    X, y = np.arange(12.0).reshape(3, 2, 2), np.array([5, 2, 5])
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    np.save(tmp_path / "X.npy", X.reshape(3, 4))
+    np.save(tmp_path / "y.npy", np.array(["u", "v", "u"]))
+    sparse.save_npz(tmp_path / "s.npz", sparse.csc_matrix(X.reshape(3, 4)))
+    one = arrays.read(data=tmp_path / "a.npz")
+    two = arrays.read(data=tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    three = arrays.read(data=tmp_path / "s.npz", labels=tmp_path / "y.npy")
+    np.testing.assert_array_equal(one.features, X.reshape(3, 4))
+    np.testing.assert_array_equal(two.features, one.features)
+    np.testing.assert_array_equal(three.features.toarray(), one.features)
+    assert one.features.dtype == two.features.dtype == three.features.dtype == np.float32
+    assert labels_of(one) == [[5], [2], [5]]
+    assert labels_of(two) == labels_of(three) == [["u"], ["v"], ["u"]]
+
+
+def test_bad_arrays(tmp_path):
+    np.savez(tmp_path / "a.npz", Z=np.zeros((3, 2)), X=np.zeros((3, 2)))
+    np.save(tmp_path / "nan.npy", np.array([[1.0, 2], [3, np.nan]]))
+    np.save(tmp_path / "flat.npy", np.zeros(3))
+    np.save(tmp_path / "y.npy", np.zeros(2, dtype=int))
+    np.save(tmp_path / "real.npy", np.zeros(3))
+    np.save(tmp_path / "object.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
+    (tmp_path / "cut.npy").write_bytes((tmp_path / "flat.npy").read_bytes()[:-5])
+    (tmp_path / "empty.npy").write_bytes(b"")
+    with pytest.raises(InputError, match="no array of labels 'y' in it; arrays: Z, X"):
+        arrays.read(data=tmp_path / "a.npz")
+    with pytest.raises(InputError, match="no array 'W' in it"):
+        arrays.read(data=tmp_path / "a.npz", x="W")
+    with pytest.raises(InputError, match=r"nan.npy, row 1: NaN"):
+        arrays.read(data=tmp_path / "nan.npy", labels=tmp_path / "y.npy")
+    with pytest.raises(InputError, match=r"features of shape \(3,\)"):
+        arrays.read(data=tmp_path / "flat.npy")
+    with pytest.raises(InputError, match=r"labels of shape \(2,\) for 3 rows"):
+        arrays.read(data=tmp_path / "a.npz", labels=tmp_path / "y.npy")
+    with pytest.raises(InputError, match="labels of type float64"):
+        arrays.read(data=tmp_path / "a.npz", labels=tmp_path / "real.npy")
+    for name in ("object.npy", "cut.npy", "empty.npy"):
+        with pytest.raises(InputError, match=f"{name}: cannot read it as NumPy arrays"):
+            arrays.read(data=tmp_path / name)
+
+
+TABULAR = """<ICD10CM.tabular><chapter><name>1</name><desc>One</desc>
+<section id="A00-A01"><desc>Section</desc>
+ <diag><name>A00</name><desc>Cholera</desc><inclusionTerm><note>ignored: not a leaf</note></inclusionTerm>
+  <diag><name>A00.1</name><desc>Mild</desc><inclusionTerm><note>Faint</note><note>Weak</note></inclusionTerm></diag></diag>
+ <diag><name>A01</name><desc>Wound</desc><sevenChrDef><extension char="A">first</extension>
+  <note>time</note><extension char="D">later</extension></sevenChrDef>
+  <diag><name>A01.2</name><desc>Cut</desc></diag></diag>
+</section>
+<section id="B20"><desc>Alone</desc><diag><name>B20</name><desc>Only</desc></diag></section>
+<section id="C00-C09"><desc>Heading</desc></section></chapter></ICD10CM.tabular>"""
+
+
+def test_icd10(tmp_path):
+    (tmp_path / "t.xml").write_text(TABULAR)
+    (tmp_path / "c.txt").write_text("A001\nA012XXA Cut\n")
+    files = {"tabular": tmp_path / "t.xml", "codes": tmp_path / "c.txt"}
+    rows = icd10.read(**files, as_listed=False)
+    assert list(rows.features) == ["Mild", "Faint", "Weak", "Cut, first/time", "Only"]
+    assert labels_of(rows) == [["A00"], ["A00"], ["A00"], ["A01"], ["B20"]]
+    assert labels_of(icd10.read(**files, as_listed=False, target="subcategory"))[2:4] == [["A00"], ["A01.2"]]
+    assert list(icd10.read(**files).features)[4:] == ["Only", "Only", "Heading"]
+    with pytest.raises(InputError, match="unknown target 'block'"):
+        icd10.read(**files, target="block")
+    (tmp_path / "t.xml").write_text(TABULAR[:300])
+    with pytest.raises(InputError, match="t.xml: not well-formed XML"):
+        icd10.read(**files)
+
+
+def test_icd10_agrees_with_the_package_itself():
+    from pathlib import Path
+
+    import simple_icd_10_cm as package
+
+    folder = Path(package.__file__).parent / "data"
+    files = {"tabular": next(folder.glob("*.xml")), "codes": next(folder.glob("*.txt"))}
+    leaves = [code for code in package.get_all_codes(with_dots=True) if package.is_leaf(code)]
+    texts = [[package.get_description(code), *package.get_inclusion_term(code)] for code in leaves]
+    rows = icd10.read(**files, target="subcategory")
+    assert list(rows.features) == [text for each in texts for text in each]
+    parents = [[package.get_parent(code)] for code, each in zip(leaves, texts, strict=True) for _ in each]
+    assert labels_of(rows) == parents
+
+
+def test_zipf_draws_follow_the_squares():
+    rows = zipf.read(n_samples=200_000, n_classes=10, seed=3)
+    shares = np.random.default_rng(3).random(10) ** 2
+    expected = shares / shares.sum() * 200_000
+    found = np.bincount(rows.labels, minlength=10)
+    assert rows.features.shape == (200_000, 0)
+    assert ((found - expected) ** 2 / expected).sum() < 30
+
+
+def test_hierarchy_has_near_and_far_classes():
+    rows = hierarchy.read(n_samples=6000, n_features=20, n_classes=27, branching=3, noise=0.5, label_noise=0, seed=1)
+    centres = np.array([rows.features[rows.labels == k].mean(axis=0) for k in range(27)])
+    distance = np.linalg.norm(centres[:, None] - centres[None], axis=2)
+    siblings = np.equal.outer(np.arange(27) // 3, np.arange(27) // 3) & ~np.eye(27, dtype=bool)
+    strangers = ~np.equal.outer(np.arange(27) // 9, np.arange(27) // 9)
+    assert distance[siblings].mean() < 0.8 * distance[strangers].mean()
+    spread = np.linalg.norm(rows.features - centres[rows.labels], axis=1)
+    assert (spread**2).mean() ** 0.5 == pytest.approx(0.5, rel=0.05)
+    again = hierarchy.read(n_samples=6000, n_features=20, n_classes=27, branching=3, noise=0.5, label_noise=0, seed=1)
+    np.testing.assert_array_equal(again.features, rows.features)
+
+
+def test_hierarchy_label_noise_and_bad_options():
+    options = {"n_samples": 5000, "n_features": 4, "n_classes": 10, "seed": 2}
+    clean, noisy = hierarchy.read(**options, label_noise=0.0), hierarchy.read(**options, label_noise=0.5)
+    assert (clean.labels != noisy.labels).mean() == pytest.approx(0.45, abs=0.03)
+    with pytest.raises(InputError, match="branching at least 2"):
+        hierarchy.read(n_classes=10, branching=1)
+
+
+def test_every_format_is_a_reader():
+    for name in registry.names("xsoftmax.data.readers"):
+        assert callable(registry.load("xsoftmax.data.readers", name).read)
