@@ -56,7 +56,7 @@ def history(dataset: str, method: str, seed: int, epochs: int = 20) -> pd.DataFr
     noise = 0.03 * rng.standard_normal(epoch.size) * (epoch > 0)
     test = chance + (best - chance) * quality + noise
     accuracy = np.clip(np.exp(test) * 1.4, 0, 1)
-    setup = 2.4 if method == "adversarial" else 0.0
+    setup = {"adversarial": 2.4, "negative-frequency": 3e-4}.get(method, 0.0)
     return pd.DataFrame(
         {
             "epoch": epoch,

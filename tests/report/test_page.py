@@ -75,14 +75,13 @@ def test_it_says_what_the_files_say(results, tags):
     assert CONFIG.strip() in "".join(tags.text)
     for method in METHODS:
         assert method in text
-    metrics = [
-        json.loads((results / f"fits/bibtex/softmax/seed-{seed}/metrics.json").read_text()) for seed in (0, 1)
-    ]
+    metrics = [json.loads((results / f"fits/bibtex/softmax/seed-{seed}/metrics.json").read_text()) for seed in (0, 1)]
     mean = sum(metric["test"]["log_likelihood"] for metric in metrics) / 2
     assert f"{mean:.3f}".replace("-", "−") in text
     for said in ("66,646 training examples", "1,918 classes", "22 test examples of classes unseen", "0.68.1"):
         assert said in text
     assert "diverged at step" in text
+    assert "Best test log-likelihood: softmax" in text
     assert "dimension 16, regularizer 0.1" in text
     assert "24.0 GiB" in text
 

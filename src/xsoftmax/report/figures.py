@@ -119,11 +119,12 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
     """Draw one line per method into ``axes``: the mean over its seeds, and a band from least to greatest.
 
     Only what all seeds that ended well have recorded goes into the mean. A seed that diverged is a line of
-    its own, ending in a cross. On a logarithmic time axis there is no place for the start at zero seconds.
+    its own, ending in a cross. A logarithmic time axis begins with the first record after the start: there is
+    no place on it for a start at (almost) zero seconds.
     """
     rows = rows.dropna(subset=[plot.x, plot.y])
     scale_x(axes, rows, plot.x)
-    shown = rows[rows[plot.x] > 0] if axes.get_xscale() == "log" else rows
+    shown = rows[rows[plot.x] >= _earliest(rows, plot.x)] if axes.get_xscale() == "log" else rows
     appearances = looks(ended.method)
     for method, statuses in _by_outcome(shown, ended, plot.y):
         well, broken = _split(shown[shown.method == method], statuses, plot)
@@ -143,10 +144,14 @@ def scale_x(axes: Axes, rows: pd.DataFrame, x: str) -> None:
     if x != "seconds":
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         return
-    positive = rows[x][rows[x] > 0]
-    if positive.size and positive.max() > LOG_FROM * positive.min():
+    if rows[x].max() > LOG_FROM * _earliest(rows, x) > 0:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _earliest(rows: pd.DataFrame, x: str) -> float:
+    """Give the first time of a record after the start, of any method."""
+    return float(rows[rows.epoch > 0][x].min())
 
 
 def scale_y(axes: Axes, rows: pd.DataFrame, y: str) -> None:

@@ -56,9 +56,7 @@ def looks(methods: Iterable[str]) -> dict[str, Look]:
     given: dict[str, Look] = {}
     for method in sorted(set(methods), key=lambda name: (name not in OWN, name)):
         taken = {(other.color, other.marker) for other in given.values()}
-        given[method] = next(
-            choice for choice in _choices(method) if (choice.color, choice.marker) not in taken
-        )
+        given[method] = next(choice for choice in _choices(method) if (choice.color, choice.marker) not in taken)
     return given
 
 
