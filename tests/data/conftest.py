@@ -8,7 +8,7 @@ import pytest
 
 
 class Handler(BaseHTTPRequestHandler):
-    """``/<behaviour>/<name>``: ok, no-range, cut, stall, corrupt(-once), wrong-range, no-length, busy, always-busy."""
+    """``/<behaviour>/<name>``: ok, no-range, cut, stall, corrupt(-once), wrong-range, no-length, (always-)busy."""
 
     protocol_version = "HTTP/1.1"
 

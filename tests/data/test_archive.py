@@ -107,7 +107,7 @@ def test_zip_links_and_bombs(tmp_path):
 def test_truncated_archives(tmp_path, mode):
     path = tar(tmp_path / "a.tar", {f"train/{i}": bytes(3000) for i in range(50)}, mode)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(InputError, match="a.tar: the archive is truncated or damaged"):
+    with pytest.raises(InputError, match=r"a.tar: the archive is truncated or damaged"):
         unpack(path, tmp_path / "a", Archive())
 
 

@@ -61,7 +61,10 @@ BAD = [
     ("name: a\nformat: xc\nfiles: [{name: x}]", r"files\[0\] \(x\) needs 'urls', 'path' or 'mirror'"),
     ("name: a\nformat: xc\nfiles: [{sha256: x}]", r"files\[0\] needs a plain file name"),
     ("name: a\nformat: xc\nfiles: [{path: b/x}, {path: c/x}]", "two files are named 'x'"),
-    ("name: a\nformat: xc\nfiles: [{urls: ['https://h/x'], sha256: 3}]", r"files\[0\].sha256: expected text, found 3"),
+    (
+        "name: a\nformat: xc\nfiles: [{urls: ['https://h/x'], sha256: 3}]",
+        r"files\[0\].sha256: expected text, found 3",
+    ),
     ("name: a\nformat: xc\nparts: {tran: x}", "unknown key 'parts.tran'; did you mean 'train'"),
     ("name: a\nformat: xc\nparts: {test: x}", "neither 'all' nor 'train'"),
     ("name: a\nformat: xc\nparts: {all: x, test: y}", "'all' is split by us; it cannot stand beside test"),

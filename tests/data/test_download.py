@@ -50,7 +50,7 @@ def test_what_arrived_is_continued_not_fetched_again(files, tmp_path, behaviour)
 
 def test_a_later_run_continues_what_an_interrupted_one_left(files, tmp_path):
     config = config_of(f"{files.url}/stall/a.bin")
-    with pytest.raises(InputError, match="no byte for 0.2 s"):
+    with pytest.raises(InputError, match=r"no byte for 0.2 s"):
         download(config, tmp_path, patience=Patience(attempts=1, stall=0.2))
     assert "a.bin" not in left_in(tmp_path)
     assert "receipt.json" not in left_in(tmp_path)
@@ -89,7 +89,11 @@ def test_addresses_are_tried_in_order(files, tmp_path, capsys):
     download(config_of(*urls), tmp_path, patience=QUICK)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     lines = capsys.readouterr().err
-    for reason in ("HTTP status 404", "sha256 of the download", "HTTP status 503 Service Unavailable, after 3 attempts"):
+    for reason in (
+        "HTTP status 404",
+        "sha256 of the download",
+        "HTTP status 503 Service Unavailable, after 3 attempts",
+    ):
         assert reason in lines
 
 
@@ -104,7 +108,7 @@ def test_when_no_address_helps_all_reasons_are_given(files, tmp_path):
 
 
 def test_a_size_that_differs_is_refused(files, tmp_path):
-    with pytest.raises(InputError, match="a.bin from .* has 300000 bytes, expected 7"):
+    with pytest.raises(InputError, match=r"a.bin from .* has 300000 bytes, expected 7"):
         download(config_of(f"{files.url}/ok/a.bin", size=7), tmp_path, patience=QUICK)
     assert left_in(tmp_path) == []
 
@@ -185,7 +189,8 @@ def test_checksum_of_the_compressed_file(files, tmp_path):
 
 def test_receipts_do_not_depend_on_where_a_file_came_from(files, tmp_path):
     receipts = [
-        download(config_of(f"{files.url}/ok/{name}"), tmp_path / name, patience=QUICK) for name in ("a.bin", "a.bin.gz")
+        download(config_of(f"{files.url}/ok/{name}"), tmp_path / name, patience=QUICK)
+        for name in ("a.bin", "a.bin.gz")
     ]
     assert receipts[0].read_bytes() == receipts[1].read_bytes()
 
@@ -212,7 +217,7 @@ def test_own_files_stay_where_they_are(tmp_path):
     download(config, tmp_path / "raw")
     checked_files(tmp_path / "raw", "mine", ["mine.svm"])
     path.unlink()
-    with pytest.raises(InputError, match="files: no file .*mine.svm"):
+    with pytest.raises(InputError, match=r"files: no file .*mine.svm"):
         download(config, tmp_path / "raw")
 
 

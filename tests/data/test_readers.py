@@ -156,7 +156,7 @@ def test_truncated_tables(tmp_path):
     with pytest.raises(InputError, match=r"a.csv.gz, after line \d+: cannot read on"):
         table.read(data=tmp_path / "a.csv.gz", text="text")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and so on")
-    with pytest.raises(InputError, match="a.parquet: not a Parquet file, or damaged"):
+    with pytest.raises(InputError, match=r"a.parquet: not a Parquet file, or damaged"):
         table.read(data=tmp_path / "a.parquet", text="text")
 
 
@@ -227,7 +227,7 @@ def test_icd10(tmp_path):
     with pytest.raises(InputError, match="unknown target 'block'"):
         icd10.read(**files, target="block")
     (tmp_path / "t.xml").write_text(TABULAR[:300])
-    with pytest.raises(InputError, match="t.xml: not well-formed XML"):
+    with pytest.raises(InputError, match=r"t.xml: not well-formed XML"):
         icd10.read(**files)
 
 

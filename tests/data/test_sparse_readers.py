@@ -4,8 +4,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from naive_data import arff_rows, labelled_rows, matrix
 
+from data.naive_data import arff_rows, labelled_rows, matrix
 from xsoftmax.data import parsing, sparse_text
 from xsoftmax.data.readers import arff, svmlight, xc
 from xsoftmax.errors import InputError
@@ -54,7 +54,12 @@ def test_xc_agrees_with_a_naive_parser(tmp_path, monkeypatch, block, pack):
 
 
 def test_svmlight_agrees_with_a_naive_parser(tmp_path):
-    lines = [*random_lines(np.random.default_rng(1), 200, 30, 5, base=1), "-1 qid:3 2:1 # 4:5", "+2 30:1e-3", "1.0 1:.5"]
+    lines = [
+        *random_lines(np.random.default_rng(1), 200, 30, 5, base=1),
+        "-1 qid:3 2:1 # 4:5",
+        "+2 30:1e-3",
+        "1.0 1:.5",
+    ]
     path = tmp_path / "a.svm"
     path.write_text("# a comment\n\n" + "\n".join(lines) + "\n")
     labels, entries = labelled_rows(lines, base=1)
@@ -85,7 +90,10 @@ def test_entries_of_one_feature_are_added_up(tmp_path):
 def test_numbers_agree_with_float():
     rng = np.random.default_rng(2)
     texts = ["0", "-0.0", "1e-40", "123456789012345678901234567890", "0.000000000000000000000000001", "1E+05", "5."]
-    texts += [f"{value:.{digits}g}" for value, digits in zip(rng.standard_cauchy(500), rng.integers(1, 18, 500), strict=True)]
+    texts += [
+        f"{value:.{digits}g}"
+        for value, digits in zip(rng.standard_cauchy(500), rng.integers(1, 18, 500), strict=True)
+    ]
     for text in texts:
         found, end, ok = parsing.read_number(np.frombuffer(text.encode() + b"\n", np.uint8), 0)
         assert ok
@@ -171,7 +179,11 @@ def test_bad_svmlight(tmp_path, content, message):
 
 
 BAD_ARFF = [
-    (ARFF + "{0 1}\n{0 1,9 1}\n", XML, r"line 10: the attribute number is out of range \(the header has 4, from 0\): '9 1}'"),
+    (
+        ARFF + "{0 1}\n{0 1,9 1}\n",
+        XML,
+        r"line 10: the attribute number is out of range \(the header has 4, from 0\): '9 1}'",
+    ),
     (ARFF + "0,1,0,1\n", XML, r"line 9: expected a sparse row '\{attribute value, \.\.\.\}': '0,1,0,1'"),
     (ARFF + "{0 ?}\n", XML, r"line 9: the value is not a number: '0 \?}'"),
     (ARFF + "{0 nan}\n", XML, r"line 9: the value is NaN or infinite"),

@@ -51,9 +51,7 @@ def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
     try:
         for count, member in enumerate(_members(path), 1):
             if count > options.max_files:
-                raise InputError(
-                    f"{path.name}: more than {options.max_files} entries; raise archive.max_files"
-                )
+                raise InputError(f"{path.name}: more than {options.max_files} entries; raise archive.max_files")
             relative = _inside(member.name, path.name, options.members)
             if relative is None or member.kind == "folder":
                 continue
@@ -68,9 +66,7 @@ def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
             hashes[relative.as_posix()] = sha256
             total += size
     except DAMAGE as error:
-        raise InputError(
-            f"{path.name}: the archive is truncated or damaged ({error}); fetch it again"
-        ) from error
+        raise InputError(f"{path.name}: the archive is truncated or damaged ({error}); fetch it again") from error
     if not hashes:
         wanted = ", ".join(options.members) or "a file"
         raise InputError(f"{path.name}: nothing to unpack; expected {wanted} in it")
@@ -101,9 +97,7 @@ def _write(member: Member, path: Path, left: int, archive: str) -> tuple[str, in
         while block := member.content.read(BLOCK):
             size += len(block)
             if size > left:
-                raise InputError(
-                    f"{archive}: more than the allowed bytes come out of it; raise archive.max_bytes"
-                )
+                raise InputError(f"{archive}: more than the allowed bytes come out of it; raise archive.max_bytes")
             digest.update(block)
             file.write(block)
     if size != member.size:

@@ -75,6 +75,4 @@ def read(path: Path, file: BinaryIO, size: int) -> bytes:
     try:
         return file.read(size)
     except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(
-            f"{path}: compressed data are truncated or damaged ({error}); fetch it again"
-        ) from error
+        raise InputError(f"{path}: compressed data are truncated or damaged ({error}); fetch it again") from error

@@ -106,9 +106,7 @@ def load_config(path: str | Path) -> DatasetConfig:
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise InputError(
-            f"{path}: no such data set description; those shipped are in config/datasets"
-        ) from error
+        raise InputError(f"{path}: no such data set description; those shipped are in config/datasets") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
@@ -138,9 +136,7 @@ def _replace(instance: Any, **changes: Any) -> Any:
 def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
     """Check what one key alone cannot tell."""
     if not config.name or not set(config.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_."):
-        raise InputError(
-            f"{where}: name {config.name!r} is part of paths: use lower case, digits and hyphens"
-        )
+        raise InputError(f"{where}: name {config.name!r} is part of paths: use lower case, digits and hyphens")
     names = [source.name for source in config.files]
     for number, source in enumerate(config.files):
         if not source.name or "/" in source.name or source.name.startswith("."):

@@ -84,9 +84,7 @@ def _still_good(source: Source, entry: Entry, path: Path) -> bool:
     return bool(checksum.of_path(path) == entry["sha256"])
 
 
-def _obtain(
-    config: DatasetConfig, source: Source, target: Path, mirror: str | None, patience: Patience
-) -> Entry:
+def _obtain(config: DatasetConfig, source: Source, target: Path, mirror: str | None, patience: Patience) -> Entry:
     """Try all origins in order; the first that gives the expected content wins."""
     problems = []
     for origin in _origins(config, source, mirror):

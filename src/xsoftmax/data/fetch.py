@@ -84,9 +84,7 @@ def _installed(url: str, version: str | None) -> Path:
     try:
         distribution = metadata.distribution(name)
     except metadata.PackageNotFoundError as error:
-        raise FetchError(
-            f"package {name} is not installed; pip install {name}=={version or '<version>'}"
-        ) from error
+        raise FetchError(f"package {name} is not installed; pip install {name}=={version or '<version>'}") from error
     if version is not None and distribution.version != version:
         raise FetchError(
             f"package {name} is {distribution.version}, needed is {version}; pip install {name}=={version}"
@@ -163,9 +161,7 @@ class Progress:
         self.name, self.done, self.total = name, start, total
         self.next_line = time.monotonic() + LOG_EVERY_SECONDS
         terminal = sys.stderr.isatty() and not os.environ.get("XSOFTMAX_NO_BAR")
-        self.bar = (
-            tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name) if terminal else None
-        )
+        self.bar = tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name) if terminal else None
         self.update = self._move_bar if self.bar is not None else self._log
 
     def __enter__(self) -> "Progress":

@@ -30,11 +30,7 @@ def read_new_rows(path: Path, transform: "Transform") -> Any:
         raise InputError(f"{path}: no such file")
     suffix = next((each for each in reversed(path.suffixes) if each not in COMPRESSED), "")
     options = dict(transform.source.get("options", {}))
-    return (
-        _texts(path, suffix, options)
-        if transform.kind == "texts"
-        else _vectors(path, suffix, options, transform)
-    )
+    return _texts(path, suffix, options) if transform.kind == "texts" else _vectors(path, suffix, options, transform)
 
 
 def _texts(path: Path, suffix: str, options: dict[str, Any]) -> Texts:
@@ -43,9 +39,7 @@ def _texts(path: Path, suffix: str, options: dict[str, Any]) -> Texts:
 
     if suffix not in (".csv", ".tsv", ".parquet"):
         return Texts(lambda: _lines(path), sum(1 for _ in _lines(path)))
-    table = Table(
-        path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8")
-    )
+    table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
     column = options.get("text", "text")
     return Texts(lambda: (row[0] for row in table.columns([column])), sum(1 for _ in table.columns([column])))
 
@@ -77,9 +71,7 @@ def _numbers(path: Path, options: dict[str, Any], n_columns: int) -> Any:
     """Read columns of numbers; a column of labels may be there or not."""
     from xsoftmax.data.readers.table import Table
 
-    table = Table(
-        path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8")
-    )
+    table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
     has_label = len(table.column_names()) == n_columns + 1
     return table.numbers(options.get("label", "label") if has_label else None, [])
 

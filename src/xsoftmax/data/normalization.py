@@ -55,9 +55,7 @@ def parse(wanted: Any) -> list[tuple[str, float]]:
     """Read the config's ``normalize`` into kinds with their argument (0 where there is none)."""
     found = []
     for item in wanted if isinstance(wanted, list) else [wanted]:
-        kind, argument = (
-            next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else (item, None)
-        )
+        kind, argument = next(iter(item.items())) if isinstance(item, dict) and len(item) == 1 else (item, None)
         if kind in (None, "none"):
             continue
         if kind not in KINDS:

@@ -142,9 +142,7 @@ def _read_labels(text, p, n_known, labels, n_labels):
 
 
 @njit(cache=True, nogil=True)
-def parse_labelled(
-    text, base, n_features, n_known, svmlight, indices, data, row_ends, labels, label_ends, status
-):
+def parse_labelled(text, base, n_features, n_known, svmlight, indices, data, row_ends, labels, label_ends, status):
     """Parse lines of ``l1,l2 feature:value ...``.
 
     ``base`` is the first feature's number, ``n_features`` and ``n_known`` (labels) are limits (-1: none);

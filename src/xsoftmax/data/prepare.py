@@ -77,9 +77,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
         transform=transform,
         parameters=_parameters(config),
         source_sha256={name: entry["sha256"] for name, entry in entries.items()},
-        dropped={
-            name.removeprefix("dropped_"): n for name, n in sizes.items() if name.startswith("dropped_")
-        },
+        dropped={name.removeprefix("dropped_"): n for name, n in sizes.items() if name.startswith("dropped_")},
     )
     return sizes
 
@@ -142,9 +140,7 @@ def _examples(X: Matrix, chosen: labelling.Labelled, rows: np.ndarray) -> Exampl
     return Examples(X[chosen.rows[taken]], chosen.labels[taken])
 
 
-def _seen_in_training(
-    examples: dict[str, Examples], sizes: dict[str, int]
-) -> tuple[dict[str, Examples], np.ndarray]:
+def _seen_in_training(examples: dict[str, Examples], sizes: dict[str, int]) -> tuple[dict[str, Examples], np.ndarray]:
     """Drop validation and test rows of classes that no training row has."""
     classes = np.unique(examples["train"].labels)
     kept = {"train": examples["train"]}
@@ -161,9 +157,7 @@ def _normalized(features: RawFeatures, examples: dict[str, Examples], config: Da
     weighted = features.transform(examples["train"].X, config)
     steps = fit_steps(config.normalize, weighted.finish(examples["train"].X))
     transform = replace(weighted, steps=tuple(steps))
-    return transform, {
-        name: Examples(transform.finish(each.X), each.labels) for name, each in examples.items()
-    }
+    return transform, {name: Examples(transform.finish(each.X), each.labels) for name, each in examples.items()}
 
 
 def _final(examples: Examples, classes: np.ndarray) -> Split:

@@ -1,13 +1,13 @@
 """The raw files of a data set and the receipt that says they were checked."""
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from xsoftmax.data import checksum
 from xsoftmax.errors import InputError
+from xsoftmax.files import written_aside
 
 RECEIPT = "receipt.json"
 RECEIPT_VERSION = 1
@@ -18,9 +18,8 @@ Entry = dict[str, Any]
 def write_receipt(folder: Path, dataset: str, entries: Mapping[str, Entry]) -> None:
     """Write down what was checked; the last thing a download does."""
     content = {"version": RECEIPT_VERSION, "dataset": dataset, "files": dict(sorted(entries.items()))}
-    aside = folder / f".{RECEIPT}.{os.getpid()}"
-    aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    aside.replace(folder / RECEIPT)
+    with written_aside(folder / RECEIPT) as aside:
+        aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
 def read_receipt(folder: Path) -> dict[str, Entry] | None:
@@ -49,9 +48,7 @@ def checked_files(folder: Path, dataset: str, names: list[str]) -> dict[str, Ent
     """
     entries = read_receipt(folder)
     if entries is None or not set(names) <= set(entries):
-        raise InputError(
-            f"{folder}: no complete download of {dataset} here; run `python -m xsoftmax download`"
-        )
+        raise InputError(f"{folder}: no complete download of {dataset} here; run `python -m xsoftmax download`")
     for name in names:
         path, expected = location(folder, name, entries[name]), entries[name]["sha256"]
         found = checksum.of_path(path) if path.exists() else "missing"

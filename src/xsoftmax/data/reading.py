@@ -58,8 +58,7 @@ def _roles(config: DatasetConfig) -> dict[str, dict[str, Any]]:
             raise InputError(f"{config.name}: several files, and 'parts' does not say what each one is")
         return {"all": {"data": config.files[0].name} if config.files else {}}
     return {
-        part: {"data": roles} if isinstance(roles, str) else dict(roles or {})
-        for part, roles in config.parts.items()
+        part: {"data": roles} if isinstance(roles, str) else dict(roles or {}) for part, roles in config.parts.items()
     }
 
 

@@ -77,9 +77,7 @@ class Rows:
         return cls.with_ids(features, ids, tuple(str(name) for name in distinct))
 
     @classmethod
-    def with_ids(
-        cls, features: Features, ids: np.ndarray, label_names: tuple[str, ...] | None = None
-    ) -> "Rows":
+    def with_ids(cls, features: Features, ids: np.ndarray, label_names: tuple[str, ...] | None = None) -> "Rows":
         """Make rows with exactly one label each."""
         starts = np.arange(len(ids) + 1, dtype=np.int64)
         return cls(features, starts, np.asarray(ids, dtype=np.int64), label_names)

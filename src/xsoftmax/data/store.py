@@ -5,7 +5,6 @@ Layout (schema version 1): groups ``train``, ``validation`` and ``test``, each w
 """
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ import xsoftmax
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
+from xsoftmax.files import written_aside
 
 SCHEMA_VERSION = 1
 SPLITS = ("train", "validation", "test")
@@ -166,20 +166,13 @@ def write_prepared(
         "source_sha256": json.dumps(source_sha256, sort_keys=True),
         **{f"n_dropped_{key}": count for key, count in sorted(dropped.items())},
     }
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with h5py.File(aside, "w", libver="v110") as file:
-            file.attrs.update(attributes)
-            for name in SPLITS:
-                _write_split(file.create_group(name), splits[name])
-            _write(file, "classes/names", np.array([name.encode() for name in class_names], dtype=object))
-            _write(file, "classes/counts", np.asarray(class_counts, dtype=np.int64))
-            transform.to_group(file.create_group("transform"))
-        aside.replace(path)
-    finally:
-        aside.unlink(missing_ok=True)
+    with written_aside(Path(path)) as aside, h5py.File(aside, "w", libver="v110") as file:
+        file.attrs.update(attributes)
+        for name in SPLITS:
+            _write_split(file.create_group(name), splits[name])
+        _write(file, "classes/names", np.array([name.encode() for name in class_names], dtype=object))
+        _write(file, "classes/counts", np.asarray(class_counts, dtype=np.int64))
+        transform.to_group(file.create_group("transform"))
 
 
 def _write_split(group: h5py.Group, split: Split) -> None:
@@ -219,9 +212,7 @@ def _open(path: Path) -> h5py.File:
         raise InputError(f"{path}: not a prepared data set; make one with `python -m xsoftmax prepare`")
     if version != SCHEMA_VERSION:
         file.close()
-        raise InputError(
-            f"{path}: schema version {version}, this xsoftmax reads {SCHEMA_VERSION}; prepare again"
-        )
+        raise InputError(f"{path}: schema version {version}, this xsoftmax reads {SCHEMA_VERSION}; prepare again")
     return file
 
 

@@ -109,9 +109,7 @@ class Transform:
 
     def to_group(self, group: "h5py.Group") -> None:
         """Store in an HDF5 group."""
-        group.attrs.update(
-            kind=self.kind, n_columns=self.n_columns, token=self.token, weighting=self.weighting
-        )
+        group.attrs.update(kind=self.kind, n_columns=self.n_columns, token=self.token, weighting=self.weighting)
         group.attrs["source"] = json.dumps(self.source, sort_keys=True)
         group.attrs["steps"] = [step.kind for step in self.steps] or [""]
         if self.kind == "texts":

@@ -39,9 +39,7 @@ def read(*, data: Path, labels: Path) -> Rows:
     columns = _columns(header.attributes, _label_names(labels), data, labels)
     n_labels = int((columns < 0).sum())
     count = f"the attribute number is out of range (the header has {columns.size}, from 0)"
-    collected = SparseRows(
-        data, {parsing.INDEX_RANGE: count, parsing.BAD_INDEX: "expected an attribute number"}
-    )
+    collected = SparseRows(data, {parsing.INDEX_RANGE: count, parsing.BAD_INDEX: "expected an attribute number"})
     if header.rest.text:
         collected.add(header.rest, parsing.parse_arff, columns)
     for block in blocks:
@@ -98,9 +96,7 @@ def _columns(attributes: list[str], names: list[str], data: Path, labels: Path) 
     """Number the features from 0 up and the labels from -1 down, in the order of the attributes."""
     missing = set(names) - set(attributes)
     if missing:
-        raise InputError(
-            f"{labels}: label {min(missing)!r} is not an attribute of {data}; do they belong together?"
-        )
+        raise InputError(f"{labels}: label {min(missing)!r} is not an attribute of {data}; do they belong together?")
     known = set(names)
     is_label = np.array([name in known for name in attributes], dtype=bool)
     columns = np.where(is_label, -np.cumsum(is_label), np.cumsum(~is_label) - 1)

@@ -55,9 +55,7 @@ def load_matrix(path: Path, key: str = "X") -> Any:
             raise InputError(f"{path}: no array {key!r} in it; arrays: {', '.join(loaded)}")
         loaded = loaded[key]
     if loaded.ndim < 2 or loaded.dtype.kind not in "fiub":
-        raise InputError(
-            f"{path}: features of shape {loaded.shape}, type {loaded.dtype}; expected rows of numbers"
-        )
+        raise InputError(f"{path}: features of shape {loaded.shape}, type {loaded.dtype}; expected rows of numbers")
     return _finite(_as_float32(loaded.reshape(len(loaded), -1)), path)
 
 

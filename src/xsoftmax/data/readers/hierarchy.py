@@ -41,9 +41,7 @@ def read(
         Class k has a share proportional to ``1 / (rank + 1) ** skew``.
     """
     if min(n_samples, n_features, n_classes) < 1 or branching < 2 or not 0 <= label_noise <= 1:
-        raise InputError(
-            "hierarchy: sizes must be positive, branching at least 2, label_noise within 0 and 1"
-        )
+        raise InputError("hierarchy: sizes must be positive, branching at least 2, label_noise within 0 and 1")
     rng = np.random.default_rng(seed)
     levels = _levels(n_features, n_classes, branching, decay, rng)
     shares = np.cumsum(1.0 / (rng.permutation(n_classes) + 1.0) ** skew)
@@ -51,9 +49,7 @@ def read(
     X = np.empty((n_samples, n_features), dtype=np.float32)
     for start in range(0, n_samples, BLOCK_ROWS):
         block = X[start : start + BLOCK_ROWS]
-        block[:] = rng.standard_normal(block.shape, dtype=np.float32) * np.float32(
-            noise / np.sqrt(n_features)
-        )
+        block[:] = rng.standard_normal(block.shape, dtype=np.float32) * np.float32(noise / np.sqrt(n_features))
         for width, vectors in levels:
             block += vectors[y[start : start + BLOCK_ROWS] // width]
     replaced = rng.random(n_samples) < label_noise

@@ -27,9 +27,7 @@ def read(*, images: Path, labels: Path) -> Rows:
     """Read images as dense rows of raw pixel values, and their labels."""
     X, y = _array(images, np.float32), _array(labels, np.int64)
     if y.shape[1] != 1:
-        raise InputError(
-            f"{labels}: expected one label per row, found {y.shape[1]}; are the two files mixed up?"
-        )
+        raise InputError(f"{labels}: expected one label per row, found {y.shape[1]}; are the two files mixed up?")
     if len(X) != len(y):
         raise InputError(f"{images} has {len(X)} rows and {labels} {len(y)}; do they belong together?")
     return Rows.with_ids(X, y[:, 0])
@@ -50,18 +48,14 @@ def _array(path: Path, dtype: type) -> np.ndarray:
                 row = start + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
                 raise InputError(f"{path}, row {row}: NaN or infinite; drop or replace such values")
         if checksum.read(path, file, 1):
-            raise InputError(
-                f"{path}: more bytes than its header says ({header.n_rows} rows); fetch it again"
-            )
+            raise InputError(f"{path}: more bytes than its header says ({header.n_rows} rows); fetch it again")
     return values
 
 
 def _header(path: Path, file: BinaryIO) -> Header:
     magic = _read(path, file, 4)
     if magic[:2] != b"\0\0" or magic[2] not in TYPES or magic[3] == 0:
-        raise InputError(
-            f"{path}: not an idx file, it begins with {magic.hex(' ')}; expected 00 00 and a type"
-        )
+        raise InputError(f"{path}: not an idx file, it begins with {magic.hex(' ')}; expected 00 00 and a type")
     sizes = struct.unpack(f">{magic[3]}I", _read(path, file, 4 * magic[3]))
     return Header(np.dtype(TYPES[magic[2]]), sizes[0], math.prod(sizes[1:]))
 

@@ -134,9 +134,7 @@ class Table:
                     continue
             if len(row) != width:
                 cells = self.delimiter.join(row)[:40]
-                raise InputError(
-                    f"{self.path}, line {line}: {len(row)} cells, the first line has {width}: {cells!r}"
-                )
+                raise InputError(f"{self.path}, line {line}: {len(row)} cells, the first line has {width}: {cells!r}")
             yield line, row
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
@@ -151,9 +149,7 @@ class Table:
                         yield reader.line_num, row
             except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
                 where = f"{self.path}, after line {reader.line_num}"
-                raise InputError(
-                    f"{where}: cannot read on ({error}); see options.encoding and delimiter"
-                ) from error
+                raise InputError(f"{where}: cannot read on ({error}); see options.encoding and delimiter") from error
 
     def _parquet(self, wanted: list[str | int] | None) -> Iterator[list[str]]:
         file = self._parquet_file()

@@ -1,0 +1,243 @@
+import numpy as np
+import pytest
+
+from data.naive_data import tfidf
+from data.toy import TABLE, TEXTS, rows_of, run
+from xsoftmax.data.config import DatasetConfig, Source, SplitOptions, TextOptions
+from xsoftmax.data.prepare import prepare
+from xsoftmax.data.store import open_prepared
+from xsoftmax.errors import InputError
+
+THREE = "5,2 1:1\n9 2:2\n2,9,5 1:3 2:4\n"
+
+
+def test_label_rules(tmp_path):
+    assert [name for name, _ in rows_of(run(tmp_path, {"a": THREE}, label="first")[1])] == ["5", "9", "2"]
+    assert [name for name, _ in rows_of(run(tmp_path, {"a": THREE}, label="min")[1])] == ["2", "9", "2"]
+    sizes, path = run(tmp_path, {"a": THREE}, label="all")
+    assert [name for name, _ in rows_of(path)] == ["5", "2", "9", "2", "9", "5"]
+    assert rows_of(path)[3][1] == [3, 4]
+    assert sizes["rows"] == 3
+    assert sizes["train"] == 6
+
+
+def test_classes_are_numbered_by_their_id_and_keep_their_names(tmp_path):
+    _, path = run(tmp_path, {"a": "10 1:1\n-3 1:1\n10 1:1\n9 1:1\n"})
+    with open_prepared(path) as data:
+        assert data.class_names == ["-3", "9", "10"]
+        assert data.class_counts.tolist() == [1, 1, 2]
+        assert data.split("train").y.tolist() == [2, 0, 2, 1]
+        assert data.split("train").y.dtype == np.int32
+
+
+def test_empty_and_unlabelled_rows_are_dropped_and_counted(tmp_path):
+    sizes, path = run(tmp_path, {"a": "1 1:1\n2\n3:4\n1 2:0\n2 3:1\n"})
+    assert sizes["dropped_empty"] == 2
+    assert sizes["dropped_unlabelled"] == 1
+    assert rows_of(path) == [("1", [1, 0, 0]), ("2", [0, 0, 1])]
+    with open_prepared(path) as data:
+        assert data.attributes["n_dropped_empty"] == 2
+        assert data.attributes["n_dropped_unlabelled"] == 1
+
+
+def test_truncation_as_in_the_paper(tmp_path):
+    sizes, path = run(tmp_path, {"a": "1 1:1 3:1\n2 3:5\n1 2:1\n3 1:1\n"}, max_features=2, max_samples=3)
+    assert rows_of(path) == [("1", [1, 0]), ("1", [0, 1])]
+    assert sizes["dropped_empty"] == 1
+    assert sizes["rows"] == 3
+
+
+def test_given_splits_and_unseen_classes(tmp_path):
+    parts = {"train": "train", "test": "test", "validation": "validation"}
+    contents = {"train": "1 1:1\n2 2:1\n", "test": "3 1:1\n2 1:1 5:1\n", "validation": "4 1:1\n5 2:1\n1 1:2\n"}
+    sizes, path = run(tmp_path, contents, parts=parts, split=SplitOptions())
+    assert rows_of(path, "test") == [("2", [1, 0, 0, 0, 1])]
+    assert rows_of(path, "validation") == [("1", [2, 0, 0, 0, 0])]
+    assert sizes["dropped_unseen_test"] == 1
+    assert sizes["dropped_unseen_validation"] == 2
+    assert sizes["features"] == 5
+
+
+def many(n):
+    return "".join(f"{i % 3} {i + 1}:1\n" for i in range(n))
+
+
+def test_seeded_split(tmp_path):
+    taken = {}
+    for seed in (0, 1):
+        _, path = run(tmp_path, {"a": many(100)}, split=SplitOptions(validation=0.1, test=20, seed=seed))
+        with open_prepared(path) as data:
+            found = {split: data.split(split).X.indices for split in ("train", "validation", "test")}
+        assert [found[split].size for split in found] == [70, 10, 20]
+        assert sorted(np.concatenate(list(found.values()))) == list(range(100))
+        assert all((np.diff(each) > 0).all() for each in found.values())
+        taken[seed] = found["test"].tolist()
+    assert taken[0] != taken[1]
+
+
+def test_validation_is_taken_from_given_training_rows(tmp_path):
+    contents = {"train": many(50), "test": many(30)}
+    settings = {"parts": {"train": "train", "test": "test"}}
+    sizes, _ = run(tmp_path, contents, split=SplitOptions(), **settings)
+    assert (sizes["train"], sizes["validation"], sizes["test"]) == (45, 5, 30)
+    sizes, _ = run(tmp_path, contents, split=SplitOptions(validation=0), **settings)
+    assert (sizes["train"], sizes["validation"], sizes["test"]) == (50, 0, 30)
+
+
+def test_labels_of_one_row_stay_in_one_split(tmp_path):
+    rows = "".join(f"1,2,3 {i + 1}:1\n" for i in range(40))
+    _, path = run(tmp_path, {"a": rows}, label="all", split=SplitOptions(validation=0.25, test=0.25))
+    with open_prepared(path) as data:
+        found = [set(data.split(split).X.indices) for split in ("train", "validation", "test")]
+    assert [len(each) for each in found] == [20, 10, 10]
+    assert not found[0] & found[1] | found[0] & found[2] | found[1] & found[2]
+
+
+def test_a_split_that_leaves_nothing_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"leave none of 10 to train on; lower split.validation"):
+        run(tmp_path, {"a": many(10)}, split=SplitOptions(validation=5, test=5))
+    with pytest.raises(InputError, match=r"no training row is left \(2 rows have no features\)"):
+        run(tmp_path, {"a": "1 1:0\n2\n"})
+
+
+def normalized(folder, wanted):
+    contents = {"train": "1 1:3 2:-4\n2 1:1 3:2\n", "test": "1 1:6 2:8 4:5\n"}
+    settings = {"parts": {"train": "train", "test": "test"}, "normalize": wanted}
+    _, path = run(folder, contents, **settings)
+    return [row for _, row in rows_of(path) + rows_of(path, "test")]
+
+
+def test_normalisation(tmp_path):
+    assert normalized(tmp_path, "none") == [[3, -4, 0, 0], [1, 0, 2, 0], [6, 8, 0, 5]]
+    assert np.allclose(np.linalg.norm(normalized(tmp_path, "l2"), axis=1), 1)
+    assert normalized(tmp_path, "max") == [[0.75, -1, 0, 0], [0.5, 0, 1, 0], [0.75, 1, 0, 0.625]]
+    assert np.allclose(normalized(tmp_path, "column_max"), [[1, -1, 0, 0], [1 / 3, 0, 1, 0], [2, 2, 0, 5]])
+    assert normalized(tmp_path, {"divide": 2})[1] == [0.5, 0, 1, 0]
+    assert normalized(tmp_path, ["column_max", "max"])[2] == pytest.approx([0.4, 0.4, 0, 1])
+
+
+@pytest.mark.parametrize("n_features", [12, 60])
+def test_pca_agrees_with_scikit_learn(tmp_path, monkeypatch, n_features):
+    from sklearn.decomposition import PCA
+
+    from xsoftmax.data import normalization
+
+    monkeypatch.setattr(normalization, "DENSE_COVARIANCE_UP_TO", 20)
+    monkeypatch.setattr(normalization, "BLOCK", 7)
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((90, n_features)) * 0.8 ** np.arange(n_features)).round(3)
+    text = "".join(f"1 {' '.join(f'{j + 1}:{v}' for j, v in enumerate(row))}\n" for row in X)
+    settings = {"parts": {"train": "train", "test": "test"}, "normalize": {"pca": 4}}
+    _, path = run(tmp_path, {"train": text, "test": text}, **settings)
+    expected = PCA(4, svd_solver="full").fit(X).transform(X)
+    with open_prepared(path) as data:
+        assert data.storage == "dense"
+        found = data.split("test").X
+    signs = np.sign((found * expected).sum(axis=0))
+    np.testing.assert_allclose(found * signs, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ("l3", "unknown step 'l3'; known: none, l2, max, column_max, divide, pca"),
+        ({"pca": 0}, "pca: expected '{pca: a positive number}'"),
+        ({"l2": 3}, "l2: expected just 'l2'"),
+        ("pca", "pca: expected '{pca: a positive number}', found 'pca'"),
+        ({"pca": 99}, "pca: 99 components of 2 rows with 4 features"),
+    ],
+)
+def test_bad_normalisation(tmp_path, wanted, message):
+    with pytest.raises(InputError, match=message):
+        normalized(tmp_path, wanted)
+
+
+@pytest.mark.parametrize("vocabulary", ["all", "train"])
+def test_texts_agree_with_a_naive_tfidf(tmp_path, vocabulary):
+    options = {"format": "table", "options": {"text": "text"}, "normalize": "l2"}
+    sizes, path = run(tmp_path, {"a.csv": TABLE}, text=TextOptions(vocabulary=vocabulary), **options)
+    kept = [text for text in TEXTS if text]
+    assert sizes["dropped_empty"] == 1
+    # the empty text counts for the vocabulary, not for the weights: those are of training rows
+    expected, words = tfidf(kept, "[a-z0-9]+", 2)
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose([row for _, row in rows_of(path)], expected, rtol=1e-6)
+    with open_prepared(path) as data:
+        assert list(data.transform.words) == words
+
+
+def test_texts_agree_with_scikit_learn(tmp_path):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    options = {"format": "table", "options": {"text": "text"}, "normalize": "l2"}
+    _, path = run(tmp_path, {"a.csv": TABLE}, text=TextOptions(min_df=1), **options)
+    vectorizer = TfidfVectorizer(token_pattern="[a-z0-9]+", min_df=1)
+    expected = vectorizer.fit_transform([text for text in TEXTS if text]).toarray()
+    np.testing.assert_allclose([row for _, row in rows_of(path)], expected, rtol=1e-6)
+
+
+def test_words_and_weights_come_from_training_texts(tmp_path):
+    table = "text,label\n" + "old old common,1\ncommon word,2\n"
+    later = "text,label\n" + "new new common,1\nnew,2\n"
+    settings = {"format": "table", "options": {"text": "text"}, "parts": {"train": "a.csv", "test": "b.csv"}}
+    contents = {"a.csv": table, "b.csv": later}
+    sizes, path = run(tmp_path, contents, text=TextOptions(min_df=1), **settings)
+    with open_prepared(path) as data:
+        assert data.transform.words == ("common", "old", "word")
+        assert data.transform.idf[0] == 1
+    assert sizes["dropped_empty"] == 1
+    _, path = run(tmp_path, contents, text=TextOptions(min_df=1, vocabulary="all"), **settings)
+    with open_prepared(path) as data:
+        assert data.transform.words == ("common", "new", "old", "word")
+        assert data.transform.idf[1] == pytest.approx(np.log(3) + 1)
+
+
+def test_weightings_and_the_most_frequent_words(tmp_path):
+    settings = {"format": "table", "options": {"text": "text"}, "max_features": 2}
+    _, path = run(tmp_path, {"a.csv": TABLE}, text=TextOptions(weighting="counts"), **settings)
+    with open_prepared(path) as data:
+        assert data.transform.words == ("cat", "dog")
+    assert rows_of(path)[0][1] == [2, 0]
+    _, path = run(tmp_path, {"a.csv": TABLE}, text=TextOptions(weighting="binary"), **settings)
+    assert rows_of(path)[0][1] == [1, 0]
+
+
+def test_expected_sizes_are_asserted(tmp_path):
+    with pytest.raises(InputError, match="toy: unexpected sizes: rows 3, expected 4; classes 3, expected 5"):
+        run(tmp_path, {"a": THREE}, expect={"rows": 4, "train": 3, "classes": 5})
+    assert not (tmp_path / "toy.h5").exists()
+
+
+def test_options_and_parts_are_checked(tmp_path):
+    with pytest.raises(InputError, match="reader svmlight: unknown file or option 'zero'; known: data, zero_based"):
+        run(tmp_path, {"a": THREE}, options={"zero": True})
+    with pytest.raises(InputError, match="reader arff: 'labels' is missing; name it in 'parts'"):
+        run(tmp_path, {"a": THREE}, format="arff")
+    with pytest.raises(InputError, match="parts: no file 'b'; files: a"):
+        run(tmp_path, {"a": THREE}, parts={"train": "b"})
+    with pytest.raises(InputError, match="several files, and 'parts' does not say"):
+        run(tmp_path, {"a": THREE, "b": THREE})
+    with pytest.raises(InputError, match="unknown reader 'csv'; known: arff"):
+        run(tmp_path, {"a": THREE}, format="csv")
+
+
+def test_preparing_without_a_download_is_refused(tmp_path):
+    config = DatasetConfig(name="toy", format="svmlight", files=(Source(name="a", path="a"),))
+    with pytest.raises(InputError, match="no complete download of toy here; run"):
+        prepare(config, tmp_path, tmp_path / "toy.h5")
+
+
+def test_same_input_same_bytes(tmp_path):
+    first = run(tmp_path, {"a": many(60)}, split=SplitOptions())[1].read_bytes()
+    second = run(tmp_path, {"a": many(60)}, split=SplitOptions())[1].read_bytes()
+    assert first == second
+
+
+def test_a_data_set_without_features(tmp_path):
+    settings = {"format": "zipf", "options": {"n_samples": 1000, "n_classes": 5}, "split": SplitOptions()}
+    sizes, path = run(tmp_path, {}, **settings)
+    assert (sizes["features"], sizes["train"]) == (0, 800)
+    with open_prepared(path) as data:
+        assert data.storage == "csr"
+        assert data.split("train").X.shape == (800, 0)
+        assert data.rows("test", 5, 15).X.shape == (10, 0)
