@@ -96,11 +96,11 @@ def _above_zero(bits):
 
 
 @njit(**OPTIONS)
-def _accumulate(log_q, product, t):
-    """Add log sigma(t) to ``log_q - log(product)``, by a multiplication wherever that can be."""
+def _accumulate(log_q, product, t, inverse):
+    """Add log sigma(t) to ``log_q - log(product)``: by a multiplication with 1 / sigma(t) wherever that can be."""
     if t < _LINEAR:
         return log_q + t, product
-    product *= _ONE + exp32(-t)
+    product *= inverse
     if product > _LARGE_PRODUCT:
         return log_q - math.log(product), 1.0
     return log_q, product
@@ -132,11 +132,12 @@ def descend(view, z_row, state):
         t = _score(view, node, z_row)
         state, bits = next_u64(state)
         node = 2 * node
-        if _above_zero(bits) * (_ONE + exp32(-t)) < _ONE:
+        inverse = _ONE + exp32(-t)
+        if _above_zero(bits) * inverse < _ONE:
             node += 1
+            log_q, product = _accumulate(log_q, product, t, inverse)
         else:
-            t = -t
-        log_q, product = _accumulate(log_q, product, t)
+            log_q, product = _accumulate(log_q, product, -t, _ONE + exp32(t))
     return np.int64(view.class_of_leaf[node - n_leaves]), np.float32(log_q - math.log(product)), state
 
 
@@ -151,7 +152,8 @@ def log_probability_of(view, z_row, y):
         right = node & 1
         node >>= 1
         t = _score(view, node, z_row)
-        log_q, product = _accumulate(log_q, product, t if right else -t)
+        t = t if right else -t
+        log_q, product = _accumulate(log_q, product, t, _ONE + exp32(-t))
     return np.float32(log_q - math.log(product))
 
 
@@ -189,8 +191,7 @@ def log_probabilities(view, Z, leaves, columns, out):
     depth = _depth(view)
     z = np.zeros((view.weights.shape[1], ROWS), out.dtype)
     scores = np.empty(ROWS, out.dtype)
-    left = np.zeros((depth + 1, ROWS), out.dtype)
-    right = np.zeros((depth + 1, ROWS), out.dtype)
+    totals = np.zeros((depth + 1, 2, ROWS), out.dtype)
     tile = np.empty((_TILE, ROWS), out.dtype)
     for begin in range(0, Z.shape[0], ROWS):
         n_rows = min(ROWS, Z.shape[0] - begin)
@@ -202,8 +203,8 @@ def log_probabilities(view, Z, leaves, columns, out):
             n_leaves = min(_TILE, leaves.size - first)
             for i in range(n_leaves):
                 leaf = np.int64(leaves[first + i])
-                _walk(view, z, depth, previous, leaf, scores, left, right)
-                tile[i] = right[depth] if leaf & 1 else left[depth]
+                _walk(view, z, depth, previous, leaf, scores, totals)
+                tile[i] = totals[depth, leaf & 1]
                 previous = leaf
             for r in range(n_rows):
                 for i in range(n_leaves):
@@ -219,10 +220,10 @@ def _depth(view):
 
 
 @njit(**OPTIONS)
-def _walk(view, z, depth, previous, leaf, scores, left, right):
+def _walk(view, z, depth, previous, leaf, scores, totals):
     """Move the current path from one leaf to another.
 
-    Row l of ``left`` and ``right`` holds the log-probabilities of the two nodes of level l below the path.
+    ``totals[l]`` holds the log-probabilities of the two nodes of level l below the path, left and right.
     """
     level = 0
     if previous >= 0:
@@ -232,7 +233,7 @@ def _walk(view, z, depth, previous, leaf, scores, left, right):
     while level < depth:
         node = (np.int64(1) << level) + (leaf >> (depth - level))
         _score_rows(view, node, z, scores)
-        _branch_rows(scores, level, right if node & 1 else left, left, right)
+        _branch_rows(scores, totals, level, node & 1)
         level += 1
 
 
@@ -254,11 +255,14 @@ def _score_rows(view, node, z, scores):
 
 
 @njit(inline="always", **OPTIONS)
-def _branch_rows(scores, level, total, left, right):
-    """Write the log-probabilities of both children of a node of this level, given its own, for ROWS rows."""
+def _branch_rows(scores, totals, level, side):
+    """Write the log-probabilities of both children of a node, given its own, for ROWS rows.
+
+    One array for all, and inlined: with two, or called, this loop does not vectorise (6 ns for 2.6).
+    """
     zero = scores.dtype.type(0)
     for r in range(ROWS):
         score = scores[r]
-        base = total[level, r] - log1p_exp_of_negative(abs(score))
-        right[level + 1, r] = base + min(score, zero)
-        left[level + 1, r] = base + min(-score, zero)
+        base = totals[level, side, r] - log1p_exp_of_negative(abs(score))
+        totals[level + 1, 1, r] = base + min(score, zero)
+        totals[level + 1, 0, r] = base + min(-score, zero)

@@ -71,7 +71,7 @@ def write_tree(path: str | Path, stored: StoredTree) -> None:
     versions = {"kind": "tree", "schema_version": SCHEMA_VERSION, "xsoftmax_version": xsoftmax.__version__}
     with written_aside(Path(path)) as aside, h5py.File(aside, "w", libver="v110") as file:
         file.attrs.update(versions | stored.attributes)
-        stored.tree.to_group(file.create_group("tree"))
+        stored.tree.to_group(file)
         names = np.array([name.encode() for name in stored.class_names], dtype=object)
         file.create_dataset("classes/names", data=names, dtype=h5py.string_dtype())
 
@@ -99,7 +99,7 @@ def read_tree(path: str | Path, fits: Mapping[str, Any] | None = None) -> Stored
             for key, value in (fits or {}).items():
                 _check(path, key, attributes.get(key), value)
             names = [name.decode() for name in file["classes/names"][:]]
-            return StoredTree(Tree.from_group(file["tree"]), attributes, names)
+            return StoredTree(Tree.from_group(file), attributes, names)
     except OSError as error:
         raise InputError(f"{path}: not an HDF5 file, or damaged ({error}); fit the tree again") from error
 
