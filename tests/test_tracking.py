@@ -95,9 +95,7 @@ def test_an_unreachable_server_leaves_fits_pending_and_the_next_call_logs_them(h
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize(
-    "uri", ["sqlite:///notes.txt", "sqlite:////proc/nowhere/mlflow.db", "no-such-store:x"]
-)
+@pytest.mark.parametrize("uri", ["sqlite:///notes.txt", "sqlite:////proc/nowhere/mlflow.db", "no-such-store:x"])
 def test_a_store_that_does_not_work_is_a_reason_and_no_error(here, monkeypatch, uri):
     (here / "notes.txt").write_text("this is not a database, and stays as it is")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from xsoftmax.report.fits import FILES, Fit, flatten, read_fits
+from xsoftmax.fits import FILES, Fit, flatten, read_fits
 
 BATCH = 1000  # metrics that one call of log_batch takes
 BATCH_PARAMETERS = 100

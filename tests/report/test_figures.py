@@ -1,11 +1,11 @@
 import matplotlib.colors
 import pytest
-from fake_fits import METHODS, write_fits
 from matplotlib.figure import Figure
 
+from report.fake_fits import METHODS, write_fits
+from xsoftmax.fits import read_fits
 from xsoftmax.report import figures, tables
 from xsoftmax.report.compare import compare
-from xsoftmax.report.fits import read_fits
 from xsoftmax.report.looks import look, looks
 
 SECONDS, EPOCHS = figures.PLOTS[0], figures.PLOTS[2]

@@ -3,8 +3,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from fake_fits import METHODS, write_fits
 
+from report.fake_fits import METHODS, write_fits
 from xsoftmax.cli import main
 from xsoftmax.errors import InputError
 from xsoftmax.report.page import page

@@ -3,11 +3,11 @@ import math
 
 import pandas as pd
 import pytest
-from fake_fits import METHODS, write_fits
 
+from report.fake_fits import METHODS, write_fits
 from xsoftmax.errors import InputError
+from xsoftmax.fits import flatten, read_fits
 from xsoftmax.report import tables
-from xsoftmax.report.fits import flatten, read_fits
 
 
 def test_summary_has_a_row_per_fit_with_what_the_files_say(tmp_path):

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from xsoftmax.report.output import write_whole
+from xsoftmax.files import written_aside
 from xsoftmax.report.page import page
 
 
@@ -16,4 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
-    write_whole(options.output, page(options.results, options.config))
+    text = page(options.results, options.config)
+    with written_aside(options.output) as aside:
+        aside.write_text(text)

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from xsoftmax.report.output import write_whole
+from xsoftmax.files import written_aside
 from xsoftmax.tracking import track
 
 
@@ -13,21 +13,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("fits", nargs="+", type=Path, metavar="FIT_DIR", help="written by train and evaluate")
     parser.add_argument("--experiment", required=True, metavar="NAME", help="the MLflow experiment")
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="tracking.json", help="what is logged and pending"
-    )
+    parser.add_argument("-o", "--output", type=Path, metavar="tracking.json", help="what is logged and pending")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb; an unreachable store is a warning and not an error."""
     record = track(options.fits, options.experiment)
     if options.output:
-        write_whole(options.output, json.dumps(record, indent=1) + "\n")
+        with written_aside(options.output) as aside:
+            aside.write_text(json.dumps(record, indent=1) + "\n")
     new = sum(entry["new"] for entry in record["logged"])
     there = len(record["logged"]) - new
-    print(
-        f"MLflow experiment {record['experiment']!r} at {record['uri']}: {new} logged, {there} there before"
-    )
+    print(f"MLflow experiment {record['experiment']!r} at {record['uri']}: {new} logged, {there} there before")
     for reason in dict.fromkeys(entry["reason"] for entry in record["pending"]):
         n_pending = sum(entry["reason"] == reason for entry in record["pending"])
         print(f"warning: {n_pending} fits are not logged: {reason}", file=sys.stderr)

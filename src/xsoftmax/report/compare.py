@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from xsoftmax.files import written_aside
+from xsoftmax.fits import read_fits
 from xsoftmax.report import tables
 from xsoftmax.report.figures import write_figures
-from xsoftmax.report.fits import read_fits
-from xsoftmax.report.output import write_whole
 
 
 def compare(folders: Iterable[Path], results: Path) -> None:
@@ -24,8 +24,13 @@ def compare(folders: Iterable[Path], results: Path) -> None:
     """
     fits = read_fits(folders)
     summary, curves = tables.summary(fits), tables.curves(fits)
-    write_whole(results / "summary.csv", summary.to_csv(index=False))
-    write_whole(results / "curves.csv", curves.to_csv(index=False))
-    write_whole(results / "summary.md", tables.markdown_table(summary))
-    write_whole(results / "fits.json", json.dumps([fit.status for fit in fits], indent=1) + "\n")
+    texts = {
+        "summary.csv": summary.to_csv(index=False),
+        "curves.csv": curves.to_csv(index=False),
+        "summary.md": tables.markdown_table(summary),
+        "fits.json": json.dumps([fit.status for fit in fits], indent=1) + "\n",
+    }
+    for name, text in texts.items():
+        with written_aside(results / name) as aside:
+            aside.write_text(text)
     write_figures(curves, summary, results / "figures")

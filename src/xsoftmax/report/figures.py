@@ -1,8 +1,6 @@
 """Learning curves: test measures against training time and epochs, methods in fixed looks."""
 
-import io
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from xsoftmax.report.fits import DIVERGED
+from xsoftmax.files import written_aside
+from xsoftmax.fits import DIVERGED
 from xsoftmax.report.looks import Look, looks
-from xsoftmax.report.output import write_whole
 
 LABELS = {
     "seconds": "training time (seconds)",
@@ -206,12 +204,11 @@ def _label(method: str, statuses: pd.Series) -> str:
     return f"{method}\n({n_diverged} of {len(statuses)} diverged)"
 
 
-def _save(figure: Figure, stem: Path) -> Sequence[Path]:
+def _save(figure: Figure, stem: Path) -> list[Path]:
+    """Store a figure as SVG and PNG without a date or a version in it."""
     paths = []
-    with mpl.rc_context(SETTINGS):
-        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-            stored = io.BytesIO()
-            figure.savefig(stored, format=kind, metadata=metadata)
-            paths.append(stem.with_name(f"{stem.name}.{kind}"))
-            write_whole(paths[-1], stored.getvalue())
+    for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+        paths.append(stem.with_name(f"{stem.name}.{kind}"))
+        with mpl.rc_context(SETTINGS), written_aside(paths[-1]) as aside:
+            figure.savefig(aside, format=kind, metadata=metadata)
     return paths

@@ -12,8 +12,8 @@ import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
 from xsoftmax.errors import InputError
+from xsoftmax.fits import DIVERGED, flatten
 from xsoftmax.report.figures import PLOTS
-from xsoftmax.report.fits import DIVERGED, flatten
 from xsoftmax.report.looks import looks
 from xsoftmax.report.tables import HEADINGS, SHOWN, cells, number, ranking
 

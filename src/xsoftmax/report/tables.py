@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from xsoftmax.report.fits import DIVERGED, Fit
+from xsoftmax.fits import DIVERGED, Fit
 
 MEASURES = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 KEYS = ["dataset", "method", "seed"]
