@@ -108,7 +108,7 @@ def _absent(error: Exception) -> bool:
 
 def _origins(config: DatasetConfig, source: Source, mirror: str | None) -> Iterator[Origin]:
     """List addresses: the mirror's, perhaps compressed there, then the upstream ones."""
-    if mirror is not None:
+    if mirror:
         inside = source.mirror or f"{config.name}/{source.name}"
         base = mirror if "://" in mirror else Path(mirror).expanduser().absolute().as_uri()
         suffixes = [""] if source.mirror else ["", *checksum.SUFFIXES.values()]
@@ -168,6 +168,8 @@ def _content(source: Source, part: Path, aside: Path) -> tuple[str, int]:
         for block in checksum.blocks(part):
             digest.update(block)
             size += len(block)
+            if source.of == "content" and size > (source.size or size):
+                raise InputError(f"{source.name}: more than the expected {source.size} bytes come out of it")
             file.write(block)
     return digest.hexdigest(), size
 

@@ -34,8 +34,7 @@ def choose(parts: Mapping[str, Rows], rule: str) -> tuple[dict[str, Labelled], l
     chosen = {}
     for part, rows in parts.items():
         each = _choose(rows, rule)
-        ids = each.labels if names is None else _ids_in(names, rows)[each.labels]
-        chosen[part] = Labelled(each.rows, ids)
+        chosen[part] = each if names is None else Labelled(each.rows, _common_ids(each.labels, rows, names))
     return chosen, names
 
 
@@ -60,12 +59,9 @@ def _common_names(parts: list[Rows]) -> list[str] | None:
     return sorted(set().union(*lists))
 
 
-def _ids_in(names: list[str], rows: Rows) -> np.ndarray:
-    """Map a part's ids to ids in the common names."""
+def _common_ids(labels: np.ndarray, rows: Rows, names: list[str]) -> np.ndarray:
+    """Map a part's ids to positions in the common names."""
     position = {name: number for number, name in enumerate(names)}
-    if rows.label_names is not None:
-        return np.array([position[name] for name in rows.label_names], dtype=np.int64)
-    table = np.full(int(rows.labels.max(initial=-1)) + 1, -1, dtype=np.int64)
-    for label in np.unique(rows.labels):
-        table[label] = position[str(label)]
-    return table
+    found, inverse = np.unique(labels, return_inverse=True)
+    own = found.tolist() if rows.label_names is None else [rows.label_names[i] for i in found]
+    return np.array([position[str(name)] for name in own], dtype=np.int64)[inverse]

@@ -20,6 +20,7 @@ Matrix: TypeAlias = Any  # csr_array or ndarray, float32; scipy is untyped
 BLOCK = 4096
 DENSE_COVARIANCE_UP_TO = 4096
 KINDS = ("l2", "max", "column_max", "divide", "pca")
+LEARNED = ("column_max", "pca")
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,12 @@ def fit_steps(wanted: Any, X: Matrix) -> list[Step]:
     X : csr_array or ndarray of shape (n_samples, n_features), float32
     """
     steps: list[Step] = []
-    for kind, argument in parse(wanted):
+    kinds = parse(wanted)
+    for number, (kind, argument) in enumerate(kinds):
         step = _fit(kind, argument, X)
         steps.append(step)
-        X = step.apply(X)
+        if any(later in LEARNED for later, _ in kinds[number + 1 :]):
+            X = step.apply(X)
     return steps
 
 

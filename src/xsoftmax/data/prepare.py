@@ -17,6 +17,7 @@ from xsoftmax.data.normalization import Matrix, fit_steps, parse
 from xsoftmax.data.reading import read_parts
 from xsoftmax.data.rows import Rows
 from xsoftmax.data.store import Split, write_prepared
+from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
 
 NOT_PARAMETERS = ("files", "folder", "expect", "title", "description", "homepage", "licence", "citation")
@@ -61,10 +62,11 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
         "labels": np.unique(np.concatenate([each.labels for each in chosen.values()])).size,
         "dropped_unlabelled": sum(_unlabelled(rows) for rows in parts.values()),
     }
+    del parts
     examples, features = _split(features, chosen, config, sizes)
     examples, classes = _seen_in_training(examples, sizes)
-    transform, examples = _normalized(features, examples, config)
-    final = {name: _final(each, classes) for name, each in examples.items()}
+    transform = _fitted(features, examples["train"].X, config)
+    final = {name: _final(transform, examples.pop(name), classes) for name in list(examples)}
     sizes.update({name: each.n_samples for name, each in final.items()})
     sizes.update(features=final["train"].X.shape[1], classes=classes.size)
     _check_sizes(config, sizes)
@@ -120,7 +122,7 @@ def _split(
     sizes["dropped_empty"] = dropped
     if examples["train"].labels.size == 0:
         raise InputError(f"{config.name}: no training row is left ({dropped} rows have no features)")
-    return examples, features
+    return examples, replace(features, matrices={})
 
 
 def _distinct(chosen: labelling.Labelled) -> np.ndarray:
@@ -152,16 +154,15 @@ def _seen_in_training(examples: dict[str, Examples], sizes: dict[str, int]) -> t
     return kept, classes
 
 
-def _normalized(features: RawFeatures, examples: dict[str, Examples], config: DatasetConfig) -> Any:
-    """Fit weights and normalisation on training rows and apply them to all."""
-    weighted = features.transform(examples["train"].X, config)
-    steps = fit_steps(config.normalize, weighted.finish(examples["train"].X))
-    transform = replace(weighted, steps=tuple(steps))
-    return transform, {name: Examples(transform.finish(each.X), each.labels) for name, each in examples.items()}
+def _fitted(features: RawFeatures, X: Matrix, config: DatasetConfig) -> Transform:
+    """Learn weights and normalisation from training rows."""
+    weighted = features.transform(X, config)
+    return replace(weighted, steps=tuple(fit_steps(config.normalize, weighted.finish(X))))
 
 
-def _final(examples: Examples, classes: np.ndarray) -> Split:
-    X = examples.X if issparse(examples.X) else np.ascontiguousarray(examples.X, dtype=np.float32)
+def _final(transform: Transform, examples: Examples, classes: np.ndarray) -> Split:
+    X = transform.finish(examples.X)
+    X = X if issparse(X) else np.ascontiguousarray(X, dtype=np.float32)
     return Split(X, np.searchsorted(classes, examples.labels).astype(np.int32))
 
 
