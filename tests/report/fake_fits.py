@@ -90,7 +90,7 @@ def status(dataset: str, method: str, seed: int, rows: pd.DataFrame, diverged: b
         "status": "diverged" if diverged else "finished",
         "step": step,
         "epoch": float(last.epoch),
-        "message": f"diverged at step {step} (log-loss nan); lower learning_rate" if diverged else "",
+        "message": f"{method} diverged at step {step} (log-loss nan); lower learning_rate" if diverged else "",
         "seconds": float(last.seconds),
         "setup_seconds": setup,
         "seconds_per_epoch": float((last.seconds - setup) / last.epoch),

@@ -80,7 +80,7 @@ def test_it_says_what_the_files_say(results, tags):
     assert f"{mean:.3f}".replace("-", "−") in text
     for said in ("66,646 training examples", "1,918 classes", "22 test examples of classes unseen", "0.68.1"):
         assert said in text
-    assert "diverged at step" in text
+    assert "u-max, seed 0: diverged at step" in text
     assert "Best test log-likelihood: softmax" in text
     assert "dimension 16, regularizer 0.1" in text
     assert "24.0 GiB" in text

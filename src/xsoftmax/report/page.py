@@ -135,7 +135,7 @@ def _best(ranked: pd.DataFrame) -> str:
 
 def _message(status: dict[str, Any]) -> str:
     said = status.get("message") or f"{status['method']} diverged at step {status.get('step')}"
-    return f"{status['method']}, seed {status['seed']}: {said}"
+    return f"{status['method']}, seed {status['seed']}: {said.removeprefix(status['method']).strip()}"
 
 
 def _fit_cells(row: Any) -> list[str]:
