@@ -29,6 +29,17 @@ def left_in(folder):
 
 
 @pytest.fixture
+def tmp_path(tmp_path):
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    return folder
+
+
+def parts_of(target):
+    return target.with_name(f".{target.name}.part")
+
+
+@pytest.fixture
 def files(server):
     server.files.update({"a.bin": CONTENT, "a.bin.gz": gzip.compress(CONTENT)})
     return server
@@ -39,6 +50,7 @@ def test_a_whole_file_arrives_whatever_happens(files, tmp_path, behaviour):
     download(config_of(f"{files.url}/{behaviour}/a.bin"), tmp_path, patience=QUICK)
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
     assert left_in(tmp_path) == ["a.bin", "receipt.json"]
+    assert not parts_of(tmp_path).exists()
     checked_files(tmp_path, "toy", ["a.bin"])
 
 
@@ -52,9 +64,8 @@ def test_a_later_run_continues_what_an_interrupted_one_left(files, tmp_path):
     config = config_of(f"{files.url}/stall/a.bin")
     with pytest.raises(InputError, match=r"no byte for 0.2 s"):
         download(config, tmp_path, patience=Patience(attempts=1, stall=0.2))
-    assert "a.bin" not in left_in(tmp_path)
-    assert "receipt.json" not in left_in(tmp_path)
-    (part,) = tmp_path.iterdir()
+    assert left_in(tmp_path) == []
+    (part,) = parts_of(tmp_path).iterdir()
     held = part.stat().st_size
     assert held > 0
     with pytest.raises(InputError, match="no complete download of toy here"):
@@ -72,12 +83,13 @@ def test_a_corrupted_file_is_refused_and_nothing_is_left(files, tmp_path):
     assert f"toy: a.bin: sha256 of the download is {corrupted}, expected {SHA256}" in message
     assert "the host may have changed the file" in message
     assert f"{files.url}/corrupt/a.bin" in message
-    assert left_in(tmp_path) == []
+    assert left_in(tmp_path) == left_in(parts_of(tmp_path)) == []
 
 
 def test_a_file_whose_beginning_was_corrupt_is_fetched_once_more(files, tmp_path):
     url = f"{files.url}/ok/a.bin"
-    part = tmp_path / f".a.bin.{hashlib.sha256(url.encode()).hexdigest()[:8]}.part"
+    part = parts_of(tmp_path) / f"a.bin.{hashlib.sha256(url.encode()).hexdigest()[:8]}"
+    part.parent.mkdir()
     part.write_bytes(b"something else")
     download(config_of(url), tmp_path, patience=QUICK)
     assert [wanted for *_, wanted in files.requests] == ["bytes=14-", None]

@@ -62,7 +62,7 @@ def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
             if relative.as_posix() in hashes:
                 raise InputError(f"{path.name}: {member.name!r} comes twice; is this the right archive?")
             left = options.max_bytes - total
-            sha256, size = _write(member, target / relative, left, path.name)
+            sha256, size = _write(member, member.content, target / relative, left, path.name)
             hashes[relative.as_posix()] = sha256
             total += size
     except DAMAGE as error:
@@ -88,13 +88,12 @@ def _inside(name: str, archive: str, members: tuple[str, ...]) -> PurePosixPath 
     return None
 
 
-def _write(member: Member, path: Path, left: int, archive: str) -> tuple[str, int]:
+def _write(member: Member, content: IO[bytes], path: Path, left: int, archive: str) -> tuple[str, int]:
     """Write one file; what an archive says about its size is not believed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     digest, size = hashlib.sha256(), 0
-    assert member.content is not None
     with path.open("xb") as file:
-        while block := member.content.read(BLOCK):
+        while block := content.read(BLOCK):
             size += len(block)
             if size > left:
                 raise InputError(f"{archive}: more than the allowed bytes come out of it; raise archive.max_bytes")

@@ -10,7 +10,7 @@ from pathlib import Path
 from xsoftmax.data import archive, checksum
 from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.fetch import FetchError, Patience, fetch
-from xsoftmax.data.raw import Entry, read_receipt, write_receipt
+from xsoftmax.data.raw import RECEIPT, Entry, read_receipt, write_receipt
 from xsoftmax.errors import InputError
 
 
@@ -60,10 +60,16 @@ def download(
             entries[source.name] = entry
         else:
             entries[source.name] = _obtain(config, source, target, mirror, patience or Patience())
-    receipt = target / "receipt.json"
+    receipt = target / RECEIPT
     if entries != before:
         write_receipt(target, config.name, entries)
+    _remove(_parts(target))
     return receipt
+
+
+def _parts(target: Path) -> Path:
+    """Name the folder for what is not whole yet: beside the target, which Snakemake deletes after a failure."""
+    return target.absolute().with_name(f".{target.name}.part")
 
 
 def _local(config: DatasetConfig, source: Source) -> Entry:
@@ -119,7 +125,8 @@ def _origins(config: DatasetConfig, source: Source, mirror: str | None) -> Itera
 
 def _obtain_from(dataset: str, source: Source, url: str, target: Path, patience: Patience) -> Entry:
     """Fetch from one address and check; a resumed file that turns out wrong is fetched once more, whole."""
-    part = target / f".{source.name}.{hashlib.sha256(url.encode()).hexdigest()[:8]}.part"
+    part = _parts(target) / f"{source.name}.{hashlib.sha256(url.encode()).hexdigest()[:8]}"
+    part.parent.mkdir(exist_ok=True)
     resumed = part.exists()
     while True:
         fetch(url, part, patience, source.version)
@@ -161,7 +168,7 @@ def _content(source: Source, part: Path, aside: Path) -> tuple[str, int]:
         return unpacked.sha256, unpacked.size
     kind = checksum.compression(part)
     if kind is None or source.name.endswith(checksum.SUFFIXES[kind]):
-        shutil.copyfile(part, aside)
+        part.replace(aside)
         return checksum.of_file(aside), aside.stat().st_size
     digest, size = hashlib.sha256(), 0
     with aside.open("wb") as file:

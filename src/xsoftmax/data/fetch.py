@@ -1,13 +1,11 @@
 """Fetch one address into a file: retries with growing pauses, resume by Range, a stall timeout, progress."""
 
 import http.client
-import os
 import shutil
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -143,7 +141,10 @@ def _attempt(url: str, part: Path, stall: float) -> None:
 
 
 def _receive(response: http.client.HTTPResponse, part: Path, start: int, total: int | None) -> None:
-    with part.open("ab" if start else "wb") as file, Progress(part.name, start, total) as progress:
+    with (
+        part.open("ab" if start else "wb") as file,
+        Progress(part.stem, start, total) as progress,
+    ):
         # read1 returns what has arrived, so that a stall loses nothing
         while block := response.read1(BLOCK):
             file.write(block)
@@ -159,10 +160,9 @@ class Progress:
 
     def __init__(self, name: str, start: int, total: int | None) -> None:
         self.name, self.done, self.total = name, start, total
-        self.next_line = time.monotonic() + LOG_EVERY_SECONDS
-        terminal = sys.stderr.isatty() and not os.environ.get("XSOFTMAX_NO_BAR")
-        self.bar = tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name) if terminal else None
-        self.update = self._move_bar if self.bar is not None else self._log
+        self._next_line = time.monotonic() + LOG_EVERY_SECONDS
+        hidden = not sys.stderr.isatty()
+        self._bar = tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name, disable=hidden)
 
     def __enter__(self) -> "Progress":
         return self
@@ -170,18 +170,13 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.bar is not None:
-            self.bar.close()
+        self._bar.close()
 
-    update: Callable[[int], None]
-
-    def _move_bar(self, n_bytes: int) -> None:
-        if self.bar is not None:
-            self.bar.update(n_bytes)
-
-    def _log(self, n_bytes: int) -> None:
+    def update(self, n_bytes: int) -> None:
+        """Count bytes that arrived."""
         self.done += n_bytes
-        if time.monotonic() >= self.next_line:
-            self.next_line = time.monotonic() + LOG_EVERY_SECONDS
+        self._bar.update(n_bytes)
+        if self._bar.disable and time.monotonic() >= self._next_line:
+            self._next_line = time.monotonic() + LOG_EVERY_SECONDS
             of = f" of {self.total / 1e6:.1f}" if self.total else ""
             print(f"{self.name}: {self.done / 1e6:.1f}{of} MB", file=sys.stderr)

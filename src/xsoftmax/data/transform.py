@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -83,9 +84,9 @@ class Transform:
         Texts: ``.csv``, ``.tsv``, ``.parquet`` (column as in the training data) or ``.txt`` (one per line).
         Vectors: ``.npy``, ``.npz``, ``.csv``, Extreme Classification text or svmlight.
         """
-        from xsoftmax.data.new_rows import read_new_rows
-
-        return self.apply(read_new_rows(Path(file), self))
+        # by name, so that the fingerprint of training does not contain the readers
+        reading = import_module("xsoftmax.data.new_rows")
+        return self.apply(reading.read_new_rows(Path(file), self))
 
     def _weighed(self, X: Matrix) -> Matrix:
         if not issparse(X) or self.weighting == "counts":

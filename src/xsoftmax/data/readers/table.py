@@ -5,6 +5,7 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -160,7 +161,7 @@ class Table:
             for row in zip(*lists, strict=True):
                 yield ["" if cell is None else str(cell) for cell in row]
 
-    def _parquet_file(self):  # type: ignore[no-untyped-def]
+    def _parquet_file(self) -> Any:
         import pyarrow
         import pyarrow.parquet
 
