@@ -31,7 +31,8 @@ def fingerprint(*modules: str) -> str:
     closure = sorted(set().union(*(_closure(module) for module in modules)))
     digest = hashlib.sha256()
     for module in closure:
-        digest.update(module.encode() + b"\0" + _path(module).read_bytes() + b"\0")
+        for source in _sources(module):
+            digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -75,6 +76,12 @@ def _imports(module: str) -> tuple[str, ...]:
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     ours = (name for name in names if name == PACKAGE or name.startswith(PACKAGE + "."))
     return tuple(sorted(name for name in ours if _exists(name)))
+
+
+def _sources(module: str) -> list[Path]:
+    """A module, and the files of other kinds beside it that bear its name, such as a page's template."""
+    path = _path(module)
+    return sorted(path.parent.glob(f"{path.stem}.*"))
 
 
 def _path(module: str) -> Path:

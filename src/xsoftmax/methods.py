@@ -34,6 +34,8 @@ class Method:
         Whether the model has one bias per class.
     settings : dict
         All of this as it was written, defaults filled in.
+    source : str
+        Where it comes from.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Method:
     schedule: Schedule
     bias: bool
     settings: dict[str, Any]
+    source: str = ""
 
     @property
     def modules(self) -> list[str]:
@@ -83,7 +86,14 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         raise InputError(f"method {name}: bias is {bias!r}; set it to true or false")
     filled = {axis: {"name": settings[axis]["name"], **part._asdict()} for axis, part in parts.items()}
     filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}
-    method = Method(name, **parts, schedule=schedule, bias=bias, settings={**filled, "bias": bias})
+    method = Method(
+        name,
+        **parts,
+        schedule=schedule,
+        bias=bias,
+        settings={**filled, "bias": bias},
+        source=str(settings.get("source", "")),
+    )
     _check_fit(method)
     return method
 

@@ -70,7 +70,7 @@ def describe(
         "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}
         | {"n_features": data.n_features, "n_classes": data.n_classes}
         | {key: int(value) for key, value in data.attributes.items() if key.startswith("n_dropped")},
-        "parameters": method.settings,
+        "parameters": {**method.settings, "source": method.source},
         "objective_name": method.objective.title,
         "budget": {"epochs": plan.epochs} if plan.epochs is not None else {"seconds": plan.seconds},
         "patience": plan.patience,
