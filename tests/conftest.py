@@ -1,0 +1,61 @@
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums in one order, and no fight over cores
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from xsoftmax.data.store import Split, open_prepared, write_prepared
+from xsoftmax.data.transform import Transform
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20250101)
+
+
+@pytest.fixture(scope="session")
+def prepare(tmp_path_factory):
+    """A function that writes arrays as a prepared file: ``prepare(X, y, n_classes, ...)`` returns its path."""
+    folder = tmp_path_factory.mktemp("prepared")
+    counter = iter(range(10**6))
+
+    def write(X, y, n_classes, *, n_validation=0, n_test=0, sparse=False, name="synthetic", path=None):
+        """The last rows are for the test, those before them for validation."""
+        X, y = np.asarray(X, np.float32), np.asarray(y, np.int32)
+        n_train = len(y) - n_validation - n_test
+        ends = np.cumsum([0, n_train, n_validation, n_test])
+        splits = {
+            split: Split(csr_array(X[a:b]) if sparse else X[a:b], y[a:b])
+            for split, a, b in zip(("train", "validation", "test"), ends, ends[1:], strict=False)
+        }
+        path = path or folder / f"{next(counter)}.h5"
+        write_prepared(
+            path,
+            dataset=name,
+            splits=splits,
+            class_names=[f"class {k}" for k in range(n_classes)],
+            class_counts=np.bincount(splits["train"].y, minlength=n_classes),
+            transform=Transform("sparse" if sparse else "dense", n_columns=X.shape[1]),
+            parameters={},
+            source_sha256={},
+            dropped={"empty": 0, "unseen_validation": 0, "unseen_test": 0},
+        )
+        return path
+
+    return write
+
+
+@pytest.fixture
+def prepared(prepare):
+    """As ``prepare``, but the file is opened, and closed after the test."""
+    opened = []
+
+    def write_and_open(*arrays, **options):
+        opened.append(open_prepared(prepare(*arrays, **options)))
+        return opened[-1]
+
+    yield write_and_open
+    for file in opened:
+        file.close()

@@ -1,0 +1,203 @@
+"""The sampled loop, step by step against a naive one that is given the same draws."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import naive
+from kernels.drawing import drawn
+from xsoftmax.kernels.random import stream
+from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.steps import Draws
+from xsoftmax.kernels.sweep import gather_repeats, sweep, weigh
+from xsoftmax.objectives.double_sum import DoubleSum
+from xsoftmax.objectives.negative_sampling import NegativeSampling
+from xsoftmax.objectives.one_vs_each import OneVsEach
+from xsoftmax.optimizers.adagrad import Adagrad
+from xsoftmax.optimizers.implicit import Implicit
+from xsoftmax.optimizers.sgd import Sgd
+from xsoftmax.optimizers.u_max import UMax
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals.frequency import Frequency
+from xsoftmax.proposals.uniform import Uniform, UniformDraws
+
+N, D, K = 30, 9, 7
+KEY = np.uint64(stream(5, 3))
+FIRST = 11
+OBJECTIVES = {
+    "one-vs-each": OneVsEach,
+    "negative-sampling": lambda n: NegativeSampling(n, 0.05),
+    "double-sum": DoubleSum,
+}
+
+
+def problem(seed=0):
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
+    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
+    y[:K] = np.arange(K)
+    W = (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
+    return X, y, W
+
+
+def fitted(proposal, X, y):
+    return proposal.fit(TrainingSet(X, y, K))
+
+
+def naive_sweep(objective, optimizer, proposal, X, y, W, order, rate, n_sampled):
+    """float64 W, accumulator and u after all steps; ``seen`` counts repeats and hits of the true class."""
+    kernel = fitted(proposal, X, y).kernel(X)
+    all_q = fitted(proposal, X, y).log_q(X, 0, K)
+    all_q = np.full(K, -np.log(K)) if all_q is None else all_q[0].astype(float)
+    excludes = objective != "negative-sampling"
+    W, accumulator, u = W.astype(float), np.full(W.shape, 1e-8), np.full(N, np.log(K))
+    inputs = naive.with_constant(X)
+    seen = {"repeats": 0, "hits": 0}
+    for t, i in enumerate(order):
+        s, k = W @ inputs[i], y[i]
+        classes, _ = drawn(kernel, i, k if excludes else -1, KEY, FIRST + t, 1, n_sampled)
+        classes = classes[0].tolist()
+        seen["repeats"] += len(set(classes)) < len(classes)
+        seen["hits"] += k in classes
+        log_q = np.full(K, -np.log(K - 1)) if excludes and isinstance(kernel, UniformDraws) else all_q
+        if isinstance(optimizer, Implicit):
+            move = np.zeros(K)
+            rho = inputs[i] @ inputs[i]
+            weight = np.exp(-log_q[classes[0]]) * (classes[0] != k)
+            if weight:
+                u[i], step = naive.implicit_step(rate, rho, weight, s[classes[0]] - s[k], u[i])
+            else:
+                u[i], step = naive.brentq(lambda v, old=u[i]: v - old - rate * np.expm1(-v), 0, 20), 0.0
+            move[classes[0]] -= step
+            move[k] += step
+            W += np.outer(move, inputs[i])
+            continue
+        if objective == "one-vs-each":
+            slopes = naive.one_vs_each_draws(s, k, classes, log_q)
+        elif objective == "negative-sampling":
+            slopes = naive.negative_sampling_draws(s, k, classes, all_q, 0.05)
+        elif isinstance(optimizer, UMax):
+            slopes, u[i] = naive.u_max_draws(s, k, u[i], classes, log_q, rate, optimizer.threshold)
+        else:
+            slopes, slope_u = naive.double_sum_draws(s, k, u[i], classes, log_q)
+            u[i] = max(0.0, u[i] - rate * slope_u)
+        gradient = np.outer(slopes, inputs[i])
+        if isinstance(optimizer, Adagrad):
+            W, accumulator = naive.adagrad(W, accumulator, gradient, rate)
+        else:
+            W = W - rate * gradient
+    return W, accumulator, u, seen
+
+
+def run(objective, optimizer, proposal, X, y, W, order, rate, n_sampled, dense=True, first=FIRST):
+    """Weights, accumulators (None without) and u after all steps of the compiled loop."""
+    features = features_of(X if dense else csr_array(X), True)
+    parameters = OBJECTIVES[objective](n_sampled)
+    states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
+    layout = optimizer.layout
+    room = layout.allocate(K, D + 1, dense, getattr(optimizer, "initial_accumulator", 0.0))
+    layout.weights(room, dense)[:] = W
+    kernel = fitted(proposal, X, y).kernel(X if dense else csr_array(X))
+    used = sweep(parameters, kernel, optimizer, features, y, states, room, order, first, KEY, np.float32(rate))
+    assert used == order.size
+    accumulator = None if layout.copies == 1 else (room[:, 1] if dense else room[:, :, 1])
+    return layout.weights(room, dense), accumulator, states[:, 0] if parameters.n_states else None
+
+
+OPTIMIZERS = {"sgd": Sgd(), "adagrad": Adagrad(), "u-max": UMax(), "implicit": Implicit()}
+COMBINATIONS = [
+    (objective, optimizer, n_sampled)
+    for objective in OBJECTIVES
+    for optimizer in OPTIMIZERS
+    for n_sampled in (1, 5)
+    if optimizer in ("sgd", "adagrad") or (objective == "double-sum" and (n_sampled == 1 or optimizer == "u-max"))
+]
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
+@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+@pytest.mark.parametrize(("objective", "optimizer", "n_sampled"), COMBINATIONS)
+def test_sweep_is_the_naive_loop(objective, optimizer, proposal, n_sampled, dense):
+    X, y, W = problem()
+    rate = 0.05
+    for order in (np.array([4]), np.random.default_rng(1).permutation(N)):
+        arguments = (objective, OPTIMIZERS[optimizer], proposal, X, y, W, order, rate, n_sampled)
+        expected_W, expected_accumulator, expected_u, seen = naive_sweep(*arguments)
+        found_W, accumulator, u = run(*arguments, dense=dense)
+        assert np.allclose(found_W, expected_W, rtol=1e-4, atol=2e-5)
+        assert not np.allclose(found_W, W, atol=1e-3)
+        if accumulator is not None:
+            assert np.allclose(accumulator, expected_accumulator, rtol=1e-3, atol=1e-9)
+        if u is not None:
+            assert np.allclose(u, expected_u, rtol=1e-4, atol=1e-5)
+            assert (u >= 0).all()
+    if n_sampled == 5 and not (isinstance(proposal, Uniform) and objective != "negative-sampling"):
+        assert min(seen.values()) > 0  # the comparison has met both special cases
+
+
+@pytest.mark.parametrize("n_sampled", [1, 5])
+def test_the_chunk_does_not_matter(n_sampled):
+    X, y, W = problem()
+    order = np.arange(N)
+    whole, _, u = run("double-sum", UMax(), Uniform(), X, y, W, order, 0.05, n_sampled)
+    first_half, _, first_u = run("double-sum", UMax(), Uniform(), X, y, W, order[:13], 0.05, n_sampled)
+    second_half, _, second_u = run(
+        "double-sum", UMax(), Uniform(), X, y, first_half, order[13:], 0.05, n_sampled, first=FIRST + 13
+    )
+    assert np.array_equal(whole, second_half)
+    assert np.array_equal(u, np.where(np.arange(N) < 13, first_u, second_u))
+
+
+def test_it_stops_before_scores_that_are_not_finite():
+    X, y, W = problem()
+    W[:, 2] = np.inf
+    X[:, 2] = np.arange(N) == 17
+    states = np.zeros((N, 0))
+    room = W.copy()
+    room[:, 2] = np.float32(3e38)
+    X[:, 2] *= 1e3
+    used = sweep(
+        OneVsEach(),
+        UniformDraws(K),
+        Sgd(),
+        features_of(X, True),
+        y,
+        states,
+        room,
+        np.arange(N),
+        0,
+        KEY,
+        np.float32(0.1),
+    )
+    assert used == 17
+    assert np.isfinite(room).all()
+
+
+def test_nan_weights_stop_it_too():
+    X, y, _ = problem()
+    room = np.full((K, D + 1), np.nan, np.float32)
+    arguments = (np.zeros((N, 0)), room, np.arange(N), 0, KEY, np.float32(0.1))
+    assert sweep(OneVsEach(), UniformDraws(K), Sgd(), features_of(X, True), y, *arguments) == 0
+
+
+def draws_of(classes, log_q, out):
+    n = len(classes)
+    empty = np.zeros(n, np.float32)
+    return Draws(np.array(classes), np.array(log_q, np.float32), empty, empty.copy(), np.array(out, np.float32))
+
+
+def test_repeated_classes_are_gathered_into_their_first():
+    draws = draws_of([3, 1, 3, 0, 1, 3], np.zeros(6), [1, 2, 4, 8, 16, 32])
+    assert gather_repeats(0, draws) == 8
+    assert draws.out.tolist() == [37, 18, 0, 0, 0, 0]
+
+
+def test_weights_of_draws():
+    draws = draws_of([2, 4, 2], np.log([0.25, 0.5, 0.25]), np.zeros(3))
+    kernel = Frequency().fit(TrainingSet(None, np.array([0, 2, 4, 4]), 5)).kernel(None)
+    weigh(OneVsEach(3), kernel, 4, draws)
+    assert np.allclose(draws.weights, [4 / 3, 0, 4 / 3], rtol=1e-6)
+    weigh(NegativeSampling(3), kernel, 4, draws)
+    assert np.allclose(draws.weights, 1 / 3, rtol=1e-6)
+    weigh(DoubleSum(3), UniformDraws(9), 4, draws)
+    assert np.allclose(draws.weights, [8 / 3, 0, 8 / 3], rtol=1e-6)
