@@ -84,3 +84,11 @@ def test_dimension_is_reduced_to_the_rank(n_samples, n_features, rank, expected,
 @pytest.mark.parametrize("X", [csr_array((7, 0), dtype=np.float32), np.empty((7, 0), np.float32)])
 def test_no_features(X):
     assert principal_components(X, 16)(X).shape == (7, 0)
+
+
+def test_wide_dense_rows_need_no_square_matrix(monkeypatch):
+    X = sparse_rows(400, 200).toarray()
+    expected = principal_components(X, 5)
+    monkeypatch.setattr("xsoftmax.tree.projection._DENSE_LIMIT", 100)
+    found = principal_components(X, 5)
+    np.testing.assert_allclose(found.components, expected.components, rtol=1e-2, atol=1e-3)
