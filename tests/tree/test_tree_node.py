@@ -5,7 +5,9 @@ from scipy.optimize import minimize
 from tree import naive_tree as naive
 from tree.clusters import clustered
 from xsoftmax.tree import node as nodes
+from xsoftmax.tree import split
 from xsoftmax.tree.fit import class_sums
+from xsoftmax.tree.objective import evaluate
 
 
 def make_node(X, y):
@@ -36,7 +38,7 @@ def test_evaluate_agrees_with_naive_value_and_differences(n_samples):
     node, y = make_node(X, y)
     work = nodes.scratch(3)
     w = np.array([0.7, -0.4, 1.1, 0.3])
-    assert nodes.evaluate(node, w, 0.5, work) == pytest.approx(
+    assert evaluate(node, w, 0.5, work) == pytest.approx(
         naive.node_objective(node.X, y, node.right, w[:3], w[3], 0.5), rel=2e-6
     )
 
@@ -62,14 +64,14 @@ def test_resplit_is_the_best_split_and_reports_its_gain_and_gradient(low, high):
     node, y = make_node(X, y)
     work = nodes.scratch(3)
     node.w[:] = [0.5, -1.0, 0.8, 0.2]
-    before = nodes.evaluate(node, node.w, 0.6, work)
-    gain = nodes.resplit(node, np.empty(6), low, high, work)
+    before = evaluate(node, node.w, 0.6, work)
+    gain = split.resplit(node, np.empty(6), low, high, work)
     corrected = work.gradient.copy()
     best = naive.best_split(node.X, y, 6, node.w[:3], node.w[3], 0.6, low, high)
     assert before + gain == pytest.approx(best, rel=1e-6)
     assert naive_value(node, y, 0.6) == pytest.approx(best, rel=1e-12)
     assert low <= np.sum(~node.right) <= high
-    nodes.evaluate(node, node.w, 0.6, work)
+    evaluate(node, node.w, 0.6, work)
     np.testing.assert_allclose(corrected, work.gradient, rtol=1e-5, atol=1e-4)
 
 
@@ -92,7 +94,7 @@ def test_newton_step_does_not_lower_the_objective_where_the_full_step_would():
     node, y = make_node(X * 30, y)
     work = nodes.scratch(2)
     node.w[:] = [2.0, -3.0, 1.0]
-    value = nodes.evaluate(node, node.w, 1e-3, work)
+    value = evaluate(node, node.w, 1e-3, work)
     for _ in range(10):
         improved, _ = nodes.newton_step(node, value, 1e-3, work)
         assert improved >= value
@@ -115,8 +117,8 @@ def test_resplits_beat_the_frozen_initial_split(seed):
     X = (rng.standard_normal((16, 4))[y] + 0.3 * rng.standard_normal((416, 4))).astype(np.float32)
     node, y = make_node(X, y)
     delta = np.empty(16)
-    nodes.initial_direction(node, delta)
-    nodes.mark_right(delta, 8, node.right)
+    split.initial_direction(node, delta)
+    split.mark_right(delta, 8, node.right)
     frozen = optimum(node, y, 1.6)
     fitted = nodes.fit_node(node, 8, 8, 1.6, 50, nodes.scratch(4))
     assert fitted > frozen + 1
@@ -126,7 +128,7 @@ def test_initial_direction_is_the_dominant_eigenvector():
     X, y = clustered(500, 20, 5, seed=4)
     node, _ = make_node(X, y)
     delta = np.empty(20)
-    nodes.initial_direction(node, delta)
+    split.initial_direction(node, delta)
     sums = node.sums[:, :5]
     vector = np.linalg.eigh(np.cov(sums.T))[1][:, -1]
     assert abs(np.corrcoef(sums @ vector, delta)[0, 1]) > 0.999
@@ -138,9 +140,9 @@ def test_selection_handles_ties_and_ranks():
         for values in (rng.standard_normal(size), rng.integers(0, 3, size).astype(float), np.zeros(size)):
             right = np.empty(size, np.bool_)
             for n_left in range(size + 1):
-                nodes.mark_right(values, n_left, right)
+                split.mark_right(values, n_left, right)
                 assert np.sum(~right) == n_left
                 if 0 < n_left < size:
                     assert values[~right].max() <= values[right].min()
             for rank in range(size):
-                assert nodes.smallest(values.copy(), rank) == np.sort(values)[rank]
+                assert split.smallest(values.copy(), rank) == np.sort(values)[rank]
