@@ -16,18 +16,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
     parser.add_argument("--method", required=True, help="name of a method in the methods file")
-    parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
+    parser.add_argument(
+        "--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s"
+    )
     parser.add_argument("--set", default="{}", metavar="JSON", help="settings of the method to replace")
     parser.add_argument("--tree", type=Path, help="fitted tree, for proposal tree; without it one is fitted")
     parser.add_argument("--seed", type=int, default=0)
     budget = parser.add_mutually_exclusive_group(required=True)
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
     budget.add_argument("--seconds", type=float, help="training time, evaluation not counted")
-    parser.add_argument("--points", type=int, default=10, help="evaluations, evenly spaced (default: %(default)s)")
-    parser.add_argument("--patience", type=int, help="stop after so many evaluations without a better validation")
+    looks = parser.add_mutually_exclusive_group()
+    looks.add_argument("--points", type=int, default=10, help="evaluations, evenly spaced (default: %(default)s)")
+    looks.add_argument("--at", type=float, nargs="+", metavar="X", help="epochs, or seconds, at which to evaluate")
+    parser.add_argument(
+        "--patience", type=int, help="stop after so many evaluations without a better validation"
+    )
     parser.add_argument("--checkpoint", type=Path, help="file to resume from, removed when done")
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0, help="default: %(default)s")
-    parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
+    parser.add_argument(
+        "--memory", type=int, metavar="MB", help="what the fit may take; default: what is free"
+    )
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the fit")
 
 
@@ -38,7 +46,7 @@ def run(options: argparse.Namespace) -> None:
     plan = Plan(
         epochs=options.epochs,
         seconds=options.seconds,
-        points=options.points,
+        at=_evaluations(options),
         patience=options.patience,
         checkpoint=options.checkpoint,
         checkpoint_seconds=options.checkpoint_seconds,
@@ -53,6 +61,16 @@ def run(options: argparse.Namespace) -> None:
         print(result.progress.message)
 
 
+def _evaluations(options: argparse.Namespace) -> tuple[float, ...]:
+    """When to evaluate, in epochs or seconds."""
+    if options.at is not None:
+        return tuple(options.at)
+    if options.points < 1:
+        raise InputError(f"--points is {options.points}; set it to 1 or more")
+    budget = options.seconds if options.epochs is None else options.epochs
+    return tuple(budget * (k + 1) / options.points for k in range(options.points)) if budget > 0 else ()
+
+
 def _method(options: argparse.Namespace) -> Method:
     methods = read_methods(options.methods)
     if options.method not in methods:
@@ -60,5 +78,7 @@ def _method(options: argparse.Namespace) -> Method:
     try:
         changes = json.loads(options.set)
     except json.JSONDecodeError as error:
-        raise InputError(f"--set {options.set!r} is not JSON ({error}); write --set '{{\"bias\": false}}'") from error
+        raise InputError(
+            f"--set {options.set!r} is not JSON ({error}); write --set '{{\"bias\": false}}'"
+        ) from error
     return build_method(options.method, merged(methods[options.method], changes))

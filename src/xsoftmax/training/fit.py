@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +36,8 @@ class Plan:
     epochs : int or None
     seconds : float or None
         Of training, the proposal's fit counted and evaluation not. One of the two is given.
-    points : int
-        Evaluations after the start, evenly spaced.
+    at : tuple of float
+        When to evaluate beside start and end, rising: epochs, or seconds of training, as the budget is given.
     patience : int or None
         Stop after so many evaluations without a better validation log-likelihood, and keep the best weights.
     checkpoint : Path or None
@@ -52,7 +53,7 @@ class Plan:
 
     epochs: int | None = None
     seconds: float | None = None
-    points: int = 10
+    at: tuple[float, ...] = ()
     patience: int | None = None
     checkpoint: Path | None = None
     checkpoint_seconds: float = 60.0
@@ -63,25 +64,28 @@ class Plan:
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.seconds is None):
             raise InputError(f"budget: epochs is {self.epochs}, seconds is {self.seconds}; give one of the two")
-        budget = self.epochs if self.epochs is not None else self.seconds
-        if budget is None or budget < 0:
-            raise InputError(f"budget is {budget}; set it to 0 or more")
-        if self.points < 1:
-            raise InputError(f"points is {self.points}; set it to 1 or more")
+        if self.budget < 0:
+            raise InputError(f"budget is {self.budget:g}; set it to 0 or more")
+        if any(later <= earlier for earlier, later in pairwise((0, *self.at))):
+            raise InputError(f"evaluations are at {self.at}; give rising numbers above 0")
+
+    @property
+    def budget(self) -> float:
+        """Epochs or seconds, whichever is given."""
+        return float(self.seconds if self.epochs is None else self.epochs)  # type: ignore[arg-type]
 
 
 @dataclass
 class Progress:
     """Where a fit stands; what a checkpoint keeps beside arrays.
 
-    ``done`` counts the evaluations that were planned and are behind us, ``position`` samples of ``epoch``.
+    ``position`` counts samples of ``epoch``.
     """
 
     epoch: int = 0
     position: int = 0
     step: int = 0
     seconds: float = 0.0
-    done: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
     best: float = -np.inf
     best_epoch: float = 0.0
@@ -185,7 +189,6 @@ class _Fit:
         row = {"epoch": self._epochs(), "step": progress.step, "seconds": progress.seconds}
         row |= {"learning_rate": self._rate()} | self._measure()
         progress.history.append(row)
-        progress.done = int(self._share_done() * self.plan.points + 1e-9)
         report.evaluated(row, self._share_done(), self._seconds_left())
         if not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self._watched())):
             self._diverge(f"its training log-likelihood is {row['train_log_likelihood']}")
@@ -267,10 +270,12 @@ class _Fit:
     def _steps_per_second(self) -> float:
         return self.progress.step / max(self._trained(), 1e-9)
 
+    def _spent(self, epochs: float, seconds: float) -> float:
+        return seconds if self.plan.epochs is None else epochs
+
     def _share_done(self) -> float:
-        if self.plan.epochs is not None:
-            return self._epochs() / self.plan.epochs if self.plan.epochs else 1.0
-        return self.progress.seconds / self.plan.seconds if self.plan.seconds else 1.0
+        spent = self._spent(self._epochs(), self.progress.seconds)
+        return spent / self.plan.budget if self.plan.budget else 1.0
 
     def _seconds_left(self) -> float:
         share = self._share_done()
@@ -278,7 +283,10 @@ class _Fit:
 
     def _is_due(self) -> bool:
         """Whether a planned evaluation has been reached."""
-        return self.solver.converged or self._share_done() >= min(1.0, (self.progress.done + 1) / self.plan.points)
+        before = self._spent(self.progress.history[-1]["epoch"], self.progress.history[-1]["seconds"])
+        following = next((at for at in self.plan.at if at > before), self.plan.budget)
+        now = self._spent(self._epochs(), self.progress.seconds)
+        return self.solver.converged or now >= min(following, self.plan.budget)
 
     def _arrays(self) -> dict[str, np.ndarray]:
         return {**self.solver.arrays(), "best_W": self.best_W}
