@@ -1,0 +1,109 @@
+"""What every proposal promises; a new file is tested the moment it exists."""
+
+import h5py
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import chi2
+
+from kernels.drawing import drawn, log_probabilities_of
+from xsoftmax import registry
+from xsoftmax.kernels.random import stream
+from xsoftmax.proposals import TrainingSet
+
+PACKAGE = "xsoftmax.proposals"
+DRAWING = [name for name in registry.names(PACKAGE) if registry.load(PACKAGE, name).MEMBER.draws]
+K = 11
+KEY = np.uint64(stream(3, 4))
+
+
+def problem(sparse=False):
+    rng = np.random.default_rng(0)
+    y = np.concatenate([np.arange(K), (K * rng.random(300) ** 2).astype(int)]).astype(np.int32)
+    X = (rng.standard_normal((K, 20))[y] + rng.standard_normal((y.size, 20))).astype(np.float32)
+    return (csr_array(X) if sparse else X), y
+
+
+def fit(name, sparse=False):
+    X, y = problem(sparse)
+    return registry.load(PACKAGE, name).MEMBER().fit(TrainingSet(X, y, K, seed=1)), X
+
+
+def all_log_q(proposal, X):
+    found = proposal.log_q(X, 0, K)
+    return np.broadcast_to(np.float32(-np.log(K)) if found is None else found, (X.shape[0], K))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", DRAWING)
+def test_log_q_is_what_the_kernel_says_and_sums_to_one(name, sparse):
+    proposal, X = fit(name, sparse)
+    kernel, log_q = proposal.kernel(X), all_log_q(proposal, X)
+    assert np.allclose(np.exp(log_q.astype(float)).sum(axis=1), 1, atol=1e-5)
+    for i in (0, 7, X.shape[0] - 1):
+        found = np.empty(K, np.float32)
+        log_probabilities_of(kernel, i, found)
+        assert np.allclose(found, log_q[i], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_draws_follow_log_q(name):
+    proposal, X = fit(name)
+    kernel, log_q = proposal.kernel(X), all_log_q(proposal, X)
+    for i in (3, 50):
+        classes, drawn_log_q = drawn(kernel, i, -1, KEY, 0, 30_000, 2)
+        assert np.allclose(drawn_log_q, log_q[i][classes], rtol=1e-4, atol=1e-5)
+        expected = classes.size * np.exp(log_q[i].astype(float))
+        rare = expected < 10
+        counts = np.bincount(classes.ravel(), minlength=K)
+        cells = np.append(counts[~rare], counts[rare].sum()), np.append(expected[~rare], expected[rare].sum() + 1e-9)
+        used = cells[1] > 5
+        statistic = ((cells[0] - cells[1]) ** 2 / cells[1])[used].sum()
+        assert statistic < chi2.isf(1e-6, max(1, used.sum() - 1))
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_draws_where_one_class_is_left_out_have_the_log_q_that_they_say(name):
+    """Given that a class other than the true one is drawn, it is drawn in proportion to e^log_q."""
+    proposal, X = fit(name)
+    classes, log_q = drawn(proposal.kernel(X), 3, 1, KEY, 0, 60_000, 1)
+    counts = np.bincount(classes.ravel(), minlength=K)
+    said = np.zeros(K)
+    said[classes.ravel()] = np.exp(log_q.ravel().astype(float))
+    others = (np.arange(K) != 1) & (counts > 20)
+    error = np.sqrt(classes.size * said[others] * (1 - said[others])) + 1e-12
+    assert (np.abs(counts[others] - classes.size * said[others]) < 5 * error).all()
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_blocks_of_log_q_are_slices(name):
+    proposal, X = fit(name)
+    whole = proposal.log_q(X, 0, K)
+    block = proposal.log_q(X[5:9], 3, 7)
+    if whole is None:
+        assert block is None
+    else:
+        whole = np.broadcast_to(whole, (X.shape[0], K))
+        assert np.allclose(np.broadcast_to(block, (4, 4)), whole[5:9, 3:7], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", registry.names(PACKAGE))
+def test_it_survives_being_stored(name, tmp_path):
+    proposal, X = fit(name)
+    with h5py.File(tmp_path / "proposal.h5", "w") as file:
+        proposal.save(file.create_group("correction"))
+    with h5py.File(tmp_path / "proposal.h5") as file:
+        restored = registry.load(PACKAGE, name).restore(file["correction"])
+    assert restored.name == name == proposal.name
+    before, after = proposal.log_q(X, 2, 9), restored.log_q(X, 2, 9)
+    assert (before is None and after is None) or np.array_equal(before, after)
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_the_same_position_draws_the_same_classes(name):
+    proposal, X = fit(name)
+    kernel = proposal.kernel(X)
+    first, _ = drawn(kernel, 3, -1, KEY, 0, 100, 3)
+    assert np.array_equal(first, drawn(kernel, 3, -1, KEY, 0, 100, 3)[0])
+    assert np.array_equal(first[40:], drawn(kernel, 3, -1, KEY, 40, 60, 3)[0])
+    assert not np.array_equal(first, drawn(kernel, 3, -1, np.uint64(stream(3, 5)), 0, 100, 3)[0])
