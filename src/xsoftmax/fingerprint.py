@@ -8,6 +8,7 @@ Snakefile reads it.
 import ast
 import hashlib
 import os
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -43,13 +44,16 @@ def modules_below(package: str) -> list[str]:
 
 
 def point_numba_cache_at_sources() -> None:
-    """Give numba a cache folder of its own for this state of our sources, before numba is imported."""
+    """Give numba a cache folder of its own for this state of our sources."""
     digest = hashlib.sha256()
     for path in sorted(ROOT.rglob("*.py")):
         digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
     caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     parent = os.environ.get("XSOFTMAX_NUMBA_CACHE") or str(caches / PACKAGE / "numba")
-    os.environ["NUMBA_CACHE_DIR"] = str(Path(parent) / digest.hexdigest()[:16])
+    folder = str(Path(parent) / digest.hexdigest()[:16])
+    os.environ["NUMBA_CACHE_DIR"] = folder
+    if "numba" in sys.modules:  # imported before us: it has read its environment already
+        sys.modules["numba"].config.CACHE_DIR = folder
 
 
 @cache

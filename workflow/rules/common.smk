@@ -61,8 +61,10 @@ def tree_of(wildcards):
 
 def train_options():
     """Options of the verb `train` that all fits share: how long, and where along the way to evaluate."""
+    options = EXPERIMENT.plan()["budget"].items()
     return " ".join(
-        f"--{name} {value}" for name, value in EXPERIMENT.plan()["budget"].items()
+        f"--{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in options
     )
 
 
