@@ -168,9 +168,9 @@ def _check_known(where: str, names: Iterable[str], known: Iterable[str]) -> None
 def _check(value: Any, schema: dict[str, Any], source: str) -> None:
     error = best_match(Draft202012Validator(schema).iter_errors(value))
     if error is not None:
-        raise InputError(
-            ": ".join([source, *([".".join(map(str, error.path))] if error.path else []), error.message])
-        )
+        where = [".".join(map(str, error.path))] if error.path else []
+        either = error.validator == "not" and f"give one of {' and '.join(error.validator_value['required'])}, not both"
+        raise InputError(": ".join([source, *where, either or error.message]))
 
 
 def _schema(name: str) -> dict[str, Any]:
