@@ -62,7 +62,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerParameters=sched_interval=2,bf_interval=2,sched_min_interval=0,batch_sched_delay=0
 NodeName=$host NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=$(awk '/^MemTotal/ {print int($2 / 1024 * 0.9)}' /proc/meminfo)
-PartitionName=main Nodes=$host Default=YES MaxTime=02:00:00 DefMemPerCPU=500
+PartitionName=main Nodes=$host Default=YES MaxTime=INFINITE DefMemPerCPU=500
 CONF
 ln -sfn "$folder/slurm.conf" /etc/slurm/slurm.conf
 unset SLURM_CONF

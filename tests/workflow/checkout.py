@@ -43,9 +43,7 @@ class Checkout:
     def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a program of our environment in the working tree."""
         kept = {
-            key: value
-            for key, value in os.environ.items()
-            if not key.startswith(("SNAKEMAKE", "MLFLOW", "MAKE"))
+            key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "MLFLOW", "MAKE"))
         }
         kept |= {"PATH": f"{BIN}:{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"} | environment
         return subprocess.run(command, cwd=self.folder, env=kept, capture_output=True, text=True, check=False)

@@ -1,6 +1,8 @@
 """The conda environments say what the lock says."""
 
 import re
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -37,9 +39,7 @@ def test_every_pin_agrees_with_the_lock(file):
 def test_together_they_hold_what_the_package_needs():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    needed = {
-        re.split("[<>=]", entry)[0] for entry in project["dependencies"] + extras["report"] + extras["track"]
-    }
+    needed = {re.split("[<>=]", entry)[0] for entry in project["dependencies"] + extras["report"] + extras["track"]}
     assert needed <= {name for file in ENVIRONMENTS for name, _ in pins(file)}
 
 
@@ -47,3 +47,32 @@ def test_rules_name_existing_environments():
     for file in sorted((REPOSITORY / "workflow" / "rules").glob("*.smk")):
         for name in re.findall(r'conda:\s+"(.*?)"', file.read_text()):
             assert (file.parent / name).is_file(), f"{file.name}: {name}"
+
+
+@pytest.mark.parametrize("way_out", ["none", "apt"])
+def test_without_ensurepip_setup_installs_it_or_says_what_to_type(tmp_path, way_out):
+    """A Python as Debian has it, whose venv stops half-way until a package is installed."""
+    installed, folder = tmp_path / "installed", tmp_path / "venv"
+    fake = tmp_path / "bin"
+    fake.mkdir()
+    script(fake / "python3.11", f'[ "$2" != venv ] || [ -e {installed} ] || {{ mkdir -p "$3/bin"; exit 1; }}')
+    script(fake / "apt-get", f"[ {way_out} = apt ] || exit 100; touch {installed}; exit 0")
+    script(fake / "sudo", 'shift; "$@"; exit')
+    for command in ("virtualenv", "uv"):
+        script(fake / command, "exit 1")
+    done = subprocess.run(
+        ["bash", REPOSITORY / "envs/create-venv.sh", folder],
+        env={"PATH": f"{fake}:/usr/bin:/bin"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if way_out == "apt":
+        assert done.returncode == 0, done.stderr
+        assert (folder / "bin/pip").exists()
+    else:
+        assert done.returncode == 1
+        assert "type: sudo apt-get install python3.11-venv" in done.stderr
+        assert not folder.exists()
+
+
+def script(path, text):
+    path.write_text(f'#!/bin/bash\n{text}\nexec {sys.executable} "$@"\n')
+    path.chmod(0o755)

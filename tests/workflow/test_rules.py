@@ -14,9 +14,7 @@ def test_the_default_config_gives_the_expected_jobs(checkout):
 
 
 def test_seeds_multiply_the_fits_and_methods_share_the_tree(checkout):
-    with checkout.edited_yaml(
-        "tiny.yaml", lambda config: config.update(seeds=[0, 1, 2], methods=["adversarial"])
-    ):
+    with checkout.edited_yaml("tiny.yaml", lambda config: config.update(seeds=[0, 1, 2], methods=["adversarial"])):
         jobs = checkout.jobs()
     assert (jobs["train"], jobs["evaluate"], jobs["tree"]) == (3, 3, 1)
 
@@ -87,9 +85,7 @@ def test_a_config_edit_reruns_what_depends_on_it(finished, file, old, new, expec
 def test_a_changed_learning_rate_retrains_one_method(finished):
     with finished.edited_yaml("config/methods.yaml", lambda methods: set_rate(methods["adversarial"], 0.02)):
         assert finished.jobs() == {"plan": 1, "train": 1, "evaluate": 1, **AFTERWARDS}
-    with finished.edited_yaml(
-        "config/methods.yaml", lambda methods: methods["adversarial"].update(source="?")
-    ):
+    with finished.edited_yaml("config/methods.yaml", lambda methods: methods["adversarial"].update(source="?")):
         assert finished.jobs() == {}
 
 
