@@ -1,0 +1,73 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import naive
+from xsoftmax.evaluation import objective as objective_module
+from xsoftmax.evaluation.objective import mean_loss
+from xsoftmax.model import Model
+from xsoftmax.objectives.double_sum import DoubleSum
+from xsoftmax.objectives.negative_sampling import NegativeSampling
+from xsoftmax.objectives.one_vs_each import OneVsEach
+from xsoftmax.objectives.softmax import Softmax
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals.all import All
+from xsoftmax.proposals.frequency import Frequency
+from xsoftmax.proposals.tree import Tree
+from xsoftmax.proposals.uniform import Uniform
+
+N, D, K = 31, 6, 9
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((N, D)).astype(np.float32)
+    y = np.concatenate([np.arange(K), rng.integers(K, size=N - K)]).astype(np.int32)
+    return X, y, rng.standard_normal((K, D + 1)).astype(np.float32), rng.random((N, 1)) * 3
+
+
+def model_of(W, correction=None):
+    return Model(W, [str(k) for k in range(K)], D, True, correction)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize("rows", [1, 4, 1000])
+@pytest.mark.parametrize("objective", [Softmax(), OneVsEach(5), DoubleSum(2)], ids=lambda o: type(o).__name__)
+def test_sums_over_the_other_classes(objective, rows, storage, monkeypatch):
+    monkeypatch.setattr(objective_module, "_BLOCK_SCORES", rows * K)
+    X, y, W, u = problem()
+    s = naive.scores(X, W)
+    losses = {
+        Softmax: lambda i: naive.softmax(s[i], y[i])[0],
+        OneVsEach: lambda i: naive.one_vs_each(s[i], y[i])[0],
+        DoubleSum: lambda i: naive.double_sum(s[i], y[i], u[i, 0])[0],
+    }
+    expected = np.mean([losses[type(objective)](i) for i in range(N)])
+    proposal = All() if isinstance(objective, Softmax) else Uniform()
+    fitted, states = proposal.fit(TrainingSet(X, y, K)), u if objective.n_states else np.zeros((N, 0))
+    found = mean_loss(model_of(W), objective, fitted, storage(X), y, states)
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 4, 1000])
+@pytest.mark.parametrize("proposal", [Uniform(), Frequency(), Tree(dimension=3)], ids=lambda p: type(p).__name__)
+def test_expectations_under_the_proposal(proposal, rows, monkeypatch):
+    monkeypatch.setattr(objective_module, "_BLOCK_SCORES", rows * K)
+    X, y, W, _ = problem()
+    fitted = proposal.fit(TrainingSet(X, y, K))
+    log_q = fitted.log_q(X, 0, K)
+    log_q = np.broadcast_to(np.full((1, K), -np.log(K)) if log_q is None else log_q, (N, K)).astype(float)
+    s = naive.scores(X, W)
+    expected = np.mean([naive.negative_sampling(s[i], y[i], log_q[i], 0.1)[0] for i in range(N)])
+    # The model's own correction is not part of what the method trains.
+    found = mean_loss(model_of(W, fitted), NegativeSampling(3, 0.1), fitted, X, y, np.zeros((N, 0)))
+    assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_bounds_lie_above_the_loss():
+    X, y, W, u = problem()
+    fitted = Uniform().fit(TrainingSet(X, y, K))
+    exact = mean_loss(model_of(W), Softmax(), fitted, X, y, np.zeros((N, 0)))
+    assert exact == pytest.approx(-naive.log_likelihood(naive.scores(X, W), y), rel=1e-6)
+    assert mean_loss(model_of(W), OneVsEach(), fitted, X, y, np.zeros((N, 0))) > exact
+    assert mean_loss(model_of(W), DoubleSum(), fitted, X, y, u) > exact
