@@ -1,0 +1,219 @@
+import re
+from pathlib import Path
+
+import pytest
+
+from xsoftmax.errors import InputError
+from xsoftmax.methods import build_method, component_modules, merged, read_methods
+from xsoftmax.objectives.double_sum import DoubleSum
+from xsoftmax.schedules import Constant, Exponential, Power, schedule_type
+
+SHIPPED = Path(__file__).parents[1] / "config" / "methods.yaml"
+
+
+def settings(objective="one-vs-each", proposal="uniform", optimizer="sgd", **others):
+    axes = {"objective": objective, "proposal": proposal, "optimizer": optimizer}
+    return {axis: {"name": value} if isinstance(value, str) else value for axis, value in axes.items()} | others
+
+
+def with_parameters(name, **parameters):
+    return {"name": name, **parameters}
+
+
+def refused(chosen, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        build_method("mine", chosen)
+
+
+def test_all_shipped_methods_can_be_built():
+    methods = read_methods(SHIPPED)
+    assert len(methods) >= 7
+    for name, chosen in methods.items():
+        assert build_method(name, chosen).name == name
+
+
+def test_defaults_are_filled_in():
+    method = build_method("mine", settings("double-sum", "uniform", "u-max"))
+    assert method.objective == DoubleSum()
+    assert method.schedule == Constant()
+    assert method.bias is True
+    assert method.settings == {
+        "objective": {"name": "double-sum", "n_sampled": 1, "start_at_log_classes": True},
+        "proposal": {"name": "uniform"},
+        "optimizer": {"name": "u-max", "learning_rate": 0.1, "threshold": 1.0},
+        "schedule": {"name": "constant"},
+        "bias": True,
+    }
+
+
+def test_what_is_written_is_taken_in_the_type_of_the_default():
+    chosen = settings(
+        with_parameters("double-sum", n_sampled=2.0, start_at_log_classes=False),
+        optimizer=with_parameters("u-max", learning_rate=3),
+        schedule=with_parameters("exponential", decay=0.5),
+        bias=False,
+        source="somewhere",
+    )
+    method = build_method("mine", chosen)
+    assert (method.objective.n_sampled, type(method.objective.n_sampled)) == (2, int)
+    assert (method.optimizer.learning_rate, type(method.optimizer.learning_rate)) == (3.0, float)
+    assert method.objective.start_at_log_classes is False
+    assert method.schedule == Exponential(0.5)
+    assert method.bias is False
+
+
+def test_the_settings_build_the_same_method_again():
+    for name, chosen in read_methods(SHIPPED).items():
+        method = build_method(name, chosen)
+        again = build_method(name, method.settings)
+        assert again.settings == method.settings
+        assert (again.objective, again.proposal, again.optimizer, again.schedule, again.bias) == (
+            *(method.objective, method.proposal, method.optimizer, method.schedule, method.bias),
+        )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        (settings(colour="red"), "method mine: unknown key 'colour'; known: bias, objective"),
+        (settings(bias="yes"), "method mine: bias is 'yes'; set it to true or false"),
+        (settings(bias=1), "method mine: bias is 1; set it to true or false"),
+        (settings("sofmax"), "unknown objective 'sofmax'; known: "),
+        (settings(proposal="unifrom"), "unknown proposal 'unifrom'; known: "),
+        (settings(optimizer="adam"), "unknown optimizer 'adam'; known: "),
+        (settings(schedule={"name": "cosine"}), "unknown schedule 'cosine'; known: constant, exponential, power"),
+        (settings(schedule="constant"), "schedule is 'constant'; write it as schedule: {name: ...}"),
+        (settings(objective={"n_sampled": 3}), "objective is {'n_sampled': 3}; write it as objective: {name: ...}"),
+        ({"proposal": {"name": "uniform"}, "optimizer": {"name": "sgd"}}, "objective is None; write it as"),
+        (settings(optimizer=None), "optimizer is None; write it as optimizer: {name: ...}"),
+        (
+            settings(optimizer=with_parameters("sgd", learningrate=1)),
+            "method mine: optimizer sgd: unknown parameter 'learningrate'; known: learning_rate",
+        ),
+        (settings(proposal=with_parameters("uniform", power=1)), "unknown parameter 'power'; known: none"),
+        (
+            settings(optimizer=with_parameters("sgd", learning_rate="fast")),
+            "learning_rate is 'fast'; set it to a number",
+        ),
+        (settings(optimizer=with_parameters("sgd", learning_rate=True)), "learning_rate is True; set it to a number"),
+        (settings(optimizer=with_parameters("sgd", learning_rate=None)), "learning_rate is None; set it to a number"),
+        (settings(optimizer=with_parameters("sgd", learning_rate=-1)), "learning_rate is -1; set it to 0 or more"),
+        (
+            settings(optimizer=with_parameters("sgd", learning_rate=float("nan"))),
+            "learning_rate is nan; set it to 0 or more",
+        ),
+        (settings(optimizer=with_parameters("sgd", learning_rate=float("inf"))), "learning_rate is inf; set it to"),
+        (settings(with_parameters("one-vs-each", n_sampled=1.5)), "n_sampled is 1.5; set it to a whole number"),
+        (settings(with_parameters("one-vs-each", n_sampled=0)), "n_sampled is 0; set it to 1 or more"),
+        (settings(with_parameters("one-vs-each", n_sampled=[1])), "n_sampled is [1]; set it to a whole number"),
+        (settings(with_parameters("one-vs-each", n_sampled=float("inf"))), "n_sampled is inf; set it to"),
+        (settings(with_parameters("one-vs-each", n_sampled=float("nan"))), "n_sampled is nan; set it to"),
+        (
+            settings(with_parameters("double-sum", start_at_log_classes=1)),
+            "start_at_log_classes is 1; set it to true or false",
+        ),
+    ],
+)
+def test_wrong_settings_say_what_is_wrong(chosen, message):
+    refused(chosen, message)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "parts"),
+    [
+        (settings("softmax"), ["objective softmax", "needs every class", "proposal uniform", "take proposal all"]),
+        (
+            settings("negative-sampling", "all"),
+            ["objective negative-sampling", "over drawn classes", "proposal all", "take uniform, frequency or tree"],
+        ),
+        (
+            settings("double-sum", "all", "u-max"),
+            ["optimizer u-max", "single steps", "proposal all", "minibatches", "take sgd, adagrad or lbfgs"],
+        ),
+        (
+            settings(optimizer="lbfgs"),
+            ["optimizer lbfgs", "needs the full gradient", "proposal uniform", "take proposal all"],
+        ),
+        (
+            settings("one-vs-each", "uniform", "implicit"),
+            ["optimizer implicit", "needs proximal", "objective one-vs-each", "gradient"],
+        ),
+        (
+            settings("negative-sampling", "uniform", "u-max"),
+            ["optimizer u-max", "needs raise bound", "objective negative-sampling", "gradient"],
+        ),
+        (
+            settings("double-sum", "all", "lbfgs"),
+            ["objective double-sum", "variables per sample", "optimizer lbfgs", "take objective softmax"],
+        ),
+        (
+            settings(with_parameters("double-sum", n_sampled=2), "uniform", "implicit"),
+            ["n_sampled", "2", "optimizer implicit", "set n_sampled: 1"],
+        ),
+        (
+            settings(with_parameters("softmax", ridge=0.5), "all", "adagrad"),
+            ["ridge", "0.5", "optimizer adagrad", "take optimizer lbfgs, or ridge: 0"],
+        ),
+    ],
+)
+def test_parts_that_do_not_combine_name_both_partners(chosen, parts):
+    with pytest.raises(InputError, match="^method mine: ") as error:
+        build_method("mine", chosen)
+    assert [part for part in parts if part not in str(error.value)] == []
+
+
+@pytest.mark.parametrize("parameters", [{"name": ["power"]}, {"name": "power", "scale": 0}])
+def test_schedules_that_cannot_be_are_input_errors(parameters):
+    """A schedule of scale 0 would divide by zero at its first step."""
+    with pytest.raises(InputError):
+        build_method("mine", settings(schedule=parameters)).schedule.factor(0, 0)
+
+
+def test_an_accumulator_of_zero_is_refused():
+    """Adagrad would divide zero by zero wherever a feature is zero, and diverge at its first step."""
+    with pytest.raises(InputError, match="initial_accumulator"):
+        build_method("mine", settings(optimizer=with_parameters("adagrad", initial_accumulator=0)))
+
+
+def test_schedules():
+    assert [Constant().factor(3, 1000)] == [1.0]
+    assert [Exponential().factor(epoch, 99) for epoch in (0, 1, 2)] == pytest.approx([1, 0.9, 0.81])
+    assert Power().factor(7, 0) == 1.0
+    assert Power(scale=100, exponent=0.5).factor(0, 300) == pytest.approx(0.5)
+    assert Power(scale=100, exponent=0).factor(0, 300) == 1.0
+    assert [schedule_type(name) for name in ("constant", "exponential", "power")] == [Constant, Exponential, Power]
+
+
+def test_merged_replaces_at_any_depth():
+    base = settings(with_parameters("one-vs-each", n_sampled=5), bias=True)
+    changed = merged(base, {"objective": {"n_sampled": 2}, "bias": False, "schedule": {"name": "power"}})
+    assert changed["objective"] == {"name": "one-vs-each", "n_sampled": 2}
+    assert changed["proposal"] == {"name": "uniform"}
+    assert changed["bias"] is False
+    assert changed["schedule"] == {"name": "power"}
+    assert base == settings(with_parameters("one-vs-each", n_sampled=5), bias=True)
+    assert merged(base, {}) == base
+    assert merged({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
+    assert merged({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+
+
+def test_component_modules():
+    assert component_modules(settings("double-sum", "frequency", "u-max")) == [
+        "xsoftmax.objectives.double_sum",
+        "xsoftmax.proposals.frequency",
+        "xsoftmax.optimizers.u_max",
+    ]
+    method = build_method("mine", settings("double-sum", "frequency", "u-max"))
+    assert method.modules == component_modules(settings("double-sum", "frequency", "u-max"))
+
+
+@pytest.mark.parametrize("text", ["- a\n- b\n", "a: 1\n", "", "a: {b: 1\n"])
+def test_files_of_methods_that_are_none(tmp_path, text):
+    (tmp_path / "methods.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"methods\.yaml"):
+        read_methods(tmp_path / "methods.yaml")
+
+
+def test_a_missing_file_of_methods(tmp_path):
+    with pytest.raises(InputError, match="no such file; --methods names a YAML file of methods"):
+        read_methods(tmp_path / "none.yaml")
