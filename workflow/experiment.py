@@ -74,9 +74,7 @@ class Experiment:
             If anything is wrong; the message names the key.
         """
         schema = _schema("config")
-        config = {
-            key: part["default"] for key, part in schema["properties"].items() if "default" in part
-        } | config
+        config = {key: part["default"] for key, part in schema["properties"].items() if "default" in part} | config
         _check(config, schema, "config")
         methods = _read(folder / "methods.yaml")
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
@@ -140,9 +138,7 @@ def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
     for entry in entries:
         file = Path(entry) if entry.endswith((".yaml", ".yml")) else known.get(entry)
         if file is None or not file.is_file():
-            raise InputError(
-                f"config: datasets: no {entry!r}; known: {', '.join(known)}, or a path ending in .yaml"
-            )
+            raise InputError(f"config: datasets: no {entry!r}; known: {', '.join(known)}, or a path ending in .yaml")
         content = load_config(file)
         _check_known(f"{file}: format: unknown reader", [content.format], registry.names(READERS))
         if content.name in datasets:
@@ -169,7 +165,9 @@ def _check(value: Any, schema: dict[str, Any], source: str) -> None:
     error = best_match(Draft202012Validator(schema).iter_errors(value))
     if error is not None:
         where = [".".join(map(str, error.path))] if error.path else []
-        either = error.validator == "not" and f"give one of {' and '.join(error.validator_value['required'])}, not both"
+        either = (
+            error.validator == "not" and f"give one of {' and '.join(error.validator_value['required'])}, not both"
+        )
         raise InputError(": ".join([source, *where, either or error.message]))
 
 
