@@ -1,8 +1,11 @@
 """The command line: ``python -m xsoftmax <verb>``; each verb is a module of ``xsoftmax.commands``."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
+
+from threadpoolctl import threadpool_limits
 
 import xsoftmax
 from xsoftmax import registry
@@ -15,8 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status: 0 done, 1 an error the user can mend, 2 a wrong call."""
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(arguments).parse_args(arguments)
+    threads = int(os.environ.get("OMP_NUM_THREADS", "1"))  # more do not help small products, and change bits
     try:
-        options.run(options)
+        with threadpool_limits(threads):
+            options.run(options)
     except InputError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,8 +18,8 @@ from xsoftmax.kernels.minibatch import score_block
 from xsoftmax.kernels.rows import features_of
 
 SCHEMA_VERSION = 1
-ROWS_AT_A_TIME = 1024
-CLASSES_AT_A_TIME = 16384
+ROWS_AT_A_TIME = 512
+CLASSES_AT_A_TIME = 32768
 
 
 class DivergedError(InputError):
@@ -66,10 +67,16 @@ class Model:
         """Number of classes."""
         return len(self.class_names)
 
+    def without_correction(self) -> "Model":
+        """The same weights, whose scores are what the method trained."""
+        model = replace(self, correction=None)
+        model.__dict__["_feature_major"] = self._feature_major
+        return model
+
     def score_blocks(
         self, X: Any, classes_at_a_time: int = CLASSES_AT_A_TIME, rows_at_a_time: int = ROWS_AT_A_TIME
     ) -> Iterator[ScoreBlock]:
-        """Score all classes for all rows, block by block: for each block of rows, the blocks of classes in order.
+        """Score all classes for all rows, block by block: for each block of classes, the blocks of rows in order.
 
         Raises
         ------
@@ -81,21 +88,25 @@ class Model:
         n_samples, width = X.shape[0], min(self.n_classes, classes_at_a_time)
         features = features_of(X, self.bias) if self.W is not None else None
         buffer = np.zeros((min(n_samples, rows_at_a_time), width), np.float32)
-        block = _FeatureMajor(self.W)
-        for first_row in range(0, n_samples, rows_at_a_time):
-            samples = np.arange(first_row, min(first_row + rows_at_a_time, n_samples))
-            rows = X[first_row : first_row + samples.size]
-            for start in range(0, self.n_classes, width):
-                stop = min(start + width, self.n_classes)
+        for start in range(0, self.n_classes, width):
+            stop = min(start + width, self.n_classes)
+            for first_row in range(0, n_samples, rows_at_a_time):
+                samples = np.arange(first_row, min(first_row + rows_at_a_time, n_samples))
                 scores = buffer[: samples.size, : stop - start]
                 if features is None:
                     scores[:] = 0
                 else:
-                    score_block(features, samples, block.of(start, stop), scores)
-                log_q = self.correction.log_q(rows, start, stop) if self.correction is not None else None
+                    score_block(features, samples, self._feature_major.of(start, stop), scores)
+                log_q = None
+                if self.correction is not None:
+                    log_q = self.correction.log_q(X[first_row : first_row + samples.size], start, stop)
                 if log_q is not None:
                     scores += log_q
                 yield ScoreBlock(first_row, start, scores)
+
+    @cached_property
+    def _feature_major(self) -> "_FeatureMajor":
+        return _FeatureMajor(self.W)
 
 
 class _FeatureMajor:

@@ -89,18 +89,23 @@ def accumulate(block, sums):
         score_true = sums.score_true[i]
         top = row[0]
         no_lower = 0
-        poison = np.float32(0)
+        not_below_infinity = 0
         for k in range(row.size):
             top = max(top, row[k])
             no_lower += not (row[k] < score_true)
-            poison += row[k] * np.float32(0)  # NaN or infinity anywhere makes the likelihood NaN
+            not_below_infinity += not (row[k] < np.inf)
         k = sums.y[i] - block.first_class
         sums.rank[i] += no_lower - (0 <= k < row.size)
+        if not_below_infinity:  # NaN or infinity anywhere makes the likelihood NaN
+            sums.total[i] = np.nan
+            continue
         if top > sums.highest[i]:
             sums.total[i] *= math.exp(sums.highest[i] - top)
             sums.highest[i] = top
+        if sums.highest[i] == -np.inf:  # classes of probability zero only
+            continue
         reference = np.float32(sums.highest[i])
-        part = np.float64(poison)
+        part = 0.0
         for k in range(row.size):
             part += exp32(row[k] - reference)
         sums.total[i] += part

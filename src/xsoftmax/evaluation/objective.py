@@ -26,7 +26,7 @@ def mean_loss(model: Model, objective: Any, proposal: Proposal, X: Any, y: np.nd
     y : ndarray of shape (n_samples,), int32
     states : ndarray of shape (n_samples, n_states), float64
     """
-    scores_only = Model(model.W, model.class_names, model.n_features, model.bias)
+    scores_only = model.without_correction()
     uniform = np.full((1, model.n_classes), -math.log(model.n_classes), np.float32)
     total = 0.0
     rows = max(1, _BLOCK_SCORES // model.n_classes)

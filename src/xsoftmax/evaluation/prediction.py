@@ -1,7 +1,6 @@
 """The likeliest classes of new rows, with their exact probabilities, in blocks of classes."""
 
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -38,23 +37,18 @@ def top_k(model: Model, X: Any, k: int, **blocks: int) -> Prediction:
         Passed to ``Model.score_blocks``.
     """
     k = min(k, model.n_classes)
-    classes = np.empty((X.shape[0], k), np.int64)
-    log_probabilities = np.empty((X.shape[0], k))
-    for first, blocks_of_rows in groupby(model.score_blocks(X, **blocks), lambda block: block.first_row):
-        best_scores, best_classes, log_total = np.empty((0, 0)), np.empty((0, 0), np.int64), np.empty(0)
-        for block in blocks_of_rows:
-            scores = block.scores.astype(np.float64)
-            numbers = np.broadcast_to(np.arange(scores.shape[1]) + block.first_class, scores.shape)
-            total = logsumexp(scores, axis=1)
-            if block.first_class:
-                scores = np.hstack([best_scores, scores])
-                numbers = np.hstack([best_classes, numbers])
-                total = np.logaddexp(log_total, total)
-            best_scores, best_classes = _largest(scores, numbers, k)
-            log_total = total
-        rows = slice(first, first + len(log_total))
-        classes[rows], log_probabilities[rows] = best_classes, best_scores - log_total[:, None]
-    return Prediction(classes, np.exp(log_probabilities))
+    n_samples = X.shape[0]
+    best_classes = np.zeros((n_samples, k), np.int64)
+    best_scores = np.full((n_samples, k), -np.inf)
+    log_total = np.full(n_samples, -np.inf)
+    for block in model.score_blocks(X, **blocks):
+        rows = slice(block.first_row, block.first_row + len(block.scores))
+        scores = block.scores.astype(np.float64)
+        log_total[rows] = np.logaddexp(log_total[rows], logsumexp(scores, axis=1))
+        numbers = np.broadcast_to(np.arange(scores.shape[1]) + block.first_class, scores.shape)
+        scores, numbers = np.hstack([best_scores[rows], scores]), np.hstack([best_classes[rows], numbers])
+        best_scores[rows], best_classes[rows] = _largest(scores, numbers, k)
+    return Prediction(best_classes, np.exp(best_scores - log_total[:, None]))
 
 
 def _largest(scores: np.ndarray, numbers: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
