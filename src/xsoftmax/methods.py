@@ -1,5 +1,6 @@
 """A method is a point in the product of the three axes, written in a config: see ``config/methods.yaml``."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,7 +64,10 @@ def read_methods(path: Path) -> dict[str, dict[str, Any]]:
     """
     if not path.exists():
         raise InputError(f"{path}: no such file; --methods names a YAML file of methods")
-    methods = yaml.safe_load(path.read_text())
+    try:
+        methods = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise InputError(f"{path} is not YAML: {error}") from error
     if not isinstance(methods, dict) or not all(isinstance(m, dict) for m in methods.values()):
         raise InputError(f"{path}: expected a mapping from method names to settings")
     return methods
@@ -113,28 +117,37 @@ def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
 
 
 def _member(method: str, axis: str, settings: Mapping[str, Any]) -> Any:
-    chosen = settings.get(axis)
-    if not isinstance(chosen, Mapping) or "name" not in chosen:
-        raise InputError(f"method {method}: {axis} is {chosen!r}; write it as {axis}: {{name: ...}}")
+    chosen = _named(method, axis, settings.get(axis))
     member = registry.load(AXES[axis], chosen["name"]).MEMBER
     return _with_parameters(f"method {method}: {axis} {chosen['name']}", member, chosen)
 
 
-def _schedule(method: str, chosen: Any) -> Schedule:
-    if not isinstance(chosen, Mapping) or "name" not in chosen:
-        raise InputError(f"method {method}: schedule is {chosen!r}; write it as schedule: {{name: ...}}")
+def _schedule(method: str, settings: Any) -> Schedule:
+    chosen = _named(method, "schedule", settings)
     return _with_parameters(f"method {method}: schedule {chosen['name']}", schedule_type(chosen["name"]), chosen)
 
 
+def _named(method: str, key: str, chosen: Any) -> Mapping[str, Any]:
+    if not isinstance(chosen, Mapping) or not isinstance(chosen.get("name"), str):
+        raise InputError(f"method {method}: {key} is {chosen!r}; write it as {key}: {{name: ...}}")
+    return chosen
+
+
 def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
-    """Instance of a NamedTuple type with the parameters given, each of its default's type."""
+    """Instance of a NamedTuple type with the parameters given, each of its default's type.
+
+    A type that cannot take every value says so in a method ``problem``: what is wrong, or nothing.
+    """
     given = {key: value for key, value in chosen.items() if key != "name"}
     defaults = member._field_defaults
     for key, value in given.items():
         if key not in defaults:
             raise InputError(f"{where}: unknown parameter {key!r}; known: {', '.join(defaults) or 'none'}")
         given[key] = _as_type_of(f"{where}: {key}", defaults[key], value)
-    return member(**given)
+    built = member(**given)
+    if problem := getattr(built, "problem", str)():
+        raise InputError(f"{where}: {problem}")
+    return built
 
 
 def _as_type_of(where: str, default: Any, value: Any) -> Any:
@@ -144,10 +157,11 @@ def _as_type_of(where: str, default: Any, value: Any) -> Any:
         if isinstance(value, bool):
             return value
         raise InputError(f"{where} is {value!r}; set it to true or false")
-    if isinstance(value, str | bool) or not isinstance(value, int | float) or (kind is int and value != int(value)):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or (kind is int and not float(value).is_integer()):
         raise InputError(f"{where} is {value!r}; set it to {'a whole number' if kind is int else 'a number'}")
     lowest = 1 if kind is int else 0
-    if not lowest <= value < float("inf"):
+    if not lowest <= value < math.inf:
         raise InputError(f"{where} is {value!r}; set it to {lowest} or more")
     return kind(value)
 

@@ -29,6 +29,10 @@ class Power(NamedTuple):
     scale: float = 68025.0
     exponent: float = 0.5
 
+    def problem(self) -> str:
+        """Say what is wrong with the parameters, or nothing."""
+        return "" if self.scale > 0 else "scale is 0; set it above 0"
+
     def factor(self, epoch: int, step: int) -> float:
         """What the learning rate is multiplied with."""
         return (self.scale / (self.scale + step)) ** self.exponent

@@ -9,9 +9,7 @@ from xsoftmax.data.download import download
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument(
-        "config", type=Path, help="description of the data set, such as config/datasets/icd10.yaml"
-    )
+    parser.add_argument("config", type=Path, help="description of the data set, such as config/datasets/icd10.yaml")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for the raw files")
     parser.add_argument("--mirror", help="folder or address that is tried before the upstream addresses")
 

@@ -35,13 +35,9 @@ def run(options: argparse.Namespace) -> None:
             if model is not None:
                 metrics["status"] = model.attributes["status"]
                 if model.class_names != data.class_names:
-                    raise InputError(
-                        f"{options.model} has other classes than {data.name}; train it on this data set"
-                    )
+                    raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
                 values = evaluate(model, split.X, split.y)
-                metrics[name] |= {
-                    key: value if math.isfinite(value) else None for key, value in values.items()
-                }
+                metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
     text = json.dumps(metrics, indent=2, sort_keys=True) + "\n"
     if options.output is None:
         print(text, end="")

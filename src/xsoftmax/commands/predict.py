@@ -17,9 +17,7 @@ from xsoftmax.model import Model, load_model
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("model", type=Path, help="model.h5 of a fit")
-    parser.add_argument(
-        "rows", type=Path, help="new rows, of the kind that the model was trained on; see the README"
-    )
+    parser.add_argument("rows", type=Path, help="new rows, of the kind that the model was trained on; see the README")
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, help="CSV file; default: print")
 

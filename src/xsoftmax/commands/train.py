@@ -16,9 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
     parser.add_argument("--method", required=True, help="name of a method in the methods file")
-    parser.add_argument(
-        "--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s"
-    )
+    parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
     parser.add_argument("--set", default="{}", metavar="JSON", help="settings of the method to replace")
     parser.add_argument("--tree", type=Path, help="fitted tree, for proposal tree; without it one is fitted")
     parser.add_argument("--seed", type=int, default=0)
@@ -28,14 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     looks = parser.add_mutually_exclusive_group()
     looks.add_argument("--points", type=int, default=10, help="evaluations, evenly spaced (default: %(default)s)")
     looks.add_argument("--at", type=float, nargs="+", metavar="X", help="epochs, or seconds, at which to evaluate")
-    parser.add_argument(
-        "--patience", type=int, help="stop after so many evaluations without a better validation"
-    )
+    parser.add_argument("--patience", type=int, help="stop after so many evaluations without a better validation")
     parser.add_argument("--checkpoint", type=Path, help="file to resume from, removed when done")
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0, help="default: %(default)s")
-    parser.add_argument(
-        "--memory", type=int, metavar="MB", help="what the fit may take; default: what is free"
-    )
+    parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the fit")
 
 
@@ -77,8 +71,8 @@ def _method(options: argparse.Namespace) -> Method:
         raise InputError(f"unknown method {options.method!r}; {options.methods} has {', '.join(methods)}")
     try:
         changes = json.loads(options.set)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"--set {options.set!r} is not JSON ({error}); write --set '{{\"bias\": false}}'"
-        ) from error
+    except json.JSONDecodeError:
+        changes = None
+    if not isinstance(changes, dict):
+        raise InputError(f"--set {options.set!r} is not JSON of the form '{{\"bias\": false}}'")
     return build_method(options.method, merged(methods[options.method], changes))

@@ -9,9 +9,7 @@ from xsoftmax.tree.file import fit_tree_file
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("prepared", type=Path, help="prepared data")
-    parser.add_argument(
-        "--dimension", type=int, default=16, help="principal components (default %(default)s)"
-    )
+    parser.add_argument("--dimension", type=int, default=16, help="principal components (default %(default)s)")
     parser.add_argument(
         "--regularizer", type=float, default=0.1, help="ridge per class below a node (default %(default)s)"
     )
@@ -21,9 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, write, and print what came out."""
-    stored = fit_tree_file(
-        options.prepared, options.output, options.dimension, options.regularizer, options.seed
-    )
+    stored = fit_tree_file(options.prepared, options.output, options.dimension, options.regularizer, options.seed)
     found = stored.attributes
     print(
         f"{options.output}: {found['n_classes']} classes, {stored.tree.depth} levels, "

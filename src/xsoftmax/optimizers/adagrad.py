@@ -22,6 +22,10 @@ class Adagrad(NamedTuple):
     learning_rate: float = 0.3
     initial_accumulator: float = 1e-8
 
+    def problem(self) -> str:
+        """Say what is wrong with the parameters, or nothing."""
+        return "" if self.initial_accumulator > 0 else "initial_accumulator is 0; set it above 0, such as 1e-8"
+
 
 MEMBER = Adagrad
 

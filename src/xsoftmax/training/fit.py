@@ -64,8 +64,10 @@ class Plan:
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.seconds is None):
             raise InputError(f"budget: epochs is {self.epochs}, seconds is {self.seconds}; give one of the two")
-        if self.budget < 0:
+        if not 0 <= self.budget < np.inf:
             raise InputError(f"budget is {self.budget:g}; set it to 0 or more")
+        if self.patience is not None and self.patience < 1:
+            raise InputError(f"patience is {self.patience}; set it to 1 or more, or leave it out")
         if any(later <= earlier for earlier, later in pairwise((0, *self.at))):
             raise InputError(f"evaluations are at {self.at}; give rising numbers above 0")
 
@@ -116,6 +118,8 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
     """
     if data.n_classes < 2:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
+    if seed < 0:
+        raise InputError(f"seed is {seed}; set it to 0 or more")
     n_sampled = getattr(method.objective, "n_sampled", 1)
     if method.proposal.draws and n_sampled > data.n_classes - 1:
         raise InputError(
