@@ -49,6 +49,19 @@ def test_a_second_run_does_nothing(finished):
     assert "Nothing to be done" in finished.snakemake()
 
 
+def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished):
+    nobody = finished.run(
+        "snakemake", "--configfile", "tiny.yaml", "--cores", "1", "--forcerun", "track",
+        MLFLOW_TRACKING_URI="http://127.0.0.1:9",
+    )  # fmt: skip
+    assert nobody.returncode == 0, nobody.stderr
+    assert "warning: 3 fits are not logged" in nobody.stdout + nobody.stderr
+    finished.snakemake("--forcerun", "track")
+    tracking = json.loads((finished.folder / "results/tiny/tracking.json").read_text())
+    assert len(tracking["logged"]) == 3
+    assert not tracking["pending"]
+
+
 @pytest.mark.parametrize(
     ("module", "expected"),
     [

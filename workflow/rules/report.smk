@@ -78,6 +78,7 @@ rule track:
         "log the fits to MLflow"
     shell:
         "python -m xsoftmax track {params.fits} --experiment {params.experiment} -o {output} > {log} 2>&1"
+        " && {{ grep '^warning' {log} >&2 || true; }}"
 
 
 rule report:
