@@ -1,5 +1,6 @@
 # `make run` and `make test` work on a machine with nothing but Python 3.11 and git; `make help` lists the rest.
 SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
 CONFIG ?=
 CORES ?= all
 TESTS ?= not slow
@@ -16,7 +17,7 @@ setup: $(STAMP) ## prepare .venv from requirements.lock
 
 $(STAMP): requirements.lock pyproject.toml envs/create-venv.sh
 	@bash envs/create-venv.sh .venv
-	.venv/bin/python -m pip install --require-hashes -r requirements.lock
+	.venv/bin/python -m pip install --require-hashes -r requirements.lock | { grep -v '^Requirement already satisfied' || true; }
 	.venv/bin/python -m pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
