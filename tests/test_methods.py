@@ -157,7 +157,7 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
     ],
 )
 def test_parts_that_do_not_combine_name_both_partners(chosen, parts):
-    with pytest.raises(InputError, match="^method mine: ") as error:
+    with pytest.raises(InputError, match=r"^method mine: ") as error:
         build_method("mine", chosen)
     assert [part for part in parts if part not in str(error.value)] == []
 

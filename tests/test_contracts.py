@@ -1,0 +1,329 @@
+"""What every combination of objective, proposal and optimizer must do; a new file is tested when it exists."""
+
+from dataclasses import replace
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import naive
+import xsoftmax.training.fit as fit_module
+from xsoftmax import registry
+from xsoftmax.data.store import open_prepared
+from xsoftmax.errors import InputError
+from xsoftmax.evaluation.likelihood import score_rows
+from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.kernels.random import stream
+from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.sweep import sweep
+from xsoftmax.methods import AXES, build_method
+from xsoftmax.model import load_model, save_model
+from xsoftmax.optimizers.sgd import Sgd
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.training.fit import Plan, fit
+from xsoftmax.training.solvers import make_solver
+from xsoftmax.tree.file import fit_tree_file
+
+K, D, EPOCHS = 6, 10, 12
+# A tree that finds the true class by itself leaves nothing to learn, and 1 / q of the others without bound.
+PARAMETERS = {"tree": {"dimension": 2, "regularizer": 10.0}}
+
+
+def method_of(names, **changes):
+    settings = {axis: {"name": name} | PARAMETERS.get(name, {}) for axis, name in zip(AXES, names, strict=True)}
+    for axis, parameters in changes.items():
+        settings[axis] |= parameters
+    return build_method("-".join(names), settings)
+
+
+def fits_together(names):
+    try:
+        method_of(names)
+    except InputError:
+        return False
+    return True
+
+
+COMBINATIONS = [
+    names for names in product(*(registry.names(package) for package in AXES.values())) if fits_together(names)
+]
+every_combination = pytest.mark.parametrize("names", COMBINATIONS, ids=" ".join)
+
+
+def test_there_are_combinations_of_every_member():
+    for axis, package in enumerate(AXES.values()):
+        assert {names[axis] for names in COMBINATIONS} == set(registry.names(package))
+
+
+def separable():
+    """Rows of unit length around centres far apart, with many zeros."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([np.arange(K), rng.choice(K, 354, p=[0.35, 0.25, 0.15, 0.1, 0.1, 0.05])])
+    X = (3 * np.eye(K, D)[y] + 0.3 * rng.standard_normal((y.size, D))) * (rng.random((y.size, D)) < 0.7)
+    X[np.arange(y.size), y] = 3
+    return (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32), y.astype(np.int32)
+
+
+@pytest.fixture(scope="session")
+def files(prepare):
+    return {sparse: prepare(*separable(), K, n_validation=40, n_test=60, sparse=sparse) for sparse in (False, True)}
+
+
+@pytest.fixture(scope="session")
+def tree(files, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tree") / "tree.h5"
+    fit_tree_file(files[False], path, **PARAMETERS["tree"])
+    return path
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Chunks of 17 steps, or of two minibatches, so that an epoch has several."""
+
+    def make(method, *arguments):
+        solver = make_solver(method, *arguments)
+        if method.proposal.draws:
+            solver.chunk = 17
+        elif method.optimizer.layout is not None:
+            solver.chunk = 2 * method.proposal.batch_size
+        return solver
+
+    monkeypatch.setattr(fit_module, "make_solver", make)
+
+
+def trained(path, method, seed=0, **plan):
+    with open_prepared(path) as data:
+        return fit(data, method, seed, Plan(**({"epochs": EPOCHS} | plan)))
+
+
+@pytest.fixture(scope="session")
+def once(files):
+    """Fits on dense rows with seed 0, by combination."""
+    return cache(lambda names: trained(files[False], method_of(names)))
+
+
+def curve(result):
+    """History without times."""
+    return [{key: value for key, value in row.items() if key != "seconds"} for row in result.progress.history]
+
+
+def assert_same(one, other):
+    assert one.model is not None
+    assert np.array_equal(one.model.W, other.model.W)
+    assert curve(one) == curve(other)
+    assert one.progress.step == other.progress.step
+
+
+@every_combination
+def test_learns_separable_data(names, once, files):
+    result = once(names)
+    assert result.progress.status == "finished"
+    first, last = result.progress.history[0], result.progress.history[-1]
+    assert first["epoch"] == 0
+    assert last["test_accuracy"] >= 0.95
+    assert last["test_log_likelihood"] > first["test_log_likelihood"] + 0.3
+    assert last["objective"] < first["objective"]
+    with open_prepared(files[False]) as data:
+        test = data.split("test")
+    found = evaluate(result.model, test.X, test.y)
+    assert {key: last[f"test_{key}"] for key in found} == found
+    s = naive.scores(test.X, result.model.W, result.model.bias)
+    if result.model.correction is not None and (log_q := result.model.correction.log_q(test.X, 0, K)) is not None:
+        s = s + log_q
+    assert found["log_likelihood"] == pytest.approx(naive.log_likelihood(s, test.y), abs=1e-5)
+
+
+@every_combination
+def test_dense_rows_equal_sparse_rows(names, files, tree):
+    """Up to the order of float32 sums, which grows with the steps; Adagrad amplifies it where gradients vanish.
+
+    One tree for both: features of sparse rows are not standardised before a tree looks at them.
+    """
+    dense, sparse = (trained(files[storage], method_of(names), epochs=1, tree=tree) for storage in (False, True))
+    assert np.allclose(sparse.model.W, dense.model.W, rtol=1e-3, atol=1e-3)
+    for one, other in zip(curve(dense), curve(sparse), strict=True):
+        assert one == pytest.approx(other, rel=1e-3, abs=1e-3)
+
+
+@every_combination
+def test_same_seed_same_bits_other_seed_other_bits(names, files, once):
+    result = once(names)
+    assert_same(result, trained(files[False], method_of(names)))
+    if method_of(names).optimizer.layout is not None:  # a full gradient has no randomness
+        assert not np.array_equal(result.model.W, trained(files[False], method_of(names), seed=1, epochs=1).model.W)
+        assert not np.array_equal(result.model.W, trained(files[False], method_of(names), seed=1).model.W)
+
+
+class KilledError(Exception):
+    pass
+
+
+@every_combination
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_interrupted_and_resumed_equals_uninterrupted(names, sparse, files, tmp_path, small_chunks, monkeypatch):
+    """Killed twice at a random chunk, before it is checkpointed, with early stopping's best weights kept."""
+    method, plan = method_of(names), {"epochs": 4, "patience": 50, "at": (1.0, 2.5, 3.0)}
+    whole = trained(files[sparse], method, **plan)
+    rng = np.random.default_rng(sum(map(ord, "".join(names))))
+    advance = fit_module._Fit._advance
+    left = [0]
+
+    def killed(self):
+        advance(self)
+        left[0] -= 1
+        if left[0] == 0:
+            raise KilledError
+
+    monkeypatch.setattr(fit_module._Fit, "_advance", killed)
+    kept = {"checkpoint": tmp_path / "kept.h5", "checkpoint_seconds": 0.0}
+    n_chunks = 4 if method.optimizer.layout is None else 12
+    for _ in range(2):
+        left[0] = int(rng.integers(2, n_chunks // 2 + 1))
+        with pytest.raises(KilledError):
+            trained(files[sparse], method, **plan, **kept)
+    left[0] = 0
+    resumed = trained(files[sparse], method, **plan, **kept)
+    resumed_calls, left[0] = -left[0], 0
+    assert_same(whole, trained(files[sparse], method, **plan))
+    assert 0 < resumed_calls < -left[0]  # it did not begin anew
+    assert_same(whole, resumed)
+    assert not kept["checkpoint"].exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+@every_combination
+def test_survives_save_and_load(names, once, files, tmp_path):
+    result = once(names)
+    save_model(replace(result.model, attributes={"status": "finished"}), tmp_path / "model.h5")
+    loaded = load_model(tmp_path / "model.h5")
+    X = separable()[0][-60:]
+    y = separable()[1][-60:]
+    before, after = score_rows(result.model, X, y), score_rows(loaded, X, y)
+    assert np.array_equal(before.log_likelihood, after.log_likelihood)
+    assert np.array_equal(before.rank, after.rank)
+    assert (loaded.correction is None) == method_of(names).objective.excludes_true
+
+
+@every_combination
+def test_two_classes_and_one_row(names, prepared):
+    """The smallest problems there are."""
+    two = prepared([[1, 0], [0, 1], [1, 0.5]], [0, 1, 0], 2)
+    one = prepared([[1, 0]], [1], 2)
+    for data in (two, one):
+        result = fit(data, method_of(names), 0, Plan(epochs=2))
+        assert result.progress.status == "finished"
+        assert np.isfinite(result.model.W).all()
+
+
+@every_combination
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_rows_without_features_give_class_frequencies(names, sparse, prepared):
+    """Biases alone: the softmax's optimum is the frequencies."""
+    y = np.repeat(np.arange(4), [40, 20, 10, 10])
+    data = prepared(np.zeros((80, 0)), y, 4, sparse=sparse)
+    result = fit(data, method_of(names), 0, Plan(epochs=30))
+    entropy = -naive.log_likelihood(np.tile(np.log([40, 20, 10, 10]), (80, 1)), y)
+    found = -result.progress.history[-1]["train_log_likelihood"]
+    assert entropy - 1e-6 <= found < np.log(4) + 0.1
+
+
+@every_combination
+def test_a_model_without_biases_has_none(names, files):
+    settings = method_of(names).settings | {"bias": False}
+    result = trained(files[False], build_method("no-bias", settings), epochs=1)
+    assert not result.model.W[:, -1].any()
+    assert result.model.W[:, :-1].any()
+
+
+# What claims to be unbiased is.
+
+DRAWING = sorted({names[:2] for names in COMBINATIONS if method_of(names).proposal.draws})
+N_DRAWS = 30_000
+
+
+def mean_coefficients(objective, kernel, X, y, i, W, states):
+    """Mean over many draws of the coefficients of all classes for row i, and its standard error.
+
+    One step of SGD of rate 1 is taken from the same weights again and again; the biases' constant feature is 1,
+    so that they show the coefficients.
+    """
+    features, order = features_of(X, True), np.array([i])
+    total, squares = np.zeros(len(W)), np.zeros(len(W))
+    key, room, moved = np.uint64(stream(7, 0)), np.empty_like(W), np.empty_like(states)
+    for position in range(N_DRAWS):
+        room[:], moved[:] = W, states
+        sweep(objective, kernel, Sgd(), features, y, moved, room, order, position, key, np.float32(1))
+        coefficients = (W[:, -1] - room[:, -1]).astype(float)
+        total += coefficients
+        squares += coefficients**2
+    mean = total / N_DRAWS
+    return mean, np.sqrt(np.maximum(squares / N_DRAWS - mean**2, 0) / N_DRAWS)
+
+
+def exact_coefficients(objective, name, s, y, state, log_q):
+    """Slopes by all scores of what the objective claims in expectation, by finite differences in float64."""
+    known = {
+        "one-vs-each": lambda s: naive.one_vs_each(s, y)[0],
+        "double-sum": lambda s: naive.double_sum(s, y, state[0])[0],
+        "negative-sampling": lambda s: naive.negative_sampling(s, y, log_q, objective.regularizer)[0],
+    }
+    if name not in known:
+        pytest.fail(f"say in this test what objective {name} is unbiased for")
+    step = 1e-5 * np.eye(len(s))
+    return np.array([(known[name](s + e) - known[name](s - e)) / 2e-5 for e in step])
+
+
+@pytest.mark.parametrize("n_sampled", [1, 3])
+@pytest.mark.parametrize("pair", DRAWING, ids=" ".join)
+def test_expected_steps_are_exact_gradients(pair, n_sampled):
+    """Bounds: over all other classes; negative sampling: under its proposal, the true class included."""
+    objective, proposal = pair
+    X, y = separable()
+    rng = np.random.default_rng(5)
+    W = (0.7 * rng.standard_normal((K, D + 1))).astype(np.float32)
+    parameters = {"n_sampled": n_sampled} | ({"regularizer": 0.05} if objective == "negative-sampling" else {})
+    member = method_of((objective, proposal, "sgd"), objective=parameters)
+    fitted = member.proposal.fit(TrainingSet(X, y, K))
+    log_q = fitted.log_q(X, 0, K)
+    states = np.full((len(y), 1), 1.3) if member.objective.n_states else np.zeros((len(y), 0))
+    for i in (int(np.flatnonzero(y == 0)[3]), int(np.flatnonzero(y == 5)[2])):
+        s = naive.scores(X, W)[i]
+        row_q = np.full(K, -np.log(K)) if log_q is None else np.broadcast_to(log_q, (len(y), K))[i].astype(float)
+        mean, error = mean_coefficients(member.objective, fitted.kernel(X), X, y, i, W, states)
+        exact = exact_coefficients(member.objective, objective, s, y[i], states[i], row_q)
+        assert (np.abs(mean - exact) <= 5 * error + 1e-5).all(), (mean - exact) / error
+        assert error.max() < 0.1
+
+
+@pytest.mark.parametrize("proposal", sorted({proposal for _, proposal in DRAWING}))
+def test_the_expected_move_of_u_is_exact(proposal):
+    X, y = separable()
+    W = (0.7 * np.random.default_rng(5).standard_normal((K, D + 1))).astype(np.float32)
+    member = method_of(("double-sum", proposal, "sgd"), objective={"n_sampled": 3})
+    kernel, features = member.proposal.fit(TrainingSet(X, y, K)).kernel(X), features_of(X, True)
+    i, u, moves = 11, 1.3, []
+    for position in range(N_DRAWS):
+        states = np.full((len(y), 1), u)
+        arguments = (states, W.copy(), np.array([i]), position, np.uint64(stream(7, 0)), np.float32(1e-3))
+        sweep(member.objective, kernel, Sgd(), features, y, *arguments)
+        moves.append((u - states[i, 0]) / 1e-3)
+    exact = naive.double_sum(naive.scores(X, W)[i], y[i], u)[2]
+    assert abs(np.mean(moves) - exact) <= 5 * np.std(moves) / np.sqrt(N_DRAWS) + 1e-5
+
+
+def test_sparse_and_dense_rows_draw_the_same_classes():
+    """One step from zero weights has no sums to reorder: the same bits in all but the tree's projection."""
+    X, y = separable()
+    for names in COMBINATIONS:
+        method = method_of(names)
+        if not method.proposal.draws or names[1] == "tree":
+            continue
+        after = []
+        for rows in (X, csr_array(X)):
+            proposal = method.proposal.fit(TrainingSet(rows, y, K))
+            solver = make_solver(method, proposal, rows, y, K, 0)
+            solver.advance(np.array([3]), 0, 5, 0.1)
+            after.append(solver.weights())
+        assert np.array_equal(*after), names
