@@ -38,7 +38,8 @@ def _float_with_bits(_typing_context, _bits):
     return types.float32(types.int32), codegen
 
 
-@njit(**OPTIONS)
+# Reordered sums would join the two parts of ln 2 again.
+@njit(**(OPTIONS | {"fastmath": {"contract", "nsz"}}))
 def exp32(x):
     """e^x in float32, within 2 units in the last place; no branches, so loops over it vectorise.
 
@@ -109,6 +110,8 @@ def wright_omega(z):
     else:
         log_z = math.log(z)
         w = z - log_z + log_z / z
+        if z > 1e8:  # exact already, and the steps below would overflow at last
+            return w
     for _ in range(2):
         r = z - w - math.log(w)
         q = 2.0 * (1.0 + w) * (1.0 + w + 2.0 * r / 3.0)

@@ -69,7 +69,11 @@ def _gradient(objective, rate, state, score_true, log_q_true, draws):
 def _raise_bound(objective, threshold, state, score_true, draws):
     bound = 0.0
     for j in range(draws.scores.size):
-        bound = log_add_exp(bound, np.float64(draws.scores[j] - score_true))
+        counts = draws.weights[j] > 0  # not the true class, whose e^0 is there already; nor a class drawn before
+        for earlier in range(j):
+            counts &= draws.classes[earlier] != draws.classes[j]
+        if counts:
+            bound = log_add_exp(bound, np.float64(draws.scores[j] - score_true))
     if state[0] < bound - threshold:
         state[0] = bound
 
