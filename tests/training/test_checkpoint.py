@@ -1,0 +1,277 @@
+"""Checkpoints, and fits that are killed: a resumed fit ends with the bits of one that was not."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+import xsoftmax.training.fit as fit_module
+from training.problems import D, K, curve, method, rows
+from xsoftmax.cli import main
+from xsoftmax.data.store import open_prepared
+from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
+from xsoftmax.training.fit import fit
+from xsoftmax.training.plan import Plan
+from xsoftmax.training.solvers import SampledSolver
+
+
+def test_arrays_and_progress_come_back(tmp_path):
+    arrays = {"W": np.random.default_rng(0).random((3, 4)).astype(np.float32), "none": np.empty((5, 0))}
+    path = tmp_path / "a" / "kept.h5"
+    write_checkpoint(path, "me", arrays, {"step": 3, "best": -np.inf, "history": [{"x": 0.1 + 0.2}]})
+    found = {"W": np.zeros((3, 4), np.float32), "none": np.empty((5, 0))}
+    progress = read_checkpoint(path, "me", found)
+    assert progress == {"step": 3, "best": -np.inf, "history": [{"x": 0.1 + 0.2}]}
+    assert np.array_equal(found["W"], arrays["W"])
+    assert [each.name for each in path.parent.iterdir()] == ["kept.h5"]
+
+
+def test_what_belongs_to_something_else_is_left_alone(tmp_path):
+    path, W = tmp_path / "kept.h5", np.zeros(3)
+    assert read_checkpoint(path, "me", {"W": W}) is None
+    write_checkpoint(path, "another", {"W": np.ones(3)}, {})
+    assert read_checkpoint(path, "me", {"W": W}) is None
+    path.write_text("no HDF5")
+    assert read_checkpoint(path, "me", {"W": W}) is None
+    with h5py.File(path, "w"):
+        pass
+    assert read_checkpoint(path, "me", {"W": W}) is None
+    assert not W.any()
+
+
+def test_a_truncated_checkpoint_is_none(tmp_path):
+    path, W = tmp_path / "kept.h5", np.zeros(30_000)
+    write_checkpoint(path, "me", {"W": np.ones(30_000)}, {})
+    path.write_bytes(path.read_bytes()[:-1000])
+    assert read_checkpoint(path, "me", {"W": W}) is None
+    assert not W.any()
+
+
+class KilledError(Exception):
+    pass
+
+
+@pytest.fixture
+def killed_after(monkeypatch):
+    """A function that makes fits die after so many chunks of 30 steps; 0: never."""
+    monkeypatch.setattr(SampledSolver, "chunk", 30)
+    advance, left = fit_module._Fit._advance, [0]
+
+    def counted(self):
+        advance(self)
+        left[0] -= 1
+        if left[0] == 0:
+            raise KilledError
+
+    monkeypatch.setattr(fit_module._Fit, "_advance", counted)
+    return lambda chunks: left.__setitem__(0, chunks)
+
+
+def interrupted(data, chosen, path, killed_after, seed=0, **plan):
+    killed_after(7)
+    with pytest.raises(KilledError):
+        fit(data, chosen, seed, Plan(checkpoint=path, checkpoint_seconds=0.0, **plan))
+    killed_after(0)
+    assert path.exists()
+
+
+CHANGES = {
+    "seed": {"seed": 1},
+    "method": {"chosen": method(optimizer={"name": "u-max", "learning_rate": 0.2})},
+    "epochs": {"epochs": 4},
+    "evaluations": {"at": (1.0,)},
+    "code": {"identity": "edited"},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_checkpoint_of_another_fit_is_not_taken(change, prepared, tmp_path, killed_after):
+    data, path = prepared(*rows(), K), tmp_path / "kept.h5"
+    interrupted(data, method(), path, killed_after, epochs=3)
+    plan = {"epochs": 3} | CHANGES[change]
+    chosen, seed = plan.pop("chosen", method()), plan.pop("seed", 0)
+    found = fit(data, chosen, seed, Plan(checkpoint=path, **plan))
+    expected = fit(data, chosen, seed, Plan(**plan))
+    assert np.array_equal(found.model.W, expected.model.W)
+    assert curve(found) == curve(expected)
+
+
+def test_a_checkpoint_of_other_rows_is_not_taken(prepared, tmp_path, killed_after):
+    """The same labels and name; what the file was made from tells them apart."""
+    (X, y), path = rows(), tmp_path / "kept.h5"
+    interrupted(prepared(X, y, K), method(), path, killed_after, epochs=3)
+    other = prepared(-X, y, K)
+    other.attributes["source_sha256"] = {"raw": "another"}
+    found, expected = (fit(other, method(), 0, Plan(epochs=3, checkpoint=kept)) for kept in (path, None))
+    assert np.array_equal(found.model.W, expected.model.W)
+
+
+def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path, killed_after):
+    """A fit's draws come from its tree: half a fit with one and half with another is neither's."""
+    data_path, kept = prepare(*rows(), K), tmp_path / "kept.h5"
+    trees = [tmp_path / name for name in ("1.h5", "2.h5")]
+    for tree, seed in zip(trees, ("0", "0"), strict=True):
+        assert main(["tree", str(data_path), "--dimension", "3", "--seed", seed, "-o", str(tree)]) == 0
+    with h5py.File(trees[1], "a") as file:  # as a tree that was fitted by other code
+        weights = next(
+            node for node in file.values() if getattr(node, "dtype", None) == np.float32 and node.ndim == 2
+        )
+        weights[:] = -weights[:]
+    chosen = method("negative-sampling", {"name": "tree", "dimension": 3}, "adagrad")
+    with open_prepared(data_path) as data:
+        interrupted(data, chosen, kept, killed_after, epochs=3, tree=trees[0])
+        found = fit(data, chosen, 0, Plan(epochs=3, tree=trees[1], checkpoint=kept))
+        expected = fit(data, chosen, 0, Plan(epochs=3, tree=trees[1]))
+        first = fit(data, chosen, 0, Plan(epochs=3, tree=trees[0]))
+    assert not np.array_equal(first.model.W, expected.model.W)
+    assert np.array_equal(found.model.W, expected.model.W)
+
+
+def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path, killed_after):
+    data_path, kept, tree = prepare(*rows(), K), tmp_path / "kept.h5", tmp_path / "1.h5"
+    assert main(["tree", str(data_path), "--dimension", "3", "-o", str(tree)]) == 0
+    chosen = method("negative-sampling", {"name": "tree", "dimension": 3}, "adagrad")
+    with open_prepared(data_path) as data:
+        interrupted(data, chosen, kept, killed_after, epochs=3, tree=tree)
+        moved = tree.rename(tmp_path / "2.h5")
+        steps = []
+        advance = SampledSolver.advance
+
+        def counted(self, samples, *arguments):
+            steps.append(samples.size)
+            return advance(self, samples, *arguments)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(SampledSolver, "advance", counted)
+            fit(data, chosen, 0, Plan(epochs=3, tree=moved, checkpoint=kept))
+    assert sum(steps) < 1200
+
+
+def test_a_resumed_fit_does_not_count_its_proposal_twice(prepared, tmp_path, killed_after, monkeypatch):
+    """The time of the first process's fit of the proposal stands; the second's does not shift the budget."""
+    data, path = prepared(*rows(), K), tmp_path / "kept.h5"
+    monkeypatch.setattr("xsoftmax.proposals.uniform.FittedUniform.seconds", 50.0)
+    interrupted(data, method(), path, killed_after, epochs=3)
+    monkeypatch.setattr("xsoftmax.proposals.uniform.FittedUniform.seconds", 1000.0)
+    result = fit(data, method(), 0, Plan(epochs=3, checkpoint=path))
+    assert 50 < result.state.seconds < 60
+
+
+# The real program, killed by SIGKILL.
+
+METHODS = {
+    "implicit": {
+        "objective": {"name": "double-sum"},
+        "proposal": {"name": "uniform"},
+        "optimizer": {"name": "implicit", "learning_rate": 0.1},
+    },
+    "negative": {
+        "objective": {"name": "negative-sampling", "n_sampled": 3, "regularizer": 1e-3},
+        "proposal": {"name": "frequency"},
+        "optimizer": {"name": "adagrad"},
+    },
+    "softmax": {
+        "objective": {"name": "softmax"},
+        "proposal": {"name": "all"},
+        "optimizer": {"name": "adagrad", "learning_rate": 0.1},
+    },
+}
+PROGRAM = """
+import sys
+from xsoftmax.training.solvers import SampledSolver
+SampledSolver.chunk = 500
+from xsoftmax.cli import main
+sys.exit(main())
+"""
+
+
+def command(data, folder, name, *others):
+    words = ["train", data, "--methods", folder / "methods.yaml", "--method", name, "--epochs", "4", "--points", "8"]
+    words += ["--seed", "3", "--patience", "100", *others]
+    return [sys.executable, "-c", PROGRAM, *map(str, words)]
+
+
+def run(words):
+    subprocess.run(words, check=True, capture_output=True, text=True)
+
+
+def kill_after(words, seconds, kept):
+    """Start the program, wait until it writes a checkpoint and then ``seconds``, kill it; False if it had finished."""
+    before = kept.stat().st_mtime_ns if kept.exists() else None
+    program = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 120
+    while program.poll() is None and time.monotonic() < deadline:
+        if kept.exists() and kept.stat().st_mtime_ns != before:
+            break
+        time.sleep(0.002)
+    time.sleep(seconds)
+    running = program.poll() is None
+    if running:
+        os.kill(program.pid, signal.SIGKILL)
+    program.wait()
+    return running
+
+
+def weights_and_curve(folder):
+    with h5py.File(folder / "model.h5") as file:
+        W = file["W"][:]
+    with (folder / "history.csv").open() as file:
+        history = [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
+    return W, history
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_killed_program_resumed_ends_with_the_same_bits(name, prepare, tmp_path):
+    data = prepare(*rows(20_000), K, n_validation=2000, n_test=2000, sparse=name == "negative")
+    (tmp_path / "methods.yaml").write_text(json.dumps(METHODS))
+    kept = tmp_path / "scratch" / "kept.h5"
+    run(command(data, tmp_path, name, "-o", tmp_path / "whole"))
+    rng, kills = np.random.default_rng(sum(map(ord, name))), 0
+    words = command(data, tmp_path, name, "--checkpoint", kept, "--checkpoint-seconds", "0", "-o", tmp_path / "fit")
+    for _ in range(4):
+        kills += kill_after(words, rng.uniform(0, 0.1), kept)
+    finished = subprocess.run(words, check=True, capture_output=True, text=True)
+    assert kills >= 1
+    if kills == 4:
+        assert "resumed" in finished.stderr
+    (W, history), (expected_W, expected_history) = (weights_and_curve(tmp_path / each) for each in ("fit", "whole"))
+    assert W.shape == (K, D + 1)
+    assert np.array_equal(W, expected_W)
+    assert history == expected_history
+    assert not kept.exists()
+
+
+def test_no_killed_program_leaves_half_a_file(prepare, tmp_path):
+    """Killed at any moment, from start to end: what bears its final name is whole."""
+    data = prepare(*rows(3000), K, n_test=500)
+    (tmp_path / "methods.yaml").write_text(json.dumps(METHODS))
+    words = command(data, tmp_path, "implicit", "-o", tmp_path / "fit")
+    begin = time.monotonic()
+    run(words)
+    length = time.monotonic() - begin
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        for each in (tmp_path / "fit").iterdir():
+            each.unlink()
+        program = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(length * rng.uniform(0.8, 1.0))
+        program.kill()
+        program.wait()
+        for each in (tmp_path / "fit").glob("[!.]*"):
+            if each.suffix == ".h5":
+                assert weights_like(each)
+            else:
+                assert each.read_text().endswith("\n")
+
+
+def weights_like(path: Path) -> bool:
+    with h5py.File(path) as file:
+        return file["W"].shape == (K, D + 1)

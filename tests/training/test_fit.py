@@ -1,0 +1,360 @@
+import csv
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import xsoftmax.training.fit as fit_module
+from training.problems import K, curve, method, rows
+from xsoftmax.cli import main
+from xsoftmax.data.store import open_prepared
+from xsoftmax.errors import InputError
+from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.methods import read_methods
+from xsoftmax.model import DivergedError, load_model
+from xsoftmax.training.fit import fit
+from xsoftmax.training.memory import check_memory, estimate
+from xsoftmax.training.plan import Plan
+from xsoftmax.training.record import COLUMNS
+from xsoftmax.training.solvers import SampledSolver
+
+
+@pytest.fixture(scope="module")
+def path(prepare):
+    return prepare(*rows(), K, n_validation=50, n_test=50)
+
+
+@pytest.fixture
+def data(path):
+    with open_prepared(path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(SampledSolver, "chunk", 30)
+
+
+def trained(data, *, seed=0, chosen=None, **plan):
+    return fit(data, chosen or method(), seed, Plan(**plan))
+
+
+def column(result, name):
+    return [row[name] for row in result.state.history]
+
+
+def test_an_epoch_visits_every_row_once(data, small_chunks, monkeypatch):
+    visited = []
+    advance = SampledSolver.advance
+
+    def noted(self, samples, epoch, first, rate):
+        if samples.size:
+            visited.append((epoch, first, samples.copy()))
+        return advance(self, samples, epoch, first, rate)
+
+    monkeypatch.setattr(SampledSolver, "advance", noted)
+    trained(data, epochs=3)
+    orders = [np.concatenate([samples for at, _, samples in visited if at == epoch]) for epoch in range(3)]
+    assert all(sorted(order) == list(range(300)) for order in orders)
+    assert not np.array_equal(orders[0], orders[1])
+    assert not np.array_equal(orders[0], np.arange(300))
+    assert [first for at, first, _ in visited if at == 1] == list(range(0, 300, 30))
+
+
+def test_epochs_and_steps(data):
+    result = trained(data, epochs=5)
+    assert result.state.status == "finished"
+    assert (result.state.epoch, result.state.step) == (5, 1500)
+    assert column(result, "epoch") == [0, 5]
+    assert column(result, "step") == [0, 1500]
+
+
+def test_evaluations_at_chosen_epochs(data, small_chunks):
+    assert column(trained(data, epochs=2, at=(0.1, 0.5, 1.0)), "epoch") == pytest.approx([0, 0.1, 0.5, 1.0, 2.0])
+    assert column(trained(data, epochs=1, at=(0.11, 0.12, 0.13)), "epoch") == pytest.approx([0, 0.2, 1.0])
+    assert column(trained(data, epochs=1, at=(1.0, 5.0)), "epoch") == [0, 1]
+
+
+def test_evaluations_do_not_change_the_weights(data, small_chunks):
+    few, many = trained(data, epochs=2), trained(data, epochs=2, at=(0.2, 0.4, 1.1, 1.3))
+    assert np.array_equal(few.model.W, many.model.W)
+
+
+def test_no_epochs_give_the_untrained_model(data):
+    result = trained(data, epochs=0)
+    assert result.state.status == "finished"
+    assert not result.model.W.any()
+    assert column(result, "epoch") == [0]
+    assert column(result, "test_log_likelihood")[0] == pytest.approx(-np.log(K), rel=1e-6)
+
+
+def test_a_budget_of_seconds(data):
+    trained(data, epochs=1)  # compiled
+    before = time.perf_counter()
+    result = trained(data, seconds=0.3, at=(0.1, 0.2))
+    assert time.perf_counter() - before < 20
+    assert result.state.status == "finished"
+    seconds = column(result, "seconds")
+    assert len(seconds) == 4
+    assert 0.1 <= seconds[1] < 0.2 <= seconds[2] < 0.3 <= seconds[3] < 2
+    assert column(trained(data, seconds=0.0), "epoch") == [0]
+
+
+def test_evaluation_is_not_training_time(data, monkeypatch):
+    trained(data, epochs=1)  # compiled
+    measure = fit_module._Fit._measure
+
+    def slow(self):
+        time.sleep(0.3)
+        return measure(self)
+
+    monkeypatch.setattr(fit_module._Fit, "_measure", slow)
+    result = trained(data, epochs=4, at=(1.0, 2.0, 3.0))
+    assert len(result.state.history) == 5
+    assert result.state.seconds < 0.3
+
+
+def test_the_proposals_fit_is_training_time(data, monkeypatch):
+    monkeypatch.setattr("xsoftmax.proposals.uniform.FittedUniform.seconds", 100.0)
+    result = trained(data, epochs=1)
+    assert column(result, "seconds")[0] == 100.0
+    assert 100.0 < result.state.seconds < 110.0
+
+
+def test_the_learning_rate_follows_its_schedule(data, small_chunks):
+    chosen = method(optimizer={"name": "sgd", "learning_rate": 0.5}, objective="one-vs-each",
+                    schedule={"name": "exponential", "decay": 0.5})  # fmt: skip
+    rates = column(trained(data, chosen=chosen, epochs=3, at=(0.5, 1.0, 2.0)), "learning_rate")
+    assert rates == pytest.approx([0.5, 0.5, 0.25, 0.125, 0.0625])
+    power = {"name": "power", "scale": 300, "exponent": 1}
+    rates = column(trained(data, chosen=method(schedule=power), epochs=2, at=(1.0,)), "learning_rate")
+    assert rates == pytest.approx([0.1, 0.05, 0.1 / 3])
+
+
+def test_the_schedule_is_what_moves_the_weights(data):
+    """A rate that falls to 0 after the first epoch leaves it at one epoch."""
+    scheduled = method("one-vs-each", optimizer={"name": "sgd", "learning_rate": 0.4},
+                       schedule={"name": "exponential", "decay": 0.0})  # fmt: skip
+    frozen = trained(data, chosen=scheduled, epochs=2)
+    plain = trained(data, chosen=method("one-vs-each", optimizer={"name": "sgd", "learning_rate": 0.4}), epochs=1)
+    assert np.array_equal(frozen.model.W, plain.model.W)
+
+
+def test_early_stopping_keeps_the_best_weights(prepared):
+    """Few rows, many epochs: the validation likelihood rises, then falls."""
+    data = prepared(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30)
+    chosen = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5})
+    result = trained(data, chosen=chosen, epochs=200, at=tuple(range(1, 200)), patience=3)
+    validation = column(result, "validation_log_likelihood")
+    assert result.state.status == "stopped early"
+    assert int(np.argmax(validation)) == len(validation) - 4
+    assert column(result, "epoch")[-4] == result.state.best_epoch
+    assert f"epoch {result.state.best_epoch:g}" in result.state.message
+    split = data.split("validation")
+    assert evaluate(result.model, split.X, split.y)["log_likelihood"] == max(validation) > validation[-1]
+    shorter = trained(data, chosen=chosen, epochs=int(result.state.best_epoch))
+    assert np.array_equal(shorter.model.W, result.model.W)
+
+
+def test_patience_that_is_not_used_up_keeps_the_best_weights_too(prepared):
+    data = prepared(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30)
+    chosen = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5})
+    result = trained(data, chosen=chosen, epochs=30, at=tuple(range(1, 30)), patience=1000)
+    validation = column(result, "validation_log_likelihood")
+    split = data.split("validation")
+    assert result.state.status == "finished"
+    assert evaluate(result.model, split.X, split.y)["log_likelihood"] == max(validation) > validation[-1]
+
+
+def test_early_stopping_without_validation_rows_looks_at_training_rows(prepared):
+    data = prepared(*rows(), K)
+    result = trained(data, epochs=2, at=(1.0,), patience=5)
+    assert "validation_log_likelihood" not in result.state.history[0]
+    assert result.state.best == max(column(result, "train_log_likelihood"))
+
+
+WILD = {"objective": {"name": "double-sum"}, "optimizer": {"name": "sgd", "learning_rate": 1e4}}
+
+
+def test_a_diverged_fit_has_its_step_and_no_model(data):
+    result = trained(data, chosen=method(**WILD), epochs=5)
+    assert result.state.status == "diverged"
+    assert result.model is None
+    assert 0 < result.state.step < 1500
+    assert f"diverged at step {result.state.step}" in result.state.message
+    assert "lower learning_rate (now 10000)" in result.state.message
+
+
+def test_divergence_seen_only_by_an_evaluation(data, monkeypatch):
+    measure = fit_module._Fit._measure
+
+    def broken(self):
+        row = measure(self)
+        return row | {"test_log_likelihood": float("nan")} if self.state.step else row
+
+    monkeypatch.setattr(fit_module._Fit, "_measure", broken)
+    result = trained(data, epochs=5, at=(2.0,))
+    assert (result.state.status, result.state.step) == ("diverged", 600)
+    assert result.model is None
+
+
+def test_a_diverged_fit_is_a_result(path, tmp_path, capsys):
+    """Exit status 0, status.json says so, the model file says why it holds none, metrics are null."""
+    methods = tmp_path / "methods.yaml"
+    methods.write_text(json.dumps({"wild": WILD | {"proposal": {"name": "uniform"}}}))
+    arguments = ["train", str(path), "--methods", str(methods), "--method", "wild", "--epochs", "3"]
+    assert main([*arguments, "-o", str(tmp_path / "fit")]) == 0
+    assert "diverged at step" in capsys.readouterr().out
+    status = json.loads((tmp_path / "fit" / "status.json").read_text())
+    assert status["status"] == "diverged"
+    assert f"diverged at step {status['step']}" in status["message"]
+    with pytest.raises(DivergedError, match="diverged at step"):
+        load_model(tmp_path / "fit" / "model.h5")
+    assert (
+        main(["evaluate", str(tmp_path / "fit" / "model.h5"), str(path), "-o", str(tmp_path / "metrics.json")]) == 0
+    )
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert metrics["status"] == "diverged"
+    assert metrics["dataset"] == "synthetic"
+    for split in ("validation", "test"):
+        assert metrics[split].get("log_likelihood") is None
+        assert metrics[split].get("accuracy") is None
+    assert "NaN" not in (tmp_path / "metrics.json").read_text()
+
+
+def test_what_is_written_of_a_fit(path, tmp_path):
+    arguments = ["--method", "implicit-sgd", "--epochs", "4", "--points", "2", "--seed", "7"]
+    arguments += ["--set", '{"optimizer": {"learning_rate": 1}, "schedule": {"name": "exponential", "decay": 0.9}}']
+    assert main(["train", str(path), *arguments, "-o", str(tmp_path / "fit")]) == 0
+    with (tmp_path / "fit" / "history.csv").open() as file:
+        history = list(csv.DictReader(file))
+    assert list(history[0]) == COLUMNS
+    assert [float(row["epoch"]) for row in history] == [0, 2, 4]
+    assert [row["step"] for row in history] == ["0", "600", "1200"]
+    assert [float(row["learning_rate"]) for row in history] == pytest.approx([1, 0.81, 0.6561])
+    seconds = [float(row["seconds"]) for row in history]
+    assert seconds == sorted(seconds)
+    assert all(row[name] != "" for row in history for name in COLUMNS)
+    status = json.loads((tmp_path / "fit" / "status.json").read_text())
+    assert status["status"] == "finished"
+    assert (status["dataset"], status["method"], status["seed"]) == ("synthetic", "implicit-sgd", 7)
+    assert (status["step"], status["epoch"], status["budget"]) == (1200, 4, {"epochs": 4})
+    assert status["n_parameters"] == K * 12
+    assert status["data"] | {"n_train": 300, "n_validation": 50, "n_test": 50} == status["data"]
+    assert status["parameters"]["optimizer"] == {"name": "implicit", "learning_rate": 1.0}
+    assert status["objective_name"] == "double-sum bound"
+    for key in ("seconds", "seconds_per_epoch", "peak_memory_bytes", "threads"):
+        assert status[key] > 0
+    model = load_model(tmp_path / "fit" / "model.h5")
+    with open_prepared(path) as data:
+        test = data.split("test")
+    assert evaluate(model, test.X, test.y)["log_likelihood"] == float(history[-1]["test_log_likelihood"])
+
+
+def test_the_tree_of_the_proposal_can_be_given(path, tmp_path):
+    tree, shape = str(tmp_path / "tree.h5"), {"dimension": 3, "regularizer": 1.0}
+    assert main(["tree", str(path), "--dimension", "3", "--regularizer", "1", "-o", tree]) == 0
+    arguments = ["train", str(path), "--method", "adversarial", "--epochs", "2", "--tree", tree]
+    settings = json.dumps({"proposal": shape})
+    assert main([*arguments, "--set", settings, "-o", str(tmp_path / "fit")]) == 0
+    assert main(["evaluate", str(tmp_path / "fit" / "model.h5"), str(path), "-o", str(tmp_path / "m.json")]) == 0
+    status = json.loads((tmp_path / "fit" / "status.json").read_text())
+    assert status["setup_seconds"] > 0
+    assert status["parameters"]["proposal"] == {"name": "tree"} | shape
+    metrics = json.loads((tmp_path / "m.json").read_text())
+    assert metrics["test"]["log_likelihood"] < 0
+
+
+def test_a_tree_of_other_parameters_is_refused(path, tmp_path, capsys):
+    """Otherwise status.json tells a dimension that was not used."""
+    tree = str(tmp_path / "tree.h5")
+    assert main(["tree", str(path), "--dimension", "3", "--regularizer", "1", "-o", tree]) == 0
+    arguments = ["train", str(path), "--method", "adversarial", "--epochs", "1", "--tree", tree]
+    assert main([*arguments, "-o", str(tmp_path / "fit")]) == 1
+    assert "dimension" in capsys.readouterr().err
+
+
+def test_a_tree_that_is_none_is_an_input_error(path, tmp_path, capsys):
+    (tmp_path / "text.h5").write_text("no tree")
+    for name in ("none.h5", "text.h5"):
+        arguments = ["train", str(path), "--method", "adversarial", "--epochs", "1", "--tree", str(tmp_path / name)]
+        assert main([*arguments, "-o", str(tmp_path / "fit")]) == 1
+        assert name in capsys.readouterr().err
+
+
+def test_a_tree_can_be_evaluated_by_itself(path, tmp_path):
+    tree = str(tmp_path / "tree.h5")
+    assert main(["tree", str(path), "--dimension", "3", "-o", tree]) == 0
+    assert main(["evaluate", tree, str(path), "-o", str(tmp_path / "metrics.json")]) == 0
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert -np.log(K) < metrics["test"]["log_likelihood"] < 0
+    assert metrics["status"] == "finished"
+
+
+# What cannot be.
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({}, "budget: epochs is None, seconds is None; give one of the two"),
+        ({"epochs": 1, "seconds": 1.0}, "give one of the two"),
+        ({"epochs": -1}, "budget is -1; set it to 0 or more"),
+        ({"seconds": -1.0}, "budget is -1; set it to 0 or more"),
+        ({"seconds": float("nan")}, "nan"),
+        ({"epochs": 3, "at": (2.0, 1.0)}, "give rising numbers above 0"),
+        ({"epochs": 3, "at": (0.0, 1.0)}, "give rising numbers above 0"),
+    ],
+)
+def test_plans_that_cannot_be(plan, message):
+    with pytest.raises(InputError, match=message):
+        Plan(**plan)
+
+
+def test_more_draws_than_other_classes_are_refused(data):
+    chosen = method({"name": "one-vs-each", "n_sampled": K}, optimizer="sgd")
+    with pytest.raises(InputError, match=f"n_sampled is {K}, synthetic has {K} classes; set n_sampled to {K - 1}"):
+        trained(data, chosen=chosen, epochs=1)
+    chosen = method({"name": "one-vs-each", "n_sampled": K - 1}, optimizer="sgd")
+    assert trained(data, chosen=chosen, epochs=1).state.status == "finished"
+
+
+def test_one_class_is_none_to_choose_from(prepared):
+    with pytest.raises(InputError, match="has 1 class; a softmax needs at least 2"):
+        trained(prepared(np.eye(3), np.zeros(3), 1), epochs=1)
+
+
+def test_no_training_rows(prepared):
+    with pytest.raises(InputError, match="has no training rows"):
+        trained(prepared(np.eye(4), np.arange(4), 4, n_validation=2, n_test=2), epochs=1)
+
+
+def test_memory_that_does_not_suffice_is_refused_by_purpose(data):
+    with pytest.raises(InputError) as error:
+        trained(data, epochs=1, memory=1000)
+    message = str(error.value)
+    for part in ("method mine on synthetic", f"{K} classes x 12 features", "needs", "MB for the data",
+                 "MB for weights and what the optimizer keeps", "it may take 0 MB"):  # fmt: skip
+        assert part in message
+    assert trained(data, epochs=0, memory=2**30).model is not None
+
+
+def test_estimates_count_copies(data):
+    one = 4 * K * 13
+    weights = "weights and what the optimizer keeps"
+    assert estimate(method(optimizer="sgd"), data, False)[weights] == one
+    assert estimate(method(optimizer="adagrad"), data, False)[weights] == 2 * one
+    assert estimate(method(optimizer="sgd"), data, True)["the best weights so far"] == one
+    assert estimate(method("softmax", "all", "lbfgs"), data, False)[weights] >= 2 * 21 * one
+    assert sum(check_memory(method(), data, False).values()) < 2**20
+
+
+def test_shipped_methods_learn(data):
+    for name, settings in read_methods(Path(__file__).parents[2] / "config" / "methods.yaml").items():
+        chosen = method(settings["objective"], settings["proposal"], settings["optimizer"])
+        result = trained(data, chosen=chosen, epochs=5)
+        assert result.state.status == "finished", name
+        first, *_, last = curve(result)
+        assert last["train_log_likelihood"] > first["train_log_likelihood"], name
