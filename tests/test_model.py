@@ -77,7 +77,7 @@ def test_score_blocks(storage):
         found[block.first_row : block.first_row + rows, block.first_class : block.first_class + classes] = (
             block.scores
         )
-    assert where == [(0, 0), (0, 3), (4, 0), (4, 3), (8, 0), (8, 3)]
+    assert where == [(0, 0), (4, 0), (8, 0), (0, 3), (4, 3), (8, 3)]
     assert np.allclose(found, naive.scores(X, model.W), rtol=1e-5, atol=1e-6)
 
 

@@ -166,7 +166,7 @@ def load_model(path: Path) -> Model:
     with file:
         kind, version = file.attrs.get("kind"), file.attrs.get("schema_version")
         if kind == "tree":
-            return _tree_as_model(file)
+            return _tree_as_model(path)
         if kind != "model":
             raise InputError(f"{path}: holds {kind!r}, not a model; give a model.h5")
         if version != SCHEMA_VERSION:
@@ -195,9 +195,10 @@ def _restore(file: h5py.File) -> Any:
     return registry.load("xsoftmax.proposals", file.attrs["correction"]).restore(file["correction"])
 
 
-def _tree_as_model(file: h5py.File) -> Model:
+def _tree_as_model(path: Path) -> Model:
     """The adversarial tree, which is a classifier by itself."""
-    attributes = {"dataset": file.attrs["dataset"], "method": "tree", "status": "finished"}
-    correction = registry.load("xsoftmax.proposals", "tree").restore(file)
-    names = _class_names(file)
-    return Model(None, names, int(file.attrs["n_features"]), False, correction, None, attributes)
+    trees = registry.load("xsoftmax.proposals", "tree")  # by name: most models have nothing to do with trees
+    stored = trees.read_tree(path)
+    attributes = {"dataset": stored.attributes["dataset"], "method": "tree", "status": "finished"}
+    n_features = stored.attributes["n_features"]
+    return Model(None, stored.class_names, n_features, False, trees.FittedTree(stored.tree), None, attributes)

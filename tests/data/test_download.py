@@ -236,7 +236,7 @@ def test_own_files_stay_where_they_are(tmp_path):
 def test_progress_is_sparse_in_a_log(files, tmp_path, capsys, monkeypatch):
     download(config_of(f"{files.url}/ok/a.bin"), tmp_path / "a", patience=QUICK)
     assert len(capsys.readouterr().err.splitlines()) == 1
-    monkeypatch.setattr(fetch, "LOG_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr("xsoftmax.progress.SECONDS_BETWEEN_LINES", 0.0)
     download(config_of(f"{files.url}/ok/a.bin"), tmp_path / "b", patience=QUICK)
     assert "0.3 of 0.3 MB" in capsys.readouterr().err
 

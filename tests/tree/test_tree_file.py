@@ -14,7 +14,6 @@ from xsoftmax.errors import InputError
 from xsoftmax.tree.file import StoredTree, read_tree, write_tree
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree
-from xsoftmax.tree.progress import LevelReport
 
 
 @pytest.fixture(scope="module")
@@ -123,14 +122,3 @@ def test_command_names_missing_data(tmp_path):
     assert found.returncode == 1
     assert "no such prepared data" in found.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_log_lines_are_few(capsys, monkeypatch):
-    clock = iter(np.arange(0, 60, 4.0))
-    monkeypatch.setattr("time.perf_counter", lambda: next(clock))
-    with LevelReport("tree of toy") as report:
-        for level in range(10):
-            report(level + 1, 10)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == "tree of toy: level 3 of 10, 12 s"
-    assert len(lines) == 3

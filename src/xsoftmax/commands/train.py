@@ -8,7 +8,8 @@ from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import Method, build_method, merged, read_methods
-from xsoftmax.training.fit import Plan, fit
+from xsoftmax.training.fit import fit
+from xsoftmax.training.plan import Plan
 from xsoftmax.training.record import write_fit
 
 
@@ -51,8 +52,10 @@ def run(options: argparse.Namespace) -> None:
     with open_prepared(options.prepared) as data:
         result = fit(data, method, options.seed, plan)
         write_fit(options.output, result, data, method, options.seed, plan, code)
-    if result.progress.message:
-        print(result.progress.message)
+    if options.checkpoint:
+        options.checkpoint.unlink(missing_ok=True)
+    if result.state.message:
+        print(result.state.message)
 
 
 def _evaluations(options: argparse.Namespace) -> tuple[float, ...]:

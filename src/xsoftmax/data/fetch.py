@@ -9,15 +9,12 @@ import urllib.request
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import unquote, urlsplit
 
-from tqdm import tqdm
-
 import xsoftmax
+from xsoftmax.progress import Progress
 
 BLOCK = 2**16
-LOG_EVERY_SECONDS = 10.0
 GONE = (400, 401, 403, 404, 405, 410, 451)
 
 
@@ -143,40 +140,15 @@ def _attempt(url: str, part: Path, stall: float) -> None:
 def _receive(response: http.client.HTTPResponse, part: Path, start: int, total: int | None) -> None:
     with (
         part.open("ab" if start else "wb") as file,
-        Progress(part.stem, start, total) as progress,
+        Progress(part.stem, "MB", start / 1e6, total / 1e6 if total else None) as progress,
     ):
+        size = start
         # read1 returns what has arrived, so that a stall loses nothing
         while block := response.read1(BLOCK):
             file.write(block)
-            progress.update(len(block))
+            size += len(block)
+            progress.move_to(size / 1e6)
 
 
 def _size(part: Path) -> int:
     return part.stat().st_size if part.exists() else 0
-
-
-class Progress:
-    """A bar on a terminal; otherwise a line now and then."""
-
-    def __init__(self, name: str, start: int, total: int | None) -> None:
-        self.name, self.done, self.total = name, start, total
-        self._next_line = time.monotonic() + LOG_EVERY_SECONDS
-        hidden = not sys.stderr.isatty()
-        self._bar = tqdm(total=total, initial=start, unit="B", unit_scale=True, desc=name, disable=hidden)
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bar.close()
-
-    def update(self, n_bytes: int) -> None:
-        """Count bytes that arrived."""
-        self.done += n_bytes
-        self._bar.update(n_bytes)
-        if self._bar.disable and time.monotonic() >= self._next_line:
-            self._next_line = time.monotonic() + LOG_EVERY_SECONDS
-            of = f" of {self.total / 1e6:.1f}" if self.total else ""
-            print(f"{self.name}: {self.done / 1e6:.1f}{of} MB", file=sys.stderr)

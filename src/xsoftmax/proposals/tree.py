@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
-from xsoftmax.errors import InputError
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
 from xsoftmax.kernels.tree import TreeView, descend, log_probability_of
 from xsoftmax.proposals import TrainingSet, proposal
+from xsoftmax.tree.file import read_tree
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree as TreeModel
 
@@ -30,10 +30,9 @@ class Tree(NamedTuple):
     def fit(self, data: TrainingSet) -> "FittedTree":
         """Take the tree that is given, or fit one."""
         if data.tree is not None:
-            with h5py.File(data.tree, "r", locking=False) as file:
-                fitted = FittedTree(TreeModel.from_group(file), float(file.attrs["seconds"]))
-            _check(fitted.tree, data)
-            return fitted
+            wanted = {"n_classes": data.n_classes, "n_features": data.X.shape[1], **self._asdict()}
+            stored = read_tree(data.tree, wanted)
+            return FittedTree(stored.tree, stored.attributes["seconds"])
         start = time.perf_counter()
         tree = fit_tree(data.X, data.y, data.n_classes, self.dimension, self.regularizer, data.seed)
         return FittedTree(tree, time.perf_counter() - start)
@@ -66,15 +65,6 @@ class FittedTree:
 def restore(group: h5py.Group) -> FittedTree:
     """Read what ``save`` wrote."""
     return FittedTree(TreeModel.from_group(group))
-
-
-def _check(tree: TreeModel, data: TrainingSet) -> None:
-    width = tree.projection.components.shape[0]
-    if tree.n_classes != data.n_classes or width != data.X.shape[1]:
-        raise InputError(
-            f"{data.tree} has {tree.n_classes} classes and {width} features, the data {data.n_classes} and "
-            f"{data.X.shape[1]}; fit the tree on this data set"
-        )
 
 
 class TreeDraws(NamedTuple):

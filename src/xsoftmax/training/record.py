@@ -17,7 +17,8 @@ from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.files import written_aside
 from xsoftmax.methods import Method
 from xsoftmax.model import Model, save_model
-from xsoftmax.training.fit import FitResult, Plan
+from xsoftmax.training.fit import FitResult
+from xsoftmax.training.plan import Plan
 
 _KEYS = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 COLUMNS = [
@@ -41,7 +42,7 @@ def write_fit(
     with written_aside(folder / "history.csv") as aside, aside.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
-        writer.writerows({key: _cell(value) for key, value in row.items()} for row in result.progress.history)
+        writer.writerows({key: _cell(value) for key, value in row.items()} for row in result.state.history)
     with written_aside(folder / "status.json") as aside:
         aside.write_text(json.dumps(status, indent=2, sort_keys=True) + "\n")
 
@@ -50,18 +51,18 @@ def describe(
     result: FitResult, data: Prepared, method: Method, seed: int, plan: Plan, fingerprint: str
 ) -> dict[str, Any]:
     """Everything about a fit but its weights and history, as JSON."""
-    progress = result.progress
-    epochs = progress.step / max(1, data.n_samples("train"))
-    trained = progress.seconds - result.proposal.seconds
+    state = result.state
+    epochs = state.step / max(1, data.n_samples("train"))
+    trained = state.seconds - result.proposal.seconds
     return {
         "dataset": data.name,
         "method": method.name,
         "seed": seed,
-        "status": progress.status,
-        "message": progress.message,
-        "step": progress.step,
+        "status": state.status,
+        "message": state.message,
+        "step": state.step,
         "epoch": round(epochs, 6),
-        "seconds": progress.seconds,
+        "seconds": state.seconds,
         "setup_seconds": result.proposal.seconds,
         "seconds_per_epoch": trained / epochs if epochs else None,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

@@ -13,9 +13,9 @@ import xsoftmax
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
-from xsoftmax.tree.fit import fit_tree
+from xsoftmax.progress import Progress
+from xsoftmax.tree.fit import depth_of, fit_tree
 from xsoftmax.tree.model import Tree
-from xsoftmax.tree.progress import LevelReport
 
 SCHEMA_VERSION = 1
 
@@ -49,8 +49,8 @@ def fit_tree_file(
         train, name, class_names = data.split("train"), data.name, data.class_names
     _compile_kernels()
     begin = time.perf_counter()
-    with LevelReport(f"tree of {name}") as report:
-        tree = fit_tree(train.X, train.y, len(class_names), dimension, regularizer, seed, progress=report)
+    with Progress(f"tree of {name}", "levels", total=depth_of(len(class_names))) as report:
+        tree = fit_tree(train.X, train.y, len(class_names), dimension, regularizer, seed, progress=report.move_to)
     attributes = {
         "dataset": name,
         "n_classes": len(class_names),

@@ -34,7 +34,7 @@ def fit_tree(
     regularizer: float = 0.1,
     seed: int = 0,
     standardize: bool | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Tree:
     """Fit projection, structure and weights.
 
@@ -55,7 +55,7 @@ def fit_tree(
     standardize : bool, optional
         Z-score the features before the projection; by default for dense X only.
     progress : callable, optional
-        Called with (levels done, levels) after each level.
+        Called with the number of levels done after each level.
     """
     _check(X, y, n_classes, dimension, regularizer)
     projection = principal_components(X, dimension, standardize, seed)
@@ -64,6 +64,11 @@ def fit_tree(
     counts = np.bincount(y, minlength=n_classes)
     weights, order = _fit_levels(Z[by_class], counts, float(regularizer), progress)
     return Tree(projection, weights, order)
+
+
+def depth_of(n_classes: int) -> int:
+    """Levels of decisions above the leaves of a tree."""
+    return (n_classes - 1).bit_length()
 
 
 def _check(X: Features, y: NDArray[np.int32], n_classes: int, dimension: int, regularizer: float) -> None:
@@ -83,11 +88,11 @@ def _fit_levels(
     Z: NDArray[np.float32],
     counts: NDArray[np.int64],
     regularizer: float,
-    progress: Callable[[int, int], None] | None,
+    progress: Callable[[int], None] | None,
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Return the weights of all nodes and the class of each leaf, -1 for padding."""
     n_classes = counts.size
-    depth = (n_classes - 1).bit_length()
+    depth = depth_of(n_classes)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     sums = class_sums(Z, offsets)
     weights = np.zeros((2**depth, Z.shape[1] + 1), np.float32)
@@ -100,7 +105,7 @@ def _fit_levels(
             scratch(Z.shape[1]),
         )  # fmt: skip
         if progress is not None:
-            progress(level + 1, depth)
+            progress(level + 1)
     class_of_leaf = np.full(2**depth, -1, np.int32)
     occupied = np.diff(bounds) > 0
     class_of_leaf[occupied] = order[bounds[:-1][occupied]]

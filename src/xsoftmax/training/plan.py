@@ -1,0 +1,78 @@
+"""How long to train and when to look; where a fit stands."""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from xsoftmax.errors import InputError
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long to train, when to look, and where to keep checkpoints.
+
+    Attributes
+    ----------
+    epochs : int or None
+    seconds : float or None
+        Of training, the proposal's fit counted and evaluation not. One of the two is given.
+    at : tuple of float
+        When to evaluate beside start and end, rising: epochs, or seconds of training, as the budget is given.
+    patience : int or None
+        Stop after so many evaluations without a better validation log-likelihood, and keep the best weights.
+    checkpoint : Path or None
+    checkpoint_seconds : float
+        Between two checkpoints.
+    memory : int or None
+        Bytes that the fit may take.
+    tree : Path or None
+        A fitted tree, for proposal tree.
+    identity : str
+        Fingerprint of the code, part of a checkpoint's stamp.
+    """
+
+    epochs: int | None = None
+    seconds: float | None = None
+    at: tuple[float, ...] = ()
+    patience: int | None = None
+    checkpoint: Path | None = None
+    checkpoint_seconds: float = 60.0
+    memory: int | None = None
+    tree: Path | None = None
+    identity: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.epochs is None) == (self.seconds is None):
+            raise InputError(f"budget: epochs is {self.epochs}, seconds is {self.seconds}; give one of the two")
+        if not 0 <= self.budget < np.inf:
+            raise InputError(f"budget is {self.budget:g}; set it to 0 or more")
+        if self.patience is not None and self.patience < 1:
+            raise InputError(f"patience is {self.patience}; set it to 1 or more, or leave it out")
+        if any(later <= earlier for earlier, later in pairwise((0, *self.at))):
+            raise InputError(f"evaluations are at {self.at}; give rising numbers above 0")
+
+    @property
+    def budget(self) -> float:
+        """Epochs or seconds, whichever is given."""
+        return float(self.seconds if self.epochs is None else self.epochs)  # type: ignore[arg-type]
+
+
+@dataclass
+class FitState:
+    """Where a fit stands; what a checkpoint keeps beside arrays.
+
+    ``position`` counts samples of ``epoch``.
+    """
+
+    epoch: int = 0
+    position: int = 0
+    step: int = 0
+    seconds: float = 0.0
+    history: list[dict[str, float]] = field(default_factory=list)
+    best: float = -np.inf
+    best_epoch: float = 0.0
+    without_gain: int = 0
+    status: str = "running"
+    message: str = ""
