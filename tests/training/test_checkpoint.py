@@ -204,7 +204,7 @@ def run(words):
 
 
 def kill_after(words, seconds, kept):
-    """Start the program, wait until it writes a checkpoint and then ``seconds``, kill it; False if it had finished."""
+    """Kill the program ``seconds`` after it wrote a checkpoint; False if it had finished by then."""
     before = kept.stat().st_mtime_ns if kept.exists() else None
     program = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 120
