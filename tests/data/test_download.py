@@ -7,7 +7,6 @@ import lzma
 import numpy as np
 import pytest
 
-from xsoftmax.data import fetch
 from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.download import download
 from xsoftmax.data.fetch import Patience
