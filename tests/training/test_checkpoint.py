@@ -165,6 +165,22 @@ def test_a_resumed_fit_does_not_count_its_proposal_twice(prepared, tmp_path, kil
     assert 50 < result.state.seconds < 60
 
 
+def test_the_best_weights_survive_a_kill_after_their_epoch(prepared, tmp_path, killed_after):
+    """The resumed fit finds no better ones, and must have kept those of the killed one."""
+    data, path = prepared(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30), tmp_path / "kept.h5"
+    chosen = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5})
+    plan = {"epochs": 200, "at": tuple(range(1, 200)), "patience": 4}
+    whole = fit(data, chosen, 0, Plan(**plan))
+    assert whole.state.status == "stopped early"
+    killed_after(int(whole.state.best_epoch) + 3)
+    with pytest.raises(KilledError):
+        fit(data, chosen, 0, Plan(checkpoint=path, checkpoint_seconds=0.0, **plan))
+    killed_after(0)
+    resumed = fit(data, chosen, 0, Plan(checkpoint=path, **plan))
+    assert np.array_equal(resumed.model.W, whole.model.W)
+    assert curve(resumed) == curve(whole)
+
+
 # The real program, killed by SIGKILL.
 
 METHODS = {
