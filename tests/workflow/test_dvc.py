@@ -9,15 +9,12 @@ import pytest
 import yaml
 
 from workflow.checkout import REPOSITORY, TINY, Checkout
-from xsoftmax.fingerprint import ROOT, _closure, modules_below
+from workflow.sources import code
+from xsoftmax.fingerprint import ROOT
 
 STAGES = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["stages"]
 # What every command imports and what only says which class of error it was.
 SHARED = {"__init__.py", "errors.py", "fingerprint.py", "registry.py"}
-COMPONENTS = {
-    "prepare": ["xsoftmax.data.readers"],
-    "fit": ["xsoftmax.objectives", "xsoftmax.proposals", "xsoftmax.optimizers"],
-}
 
 
 def rules(stage):
@@ -26,15 +23,8 @@ def rules(stage):
 
 def sources(stage):
     """Files below src/xsoftmax that the verbs of a stage are made of."""
-    verbs = [
-        f"xsoftmax.commands.{rule}" for rule in rules(stage) if rule not in ("plan", "trees", "track", "download")
-    ]
-    modules = verbs + [module for package in COMPONENTS.get(stage, []) for module in modules_below(package)]
-    files = set()
-    for module in set().union(*map(_closure, modules)):
-        path = ROOT.joinpath(*module.split(".")[1:])
-        files.add(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
-    return {file.relative_to(ROOT).as_posix() for file in files}
+    verbs = [rule for rule in rules(stage) if rule not in ("plan", "trees", "track", "download")]
+    return {file.relative_to(ROOT).as_posix() for file in code(*verbs)}
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -1,5 +1,6 @@
-"""The conda environments say what the lock says."""
+"""The conda environments say what the lock says, and each holds what its verbs import."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -9,8 +10,12 @@ import pytest
 import yaml
 
 from workflow.checkout import REPOSITORY
+from workflow.sources import code
+from xsoftmax import registry
 
 ENVIRONMENTS = sorted((REPOSITORY / "envs").glob("*.yaml"))
+VERBS = registry.names("xsoftmax.commands")
+IMPORTED_AS = {"yaml": "pyyaml", "sklearn": "scikit-learn"}
 
 
 def locked():
@@ -43,10 +48,32 @@ def test_together_they_hold_what_the_package_needs():
     assert needed <= {name for file in ENVIRONMENTS for name, _ in pins(file)}
 
 
+@pytest.mark.parametrize("file", ENVIRONMENTS, ids=lambda path: path.stem)
+def test_each_holds_what_its_verbs_import(file):
+    verbs = [rule for rule, name in environments_of_rules() if name == file.name and rule in VERBS]
+    needed = {package for verb in verbs for package in imported_packages(verb)}
+    assert verbs
+    assert needed <= {name for name, _ in pins(file)}
+
+
 def test_rules_name_existing_environments():
+    assert {name for _, name in environments_of_rules()} == {file.name for file in ENVIRONMENTS}
+
+
+def environments_of_rules():
+    """Pairs of a rule and the file of its environment."""
     for file in sorted((REPOSITORY / "workflow" / "rules").glob("*.smk")):
-        for name in re.findall(r'conda:\s+"(.*?)"', file.read_text()):
-            assert (file.parent / name).is_file(), f"{file.name}: {name}"
+        for rule, body in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", file.read_text(), re.MULTILINE | re.DOTALL):
+            yield rule, re.search(r'conda:\s+"../../envs/(.*?)"', body)[1]
+
+
+def imported_packages(verb):
+    """Packages, as the lock names them, that a verb and the command line around it import anywhere."""
+    nodes = [node for module in code("xsoftmax.cli", verb) for node in ast.walk(ast.parse(module.read_text()))]
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names = plain | {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    found = {name.split(".")[0] for name in names} - sys.stdlib_module_names - {"xsoftmax"}
+    return {IMPORTED_AS.get(name, name) for name in found}
 
 
 @pytest.mark.parametrize("way_out", ["none", "apt"])

@@ -1,0 +1,18 @@
+"""Which of our modules a verb is made of."""
+
+from pathlib import Path
+
+from xsoftmax.fingerprint import _closure, _path, modules_below
+
+# Found by name when a verb runs, and so not seen among its imports.
+COMPONENTS = {
+    "prepare": ["xsoftmax.data.readers"],
+    "train": ["xsoftmax.objectives", "xsoftmax.proposals", "xsoftmax.optimizers"],
+}
+
+
+def code(*parts: str) -> set[Path]:
+    """Files of all that these verbs, or modules by dotted name, import from this package."""
+    modules = {part if "." in part else f"xsoftmax.commands.{part}" for part in parts}
+    modules |= {module for part in parts for package in COMPONENTS.get(part, []) for module in modules_below(package)}
+    return {_path(module) for module in set().union(*map(_closure, modules))}
