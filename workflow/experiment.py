@@ -12,11 +12,12 @@ from jsonschema.exceptions import best_match
 from xsoftmax import registry
 from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.errors import InputError
-from xsoftmax.methods import AXES, component_modules, merged
+from xsoftmax.methods import Method, build_method, component_modules, merged
+from xsoftmax.training.plan import Plan
 
 SCHEMAS = Path(__file__).parent / "schemas"
 READERS = "xsoftmax.data.readers"
-TREE_DEFAULTS = {"dimension": 16, "regularizer": 0.1}
+TREE_PARAMETERS = ("dimension", "regularizer")
 PROSE = {"title", "description", "homepage", "licence", "citation"}
 
 
@@ -63,6 +64,7 @@ class Experiment:
     config: dict[str, Any]
     datasets: dict[str, Dataset]
     methods: dict[str, dict[str, Any]]
+    built: dict[str, Method]
 
     @classmethod
     def from_config(cls, config: dict[str, Any], folder: Path = Path("config")) -> "Experiment":
@@ -80,11 +82,14 @@ class Experiment:
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
         for key in ("methods", "set"):
             _check_known(f"config: {key}: unknown method", config[key], methods)
+        if unused := [name for name in config["set"] if name not in config["methods"]]:
+            raise InputError(f"config: set: {unused[0]} is not among methods; add it there or leave it out here")
+        _check_evaluations(config["budget"], config["evaluate"])
         chosen = {name: merged(methods[name], config["set"].get(name, {})) for name in config["methods"]}
         for name, settings in chosen.items():
             _check(settings, _schema("methods")["$defs"]["method"], f"config: set: {name}")
-            _check_members(name, settings)
-        return cls(config, _datasets(config["datasets"], folder / "datasets"), chosen)
+        built = {name: _built(name, settings) for name, settings in chosen.items()}
+        return cls(config, _datasets(config["datasets"], folder / "datasets"), chosen, built)
 
     @property
     def name(self) -> str:
@@ -100,10 +105,10 @@ class Experiment:
 
     def tree(self, method: str) -> str | None:
         """Name the tree that ``method`` draws from, by its parameters; methods with equal ones share it."""
-        proposal = self.methods[method]["proposal"]
+        proposal = self.built[method].settings["proposal"]
         if proposal["name"] != "tree":
             return None
-        return "_".join(f"{key}-{proposal.get(key, default)}" for key, default in TREE_DEFAULTS.items())
+        return "_".join(f"{key}-{proposal[key]}" for key in TREE_PARAMETERS)
 
     def trees(self) -> list[str]:
         """Name all trees that the methods draw from."""
@@ -149,10 +154,26 @@ def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
     return datasets
 
 
-def _check_members(method: str, settings: dict[str, Any]) -> None:
-    for axis, package in AXES.items():
-        where = f"config/methods.yaml: {method}.{axis}.name: unknown {axis}"
-        _check_known(where, [settings[axis]["name"]], registry.names(package))
+def _built(name: str, settings: dict[str, Any]) -> Method:
+    """Build a method as the training will, to hear now what is wrong with it."""
+    try:
+        return build_method(name, settings)
+    except InputError as error:
+        reason = str(error).removeprefix(f"method {name}: ")
+        raise InputError(f"config: method {name}: {reason}") from error
+
+
+def _check_evaluations(budget: dict[str, float], evaluate: dict[str, Any]) -> None:
+    try:
+        Plan(**budget, at=tuple(evaluate.get("at", ())))
+    except InputError as error:
+        raise InputError(f"config: budget, evaluate: {error}") from error
+    for unit, limit in budget.items():
+        for value in evaluate.get("at", ()):
+            if value > limit:
+                raise InputError(
+                    f"config: evaluate.at: {value} is beyond budget.{unit}, {limit}; leave it out or raise the budget"
+                )
 
 
 def _check_known(where: str, names: Iterable[str], known: Iterable[str]) -> None:

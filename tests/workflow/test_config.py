@@ -7,6 +7,7 @@ import yaml
 
 from workflow.checkout import REPOSITORY
 from xsoftmax.errors import InputError
+from xsoftmax.proposals.tree import Tree
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))
 from experiment import Experiment, Fit
@@ -35,15 +36,30 @@ def quickstart(**changes):
         ({"methods": ["sofmax"]}, "methods: unknown method 'sofmax'; known: .*softmax"),
         ({"set": {"sofmax": {}}}, "set: unknown method 'sofmax'"),
         ({"set": {"softmax": {"optimiser": {}}}}, "set: softmax: .*optimiser"),
-        (
-            {"set": {"softmax": {"optimizer": {"name": "sdg"}}}},
-            "softmax.optimizer.name: unknown optimizer 'sdg'",
-        ),
+        ({"set": {"softmax-lbfgs": {}}}, "set: softmax-lbfgs is not among methods; add it there"),
+        ({"evaluate": {"at": [1, 60, 70]}}, "evaluate.at: 60 is beyond budget.epochs, 50"),
+        ({"budget": {"seconds": 2.5}, "evaluate": {"at": [1, 3]}}, "evaluate.at: 3 is beyond budget.seconds, 2.5"),
+        ({"evaluate": {"at": [2, 1]}}, "evaluations are at .*rising"),
     ],
 )
 def test_a_wrong_config_names_the_key(changes, message):
     with pytest.raises(InputError, match=message):
         Experiment.from_config(quickstart(**changes), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"optimizer": {"name": "sdg"}}, "unknown optimizer 'sdg'; known: .*sgd"),
+        ({"optimizer": {"learning_rat": 1}}, "optimizer adagrad: unknown parameter 'learning_rat'; known: learning"),
+        ({"optimizer": {"learning_rate": "fast"}}, "optimizer adagrad: learning_rate is 'fast'"),
+        ({"optimizer": {"name": "implicit"}}, "optimizer implicit takes single steps, proposal all"),
+        ({"schedule": {"name": "nosuch"}}, "unknown schedule 'nosuch'; known: constant"),
+    ],
+)
+def test_a_method_that_cannot_be_trained_is_refused(changes, message):
+    with pytest.raises(InputError, match=f"config: method softmax: {message}"):
+        Experiment.from_config(quickstart(set={"softmax": changes}), CONFIG)
 
 
 @pytest.mark.parametrize("missing", ["experiment", "datasets", "methods", "budget"])
@@ -84,6 +100,15 @@ def test_a_method_that_draws_from_a_tree_names_it_by_its_parameters():
     assert experiment.tree("adversarial") == "dimension-8_regularizer-0.5"
     assert experiment.tree("softmax") is None
     assert experiment.trees() == ["dimension-8_regularizer-0.5"]
+
+
+def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
+    methods = yaml.safe_load((CONFIG / "methods.yaml").read_text())
+    methods["adversarial"]["proposal"] = {"name": "tree"}
+    (tmp_path / "methods.yaml").write_text(yaml.safe_dump(methods))
+    (tmp_path / "datasets").symlink_to(CONFIG / "datasets")
+    experiment, default = Experiment.from_config(quickstart(), tmp_path), Tree()
+    assert experiment.trees() == [f"dimension-{default.dimension}_regularizer-{default.regularizer}"]
 
 
 def test_own_data_is_a_path_to_its_description(tmp_path):

@@ -14,13 +14,15 @@ def test_the_default_config_gives_the_expected_jobs(checkout):
 
 
 def test_seeds_multiply_the_fits_and_methods_share_the_tree(checkout):
-    with checkout.edited_yaml("tiny.yaml", lambda config: config.update(seeds=[0, 1, 2], methods=["adversarial"])):
+    with checkout.edited_yaml(
+        "tiny.yaml", lambda config: config.update(seeds=[0, 1, 2], methods=["adversarial"], set={})
+    ):
         jobs = checkout.jobs()
     assert (jobs["train"], jobs["evaluate"], jobs["tree"]) == (3, 3, 1)
 
 
 def test_no_tree_is_made_that_no_method_draws_from(checkout):
-    assert "tree" not in checkout.jobs("--config", "methods=[softmax]")
+    assert "tree" not in checkout.jobs("--config", "methods=[softmax, one-vs-each]")
 
 
 def test_the_slurm_profile_is_found_by_name(checkout):
