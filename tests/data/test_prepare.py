@@ -31,7 +31,10 @@ def test_classes_are_numbered_by_their_id_and_keep_their_names(tmp_path):
 
 
 def test_empty_and_unlabelled_rows_are_dropped_and_counted(tmp_path):
-    sizes, path = run(tmp_path, {"a": "1 1:1\n2\n3:4\n1 2:0\n2 3:1\n"})
+    content = {"a": "1 1:1\n2\n3:4\n1 2:0\n2 3:1\n"}
+    with pytest.raises(InputError, match=r"a, line 3: the label is missing; .*: '3:4'"):
+        run(tmp_path, content)
+    sizes, path = run(tmp_path, content, options={"require_labels": False})
     assert sizes["dropped_empty"] == 2
     assert sizes["dropped_unlabelled"] == 1
     assert rows_of(path) == [("1", [1, 0, 0]), ("2", [0, 0, 1])]

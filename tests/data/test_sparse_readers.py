@@ -136,6 +136,7 @@ BAD_XC = {
     "1 4 3\n0 1:1 2\n": r"line 2: expected 'feature:value': '2'",
     "1 4 3\n0 1:1 x:2\n": r"line 2: expected a feature number, as in 'feature:value': 'x:2'",
     "1 4 3\n0 -1:1\n": r"line 2: expected a feature number",
+    "2 4 3\n0 1:1\n1:1 2:1\n": r"line 3: the labels are missing; a row that has none begins with a space: '1:1 2:1'",
     "1 4 3\nsport 1:1\n": r"line 2: a label is not a whole number: 'sport 1:1'",
     "1 4 3\n1.5 1:1\n": r"line 2: a label is not a whole number",
     "1 4 3\n0, 1:1\n": r"line 2: a label is not a whole number",
@@ -168,6 +169,8 @@ def test_a_truncated_compressed_file_is_named(tmp_path, pack):
     [
         ("# only a comment\n", "no row in it"),
         ("1 0:1\n", r"line 1: the feature number is out of range \(from 1; set options.zero_based"),
+        ("1 1:1\n\n2:1 3:1\n", r"a.svm, line 3: the label is missing; .*: '2:1 3:1'"),
+        ("1 1:1\n 2:1\n", r"line 2: the label is missing; .*: '2:1'"),
         ("1 1:1\n2 1:?\n", r"line 2: the value is not a number: '1:\?'"),
     ],
 )
@@ -199,6 +202,13 @@ BAD_ARFF = [
     (ARFF + "{0 1}\n", "<labels/>", "a.xml: no <label name=...> in it"),
     (ARFF + "{0 1}\n", "", "a.xml: not a list of labels in XML"),
 ]
+
+
+def test_rows_without_labels_where_they_are_allowed(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n2:1\n 3:1\n")
+    assert labels_of(svmlight.read(data=tmp_path / "a.svm", require_labels=False)) == [[1], [], []]
+    (tmp_path / "a.txt").write_text("3 4 3\n0 1:1\n2:1\n 3:1\n")
+    assert labels_of(xc.read(data=tmp_path / "a.txt", require_labels=False)) == [[0], [], []]
 
 
 @pytest.mark.parametrize(("content", "labels", "message"), BAD_ARFF)

@@ -62,9 +62,10 @@ def _vectors(path: Path, suffix: str, options: dict[str, Any], transform: "Trans
     if suffix in (".csv", ".tsv", ".parquet"):
         return _numbers(path, options, transform.n_columns)
     if _has_xc_header(path):
-        return xc.read(data=path).features
+        return xc.read(data=path, require_labels=False).features
     zero_based = bool(options.get("zero_based", False)) or transform.source.get("format") == "xc"
-    return svmlight.read(data=path, zero_based=zero_based, n_features=transform.n_columns).features
+    rows = svmlight.read(data=path, zero_based=zero_based, n_features=transform.n_columns, require_labels=False)
+    return rows.features
 
 
 def _numbers(path: Path, options: dict[str, Any], n_columns: int) -> Any:

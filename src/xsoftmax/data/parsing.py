@@ -18,7 +18,8 @@ from numba import njit
     LABEL_RANGE,
     NO_BRACE,
     BAD_SEPARATOR,
-) = range(10)
+    NO_LABEL,
+) = range(11)
 CODE, POSITION, N_ROWS, N_ENTRIES, N_LABELS, UNSORTED, MAX_INDEX, FAILED = range(8)
 STATUS_SIZE = 8
 
@@ -123,12 +124,12 @@ def _read_index(text, p):
 
 @njit(cache=True, nogil=True)
 def _read_labels(text, p, n_known, labels, n_labels):
-    """Read ``l1,l2``; nothing if what stands here is a feature. Give position, count and error code."""
+    """Read ``l1,l2``; ``NO_LABEL`` if what stands here is a feature. Give position, count and code."""
     start = p
     while True:
         value, end, ok = read_number(text, p)
         if p == start and text[end] == COLON:
-            return start, n_labels, OK
+            return start, n_labels, NO_LABEL
         if not ok or value != np.floor(value) or np.abs(value) > 9e15:
             return p, n_labels, BAD_LABEL
         if n_known >= 0 and not 0 <= value < n_known:
@@ -142,11 +143,15 @@ def _read_labels(text, p, n_known, labels, n_labels):
 
 
 @njit(cache=True, nogil=True)
-def parse_labelled(text, base, n_features, n_known, svmlight, indices, data, row_ends, labels, label_ends, status):
+def parse_labelled(
+    text, base, n_features, n_known, svmlight, require_labels, indices, data, row_ends, labels, label_ends, status
+):
     """Parse lines of ``l1,l2 feature:value ...``.
 
     ``base`` is the first feature's number, ``n_features`` and ``n_known`` (labels) are limits (-1: none);
     ``svmlight`` allows comments and ``qid:``, and passes over blank lines, which otherwise are empty rows.
+    A line that begins with a feature is an error with ``require_labels``; without ``svmlight`` a space before it
+    stands for an empty list of labels.
     """
     p, row, n, n_labels, code, failed = 0, 0, 0, 0, OK, 0
     unsorted, largest = 0, np.int64(-1)
@@ -159,6 +164,8 @@ def parse_labelled(text, base, n_features, n_known, svmlight, indices, data, row
             continue
         if not unlabelled and text[p] != NEWLINE:
             p, n_labels, code = _read_labels(text, p, n_known, labels, n_labels)
+            if code == NO_LABEL and not require_labels:
+                code = OK
             if code != OK:
                 failed = p
                 break

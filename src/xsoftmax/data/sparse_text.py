@@ -140,6 +140,7 @@ MESSAGES = {
     parsing.INDEX_RANGE: "the feature number is out of range",
     parsing.BAD_LABEL: "a label is not a whole number",
     parsing.LABEL_RANGE: "the label is out of range",
+    parsing.NO_LABEL: "the label is missing",
     parsing.NO_BRACE: "expected a sparse row '{attribute value, ...}'",
     parsing.BAD_SEPARATOR: "expected ',' or '}' after a value",
 }

@@ -8,7 +8,7 @@ from xsoftmax.data.sparse_text import SparseRows, line_blocks
 from xsoftmax.errors import InputError
 
 
-def read(*, data: Path, zero_based: bool = False, n_features: int | None = None) -> Rows:
+def read(*, data: Path, zero_based: bool = False, n_features: int | None = None, require_labels: bool = True) -> Rows:
     """Read rows.
 
     Parameters
@@ -18,14 +18,19 @@ def read(*, data: Path, zero_based: bool = False, n_features: int | None = None)
         Features are numbered from 0.
     n_features : int, optional
         The limit; otherwise the largest number found counts.
+    require_labels : bool
+        A line that begins with a feature is an error, rather than a row without labels.
     """
     base, limit = 0 if zero_based else 1, -1 if n_features is None else n_features
     of = "" if n_features is None else f" of {n_features}"
     first = "from 0" if zero_based else "from 1; set options.zero_based if the file counts from 0"
-    hints = {parsing.INDEX_RANGE: f"the feature number is out of range{of} ({first})"}
+    hints = {
+        parsing.INDEX_RANGE: f"the feature number is out of range{of} ({first})",
+        parsing.NO_LABEL: "the label is missing; give one, or set options.require_labels: false to drop such rows",
+    }
     collected = SparseRows(data, hints)
     for block in line_blocks(data):
-        collected.add(block, parsing.parse_labelled, base, limit, -1, True)
+        collected.add(block, parsing.parse_labelled, base, limit, -1, True, require_labels)
     if collected.n_rows == 0:
         raise InputError(f"{data}: no row in it")
     return collected.rows(collected.max_index + 1 if n_features is None else n_features)

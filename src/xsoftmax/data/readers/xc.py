@@ -9,8 +9,15 @@ from xsoftmax.data.sparse_text import LineBlock, SparseRows, line_blocks, shorte
 from xsoftmax.errors import InputError
 
 
-def read(*, data: Path) -> Rows:
-    """Read rows; a line that begins with a space has no label."""
+def read(*, data: Path, require_labels: bool = True) -> Rows:
+    """Read rows; a line that begins with a space has no label.
+
+    Parameters
+    ----------
+    data : Path
+    require_labels : bool
+        A line that begins with a feature is an error, rather than a row without labels.
+    """
     blocks = line_blocks(data)
     head = next(blocks)
     header, _, rest = head.text.partition(b"\n")
@@ -18,10 +25,11 @@ def read(*, data: Path) -> Rows:
     hints = {
         parsing.INDEX_RANGE: f"the feature number is out of range (the header says {n_features}, from 0)",
         parsing.LABEL_RANGE: f"the label is out of range (the header says {n_labels}, from 0)",
+        parsing.NO_LABEL: "the labels are missing; a row that has none begins with a space",
     }
     collected = SparseRows(data, hints)
     for block in chain([LineBlock(rest, 2)] if rest else [], blocks):
-        collected.add(block, parsing.parse_labelled, 0, n_features, n_labels, False)
+        collected.add(block, parsing.parse_labelled, 0, n_features, n_labels, False, require_labels)
     rows = collected.rows(n_features)
     if rows.n_samples != n_rows:
         raise InputError(
