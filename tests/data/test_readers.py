@@ -138,6 +138,10 @@ BAD_TABLE = [
     ("a,label\n1,y\nabc,y\n", {}, "line 3: not a finite number: 'abc'"),
     ("a,label\n1,y\nnan,y\n", {}, "line 3: not a finite number: 'nan'"),
     ("a,label\n1,y\n,y\n", {}, "line 3: not a finite number: ''"),
+    ("a,label\n1,y\n\nabc,y\n", {}, "line 4: not a finite number: 'abc'"),
+    ('label,a\n"x\ny",1\nz,abc\n', {}, "line 4: not a finite number: 'abc'"),
+    ('label,a\n\n"x\ny",abc\n', {}, "line 3: not a finite number: 'abc'"),
+    ('label,a\n"x\ny",1\n\n"x\ny",1,2\n', {}, "line 5: 3 cells, the first line has 2"),
     ("text,label\nx\xff,y\n", {"text": "text"}, "cannot read on .*codec can't decode.*see options.encoding"),
 ]
 

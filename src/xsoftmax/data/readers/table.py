@@ -78,31 +78,33 @@ class Table:
 
     def numbers(self, label: str | int | None, names: list[str]) -> np.ndarray:
         """Read all columns but ``label`` as numbers; labels are added to ``names``."""
-        walk = self._parquet(None) if self.parquet else (row for _, row in self._rows())
+        walk = enumerate(self._parquet(None), 1) if self.parquet else self._rows()
         first = self.column_names()
         at = None if label is None else self._position(label, first)
         blocks: list[np.ndarray] = []
         block: list[list[str]] = []
-        for row in walk:
+        lines: list[int] = []
+        for line, row in walk:
             if at is not None:
                 names.append(row.pop(at))
             block.append(row)
+            lines.append(line)
             if len(block) == BLOCK_ROWS:
-                blocks.append(self._numbers(block, len(blocks)))
-                block = []
+                blocks.append(self._numbers(block, lines))
+                block, lines = [], []
         if block:
-            blocks.append(self._numbers(block, len(blocks)))
+            blocks.append(self._numbers(block, lines))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(first)), dtype=np.float32)
 
-    def _numbers(self, block: list[list[str]], number: int) -> np.ndarray:
+    def _numbers(self, block: list[list[str]], lines: list[int]) -> np.ndarray:
         try:
             values = np.array(block, dtype=np.float32)
         except ValueError:
             values = np.array([[_number(cell) for cell in row] for row in block])
         if not np.isfinite(values).all():
             row, column = (int(found[0]) for found in np.nonzero(~np.isfinite(values)))
-            line = number * BLOCK_ROWS + row + 1 + self.header
-            raise InputError(f"{self.path}, line {line}: not a finite number: {block[row][column][:40]!r}")
+            where = f"{self.path}, {'row' if self.parquet else 'line'} {lines[row]}"
+            raise InputError(f"{where}: not a finite number: {block[row][column][:40]!r}")
         return values
 
     def column_names(self) -> list[str]:
@@ -139,15 +141,18 @@ class Table:
             yield line, row
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        """Walk through what is not blank, each with the line it begins on."""
         if self.path.stat().st_size == 0:
             raise InputError(f"{self.path}: the file is empty")
         csv.field_size_limit(sys.maxsize)
         with io.TextIOWrapper(checksum.open_content(self.path), self.encoding, newline="") as file:
             reader = csv.reader(file, delimiter=self.delimiter)
             try:
+                line = 1
                 for row in reader:
                     if row:
-                        yield reader.line_num, row
+                        yield line, row
+                    line = reader.line_num + 1
             except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
                 where = f"{self.path}, after line {reader.line_num}"
                 raise InputError(f"{where}: cannot read on ({error}); see options.encoding and delimiter") from error
