@@ -37,8 +37,9 @@ class Dataset(NamedTuple):
 
     @property
     def local_files(self) -> list[str]:
-        """Files of the user's own that it is made of."""
-        return [str(self.content.local_path(source)) for source in self.content.files if source.path]
+        """Files of the user's own that it is made of; those in a folder one by one, as its date hides edits."""
+        paths = [self.content.local_path(source) for source in self.content.files if source.path]
+        return [str(file) for path in paths for file in (sorted(filter(Path.is_file, path.rglob("*"))) or [path])]
 
     @property
     def sources(self) -> list[dict[str, Any]]:

@@ -111,5 +111,22 @@ def test_a_changed_tree_rebuilds_it_for_the_methods_that_draw_from_it(finished):
         assert finished.jobs() == {"tree": 1, "train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
 
 
+def test_an_edit_in_a_folder_of_own_data_prepares_it_again(checkout):
+    texts = checkout.folder / "own" / "texts"
+    for k in range(20):
+        file = texts / f"class-{k % 2}" / f"{k}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"the rows of text number {k}\n")
+    (texts.parent / "mine.yaml").write_text("{name: mine, format: folders, files: [{path: texts}]}")
+    config = "experiment: own\ndatasets: [own/mine.yaml]\nmethods: [softmax]\nbudget: {epochs: 1}\n"
+    (checkout.folder / "own.yaml").write_text(config)
+    checkout.snakemake("data/prepared/mine.h5", config="own.yaml")
+    assert checkout.jobs("data/prepared/mine.h5", config="own.yaml") == {}
+    with checkout.edited("own/texts/class-0/0.txt", "rows", "lines"):
+        assert checkout.jobs("data/prepared/mine.h5", config="own.yaml") == {"download": 1, "prepare": 1}
+    (texts / "class-0" / "2.txt").unlink()
+    assert checkout.jobs("data/prepared/mine.h5", config="own.yaml") == {"download": 1, "prepare": 1}
+
+
 def set_rate(method, rate):
     method["optimizer"]["learning_rate"] = rate
