@@ -11,6 +11,7 @@ import yaml
 from workflow.checkout import REPOSITORY, TINY, Checkout
 from workflow.sources import code
 from xsoftmax.fingerprint import ROOT
+from xsoftmax.methods import AXES
 
 STAGES = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["stages"]
 # What every command imports and what only says which class of error it was.
@@ -33,6 +34,26 @@ def test_a_stage_names_the_code_that_it_depends_on(stage):
     covered = tuple(name if name.endswith(".py") else f"{name}/" for name in named)
     missing = {file for file in sources(stage) if not file.startswith(covered)} - SHARED
     assert not {file for file in missing if not file.endswith("/__init__.py")}
+
+
+def test_the_plan_names_what_the_experiment_is_read_with():
+    named = STAGES["plan"]["deps"]
+    text = (REPOSITORY / "workflow" / "experiment.py").read_text()
+    modules = re.findall(r"^from (xsoftmax\.\S+) import", text, re.MULTILINE)
+    files = {f"src/{module.replace('.', '/')}.py" for module in modules}
+    folders = {f"src/{package.replace('.', '/')}" for package in [*AXES.values(), "xsoftmax.data.readers"]}
+    missing = (files | folders | {"workflow/schemas"}) - set(named)
+    assert not {name for name in missing if Path(name).name not in SHARED}
+
+
+def test_fits_depend_on_all_that_trees_do():
+    """They depend on a file that only says that the trees are there."""
+    assert set(STAGES["tree"]["deps"]) <= set(STAGES["fit"]["deps"])
+
+
+@pytest.mark.parametrize("stage", ["prepare", "tree", "fit", "report"])
+def test_a_stage_that_computes_names_the_versions_of_the_libraries(stage):
+    assert "requirements.lock" in STAGES[stage]["deps"]
 
 
 @pytest.mark.parametrize("stage", STAGES)
