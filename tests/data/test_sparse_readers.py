@@ -1,5 +1,6 @@
 import gzip
 import lzma
+import re
 import tracemalloc
 
 import numpy as np
@@ -159,9 +160,12 @@ def test_bad_xc_gives_file_line_and_text(tmp_path, monkeypatch, content, block):
 def test_a_truncated_compressed_file_is_named(tmp_path, pack):
     rng = np.random.default_rng(3)
     path = tmp_path / "a.txt.packed"
-    path.write_bytes(pack(("2000 9 3\n" + "\n".join(random_lines(rng, 2000, 9, 3, 0))).encode())[:-2000])
-    with pytest.raises(InputError, match=r"a\.txt\.packed: compressed data are truncated or damaged"):
-        xc.read(data=path)
+    text = ("2000 9 3\n" + "\n".join(random_lines(rng, 2000, 9, 3, 0))).encode()
+    for at, expected in ((-2000, range(1500, 1999)), (-1, range(1990, 2001)), (2000, range(10, 500))):
+        path.write_bytes(pack(text)[:at])
+        with pytest.raises(InputError, match=r"a\.txt\.packed, after line (\d+): .* truncated or damaged") as raised:
+            xc.read(data=path)
+        assert int(re.search(r"line (\d+)", str(raised.value))[1]) in expected
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import BinaryIO, cast
 from xsoftmax.errors import InputError
 
 BLOCK = 2**20
+DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what decompressing raises
 MAGIC = {b"\x1f\x8b": "gz", b"\xfd7zXZ\x00": "xz", b"BZh": "bz2"}
 SUFFIXES = {"gz": ".gz", "xz": ".xz", "bz2": ".bz2"}
 
@@ -74,5 +75,5 @@ def read(path: Path, file: BinaryIO, size: int) -> bytes:
     """
     try:
         return file.read(size)
-    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+    except DAMAGED as error:
         raise InputError(f"{path}: compressed data are truncated or damaged ({error}); fetch it again") from error

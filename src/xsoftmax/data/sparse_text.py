@@ -1,8 +1,9 @@
 """Stream sparse text into a CSR matrix: blocks of whole lines, growing arrays, errors with their line."""
 
 from collections.abc import Callable, Iterator
+from io import BufferedIOBase
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -29,7 +30,7 @@ def line_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
         If the file is empty, or its compressed data are damaged.
     """
     carried, line = b"", 1
-    for block in checksum.blocks(path, size):
+    for block in _blocks(path, size):
         whole, newline, rest = block.rpartition(b"\n")
         if not newline:
             carried += block
@@ -42,6 +43,29 @@ def line_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
         yield LineBlock(carried + b"\n", line)
     elif line == 1:
         raise InputError(f"{path}: the file is empty; fetch it again")
+
+
+def _blocks(path: Path, size: int) -> Iterator[bytes]:
+    try:
+        yield from checksum.blocks(path, size)
+    except InputError as error:
+        where = f"{path}, after line {_n_readable_lines(path)}"
+        message = f"compressed data are truncated or damaged ({error.__cause__}); fetch it again"
+        raise InputError(f"{where}: {message}") from error
+
+
+def _n_readable_lines(path: Path) -> int:
+    """Count the whole lines before the damage."""
+    n_lines = 0
+    with checksum.open_content(path) as file:
+        try:
+            while block := cast(
+                BufferedIOBase, file
+            ).read1():  # no more than there is at once: nothing before the damage is lost
+                n_lines += block.count(b"\n")
+        except checksum.DAMAGED:
+            pass
+    return n_lines
 
 
 class Growing:

@@ -153,7 +153,7 @@ class Table:
                     if row:
                         yield line, row
                     line = reader.line_num + 1
-            except (UnicodeDecodeError, csv.Error, EOFError, OSError) as error:
+            except (UnicodeDecodeError, csv.Error, *checksum.DAMAGED) as error:
                 where = f"{self.path}, after line {reader.line_num}"
                 raise InputError(f"{where}: cannot read on ({error}); see options.encoding and delimiter") from error
 
