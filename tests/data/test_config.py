@@ -83,3 +83,13 @@ def test_errors_name_the_key(tmp_path, content, message):
 def test_a_missing_description(tmp_path):
     with pytest.raises(InputError, match="no such data set description"):
         load_config(tmp_path / "none.yaml")
+
+
+def test_local_files_are_those_in_folders_too(tmp_path):
+    for name in ("texts/b/2", "texts/b/1", "texts/a/3", "rows.csv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+    files = "[{path: texts}, {path: rows.csv}, {path: none.csv}, {urls: ['https://h/x']}]"
+    (tmp_path / "a.yaml").write_text(f"name: a\nformat: folders\nfiles: {files}\n")
+    names = ["texts/a/3", "texts/b/1", "texts/b/2", "rows.csv", "none.csv"]
+    assert load_config(tmp_path / "a.yaml").local_files() == [tmp_path / name for name in names]

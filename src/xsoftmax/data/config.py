@@ -93,6 +93,17 @@ class DatasetConfig:
         path = Path(source.path or "").expanduser()
         return (path if path.exists() else self.folder / path).absolute()
 
+    def local_files(self) -> list[Path]:
+        """List the files of the user's own that it is made of; of folders all that is in them, in order."""
+        found = []
+        for source in self.files:
+            path = self.local_path(source)
+            if source.path and path.is_dir():
+                found.extend(sorted(member for member in path.rglob("*") if member.is_file()))
+            elif source.path:
+                found.append(path)
+        return found
+
 
 def load_config(path: str | Path) -> DatasetConfig:
     """Read and check the description of a data set.
