@@ -1,10 +1,12 @@
+import math
+
 import matplotlib.colors
 import pytest
 from matplotlib.figure import Figure
 
 from report.fake_fits import METHODS, write_fits
 from xsoftmax.fits import read_fits
-from xsoftmax.report import figures, tables
+from xsoftmax.report import figures, scales, tables
 from xsoftmax.report.compare import compare
 from xsoftmax.report.looks import look, looks
 
@@ -86,6 +88,58 @@ def test_a_curve_that_falls_far_below_the_start_is_cut_off(tmp_path):
     axes = figures.draw(curves, tables.summary(fits), EPOCHS).axes[0]
     assert -12 < axes.get_ylim()[0] < -7
     assert axes.get_ylim()[1] > -1.2
+
+
+def test_long_trainings_get_a_logarithmic_axis_of_epochs_from_the_first_record(tmp_path):
+    axes = axes_of(tmp_path, EPOCHS, epochs=50, methods=("softmax", "u-max"))
+    assert axes.get_xscale() == "linear"  # ten records, the first at epoch 5
+    fits = read_fits([tmp_path / f"fits/icd10/{method}/seed-0" for method in ("softmax", "u-max")])
+    curves = tables.curves(fits)
+    curves.loc[curves.epoch == 5, "epoch"] = 1
+    axes = figures.draw(curves, tables.summary(fits), EPOCHS).axes[0]
+    assert axes.get_xscale() == "log"
+    assert all(line.get_xdata()[0] == 1 for line in axes.get_lines())
+    assert [tick for tick in axes.get_xticks() if 1 <= tick <= 50] == [1, 2, 5, 10, 20, 50]
+
+
+@pytest.mark.parametrize("plot", figures.PLOTS, ids=lambda plot: plot.name)
+def test_the_start_does_not_squeeze_the_curves(tmp_path, plot):
+    axes = axes_of(tmp_path, plot, methods=("softmax", "one-vs-each", "u-max"))
+    later = [y for line in axes.get_lines() for x, y in line.get_xydata() if x > 0]
+    ends = [(1, min(later)), (1, max(later))]
+    low, high = axes.transAxes.inverted().transform(axes.transData.transform(ends))[:, 1]
+    assert 0 < low < 0.1
+    assert 0.9 < high < 1
+
+
+def test_a_likelihood_halved_is_the_same_step_anywhere(tmp_path):
+    axes = axes_of(tmp_path, EPOCHS)
+    places = axes.transData.transform([(1, -0.4), (1, -0.8), (1, -1.6), (1, -3.2)])[:, 1]
+    steps = places[:-1] - places[1:]
+    assert steps == pytest.approx([steps[0]] * 3)
+    assert steps[0] > 0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [
+        (0.07, 52, [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50]),
+        (0.38, 5, [0.4, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5]),
+        (0.395, 0.425, [0.4, 0.41, 0.42]),
+        (1e-3, 1e4, [1e-3, 0.01, 0.1, 1, 10, 100, 1000, 1e4]),
+    ],
+)
+def test_ticks_are_round_numbers(low, high, ticks):
+    assert scales.plain_ticks(low, high) == pytest.approx(ticks)
+
+
+@pytest.mark.parametrize("values", [[-7.5, math.nan], [-7.5, -math.inf], [-7.5, -1e9], [-7.5, 0.0], [math.nan] * 2])
+def test_odd_values_are_drawn(tmp_path, values):
+    fits = read_fits(write_fits(tmp_path, methods=("softmax",)))
+    curves = tables.curves(fits)[:2].assign(test_log_likelihood=values)
+    for plot in (SECONDS, EPOCHS):
+        figure = figures.draw(curves, tables.summary(fits), plot)
+        figure.savefig(tmp_path / "figure.png")
 
 
 def test_a_fit_that_diverged_before_its_first_record_is_drawn(tmp_path):

@@ -11,17 +11,17 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from xsoftmax.files import written_aside
 from xsoftmax.fits import DIVERGED
 from xsoftmax.report.looks import Look, looks
+from xsoftmax.report.scales import set_scales
 
 LABELS = {
     "seconds": "training time (seconds)",
     "epoch": "epochs",
-    "test_log_likelihood": "test log-likelihood\n(nats per example)",
-    "train_log_likelihood": "training log-likelihood\n(nats per example)",
+    "test_log_likelihood": "test log-likelihood\n(nats per example, log scale)",
+    "train_log_likelihood": "log-likelihood of up to 5,000 training rows\n(nats per example, log scale)",
     "test_accuracy": "test accuracy",
 }
 SETTINGS: Any = {
@@ -33,11 +33,10 @@ SETTINGS: Any = {
     "legend.fontsize": 9.5,
     "legend.labelspacing": 0.7,
     "lines.linewidth": 1.7,
-    "lines.markersize": 5.5,
+    "lines.markersize": 5,
     "savefig.dpi": 160,
 }
 Lines = list[tuple[np.ndarray, np.ndarray]]
-LOG_FROM = 20  # the longest time over the shortest from which a logarithmic axis tells more
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ def draw(rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot, title: str = "") -
     """
     with mpl.rc_context(), sns.axes_style("ticks", {"axes.grid": True, "grid.color": "#e6e6e6"}):
         mpl.rcParams.update(SETTINGS)
-        figure = Figure(figsize=(6.0, 3.7), layout="constrained")
+        figure = Figure(figsize=(6.0, 4.0), layout="constrained")
         axes = figure.subplots()
         curves(axes, rows, ended, plot)
         axes.set_title(title)
@@ -117,17 +116,16 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
     """Draw one line per method into ``axes``: the mean over its seeds, and a band from least to greatest.
 
     Only what all seeds that ended well have recorded goes into the mean. A seed that diverged is a line of
-    its own, ending in a cross. A logarithmic time axis begins with the first record after the start: there is
-    no place on it for a start at (almost) zero seconds.
+    its own, ending in a cross. A logarithmic axis begins with the first record after the start: there is no
+    place on it for a start at (almost) zero.
     """
     rows = rows.dropna(subset=[plot.x, plot.y])
-    scale_x(axes, rows, plot.x)
-    shown = rows[rows[plot.x] >= _earliest(rows, plot.x)] if axes.get_xscale() == "log" else rows
+    set_scales(axes, rows, plot.x, plot.y)
+    shown = rows[rows[plot.x] >= rows[rows.epoch > 0][plot.x].min()] if axes.get_xscale() == "log" else rows
     appearances = looks(ended.method)
     for method, statuses in _by_outcome(shown, ended, plot.y):
         well, broken = _split(shown[shown.method == method], statuses, plot)
         _method(axes, appearances[method], _label(method, statuses), well, broken)
-    scale_y(axes, rows, plot.y)
     axes.set_xlabel(LABELS.get(plot.x, plot.x))
     axes.set_ylabel(LABELS.get(plot.y, plot.y))
 
@@ -135,31 +133,6 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
 def legend(axes: Axes) -> None:
     """Name the methods to the right of the axes, best first."""
     axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=2.4)
-
-
-def scale_x(axes: Axes, rows: pd.DataFrame, x: str) -> None:
-    """Choose a logarithmic axis for times that span more than a factor of 20."""
-    if x != "seconds":
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-        return
-    if rows[x].max() > LOG_FROM * _earliest(rows, x) > 0:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-
-
-def _earliest(rows: pd.DataFrame, x: str) -> float:
-    """Give the first time of a record after the start, of any method."""
-    return float(rows[rows.epoch > 0][x].min())
-
-
-def scale_y(axes: Axes, rows: pd.DataFrame, y: str) -> None:
-    """Cut off what falls far below the start of training, so that it does not squeeze the other curves."""
-    start = rows[rows.epoch == 0][y].min()
-    if not y.endswith("log_likelihood") or math.isnan(start):
-        return
-    floor = start - 0.25 * max(rows[y].max() - start, 0.1)
-    if rows[y].min() < floor:
-        axes.set_ylim(bottom=floor)
 
 
 def _by_outcome(rows: pd.DataFrame, ended: pd.DataFrame, y: str) -> list[tuple[str, pd.Series]]:
