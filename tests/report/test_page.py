@@ -1,13 +1,16 @@
 import json
 import re
+import statistics
 from html.parser import HTMLParser
 
+import pandas as pd
 import pytest
 
 from report.fake_fits import METHODS, write_fits
 from xsoftmax.cli import main
 from xsoftmax.errors import InputError
 from xsoftmax.report.page import page
+from xsoftmax.report.tables import number
 
 CONFIG = "# a <comment>\nexperiment: quick & small\nmethods: [softmax]   # kept as it is\n"
 EMPTY = {"meta", "br", "img", "link", "hr", "input"}
@@ -84,6 +87,9 @@ def test_it_says_what_the_files_say(results, tags):
     assert "Best test log-likelihood: softmax" in text
     assert "dimension 16, regularizer 0.1" in text
     assert "24.0 GiB" in text
+    history = [pd.read_csv(results / f"fits/bibtex/one-vs-each/seed-{seed}/history.csv") for seed in (0, 1)]
+    mean, spread = (f(rows.objective.iloc[-1] for rows in history) for f in (statistics.mean, statistics.stdev))
+    assert f"one-vs-each one-vs-each bound {number(mean, spread)}" in text
 
 
 def test_it_is_the_same_each_time(results, html):

@@ -26,6 +26,35 @@ def test_summary_has_a_row_per_fit_with_what_the_files_say(tmp_path):
     assert pd.isna(row.diverged_at_step)
 
 
+def test_summary_names_the_training_objective(tmp_path):
+    fits = read_fits(write_fits(tmp_path, diverged=(("icd10", "u-max", 0),)))
+    table = tables.summary(fits).set_index("method")
+    last = {fit.method: fit.history.iloc[-1] for fit in fits}
+    assert table.objective_name["one-vs-each"] == "one-vs-each bound"
+    assert table.training_objective["softmax"] == last["softmax"].objective
+    assert table.train_log_likelihood["softmax"] == last["softmax"].train_log_likelihood
+    assert math.isnan(table.training_objective["u-max"])
+
+
+def test_training_objectives_are_means_over_seeds_that_ended_well(tmp_path):
+    fits = read_fits(write_fits(tmp_path, seeds=(0, 1, 2), diverged=(("icd10", "u-max", 1),)))
+    found = tables.training_objectives(tables.summary(fits))
+    assert list(found.objective_name) == sorted(found.objective_name)
+    row = found[found.method == "u-max"].iloc[0]
+    values = [fit.history.objective.iloc[-1] for fit in fits if fit.method == "u-max" and not fit.diverged]
+    assert row.objective_name == "double-sum"
+    assert row.training_objective == pytest.approx(sum(values) / 2)
+
+
+def test_an_objective_without_a_name_or_values_is_a_row_too(tmp_path):
+    fits = read_fits(write_fits(tmp_path, methods=("softmax",)))
+    fits[0].status.pop("objective_name")
+    del fits[0].history["objective"]
+    row = tables.training_objectives(tables.summary(fits)).iloc[0]
+    assert (row.method, row.objective_name) == ("softmax", "–")
+    assert math.isnan(row.training_objective)
+
+
 def test_methods_are_ranked_by_mean_test_log_likelihood(tmp_path):
     fits = read_fits(write_fits(tmp_path, seeds=(0, 1, 2)))
     ranked = tables.ranking(tables.summary(fits))

@@ -15,7 +15,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.fits import DIVERGED, flatten
 from xsoftmax.report.figures import PLOTS
 from xsoftmax.report.looks import looks
-from xsoftmax.report.tables import HEADINGS, SHOWN, cells, number, ranking
+from xsoftmax.report.tables import HEADINGS, SHOWN, cells, number, ranking, training_objectives
 
 AXES = ("objective", "proposal", "optimizer")
 SIZES = {
@@ -107,6 +107,7 @@ def _section(results: Path, dataset: Any, rows: pd.DataFrame, statuses: Sequence
         "best": _best(ranked),
         "messages": [_message(status) for status in of_dataset if status["status"] == DIVERGED],
         "rows": [{"cells": cells(row), "color": appearances[row.method].color} for _, row in ranked.iterrows()],
+        "objectives": [_objective_cells(row) for _, row in training_objectives(rows).iterrows()],
         "several_seeds": bool((ranked.seeds > 1).any()),
         "fits": [_fit_cells(row) for _, row in rows.iterrows()],
         "figures": list(_figures(results / "figures", dataset)),
@@ -141,6 +142,13 @@ def _message(status: dict[str, Any]) -> str:
 def _fit_cells(row: Any) -> list[str]:
     numbers = [number(row[name], digits=digits) for name, _, digits in SHOWN]
     return [row.method, str(row.seed), *numbers, f"{row.epochs:g}", row.status]
+
+
+def _objective_cells(row: Any) -> list[str]:
+    """Write a row of `training_objectives`: method, its objective's own name, and two numbers."""
+    digits = {"training_objective": None, "train_log_likelihood": 3}
+    numbers = [number(row[name], row[f"{name}_sd"], shown) for name, shown in digits.items()]
+    return [row.method, row.objective_name, *numbers]
 
 
 def _figures(folder: Path, dataset: Any) -> Iterable[dict[str, str]]:

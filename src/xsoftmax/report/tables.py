@@ -69,6 +69,29 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     return ranked
 
 
+def training_objectives(table: pd.DataFrame) -> pd.DataFrame:
+    """Make one row per data set and method: what it minimised, under its own name, where it ended.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `summary` returns, or what is read from ``summary.csv``.
+
+    Returns
+    -------
+    DataFrame
+        ``dataset, method, objective_name`` and, of the fits that did not diverge, mean and standard deviation
+        of ``training_objective`` and ``train_log_likelihood``; in the order of the name, the lowest first.
+    """
+    numbers = ["training_objective", "train_log_likelihood"]
+    table = table.astype(dict.fromkeys(numbers, float)).fillna({"objective_name": "–"})
+    table.loc[table.status == DIVERGED, numbers] = math.nan
+    groups = table.groupby(["dataset", "method", "objective_name"])[numbers]
+    found = groups.mean().join(groups.std(ddof=1).add_suffix("_sd")).reset_index()
+    order = ["dataset", "objective_name", "training_objective", "method"]
+    return found.sort_values(order, na_position="last", ignore_index=True)
+
+
 def markdown_table(table: pd.DataFrame) -> str:
     """Write the ranking as Markdown, one table per data set, for a README.
 
@@ -141,8 +164,15 @@ def _row(fit: Fit) -> dict[str, Any]:
     for split in ("test", "validation"):
         row |= {f"{split}_{name}": fit.metrics.get(split, {}).get(name) for name in MEASURES}
     row |= {axis: axes.get(axis, {}).get("name") for axis in ("objective", "proposal", "optimizer")}
+    row |= {"objective_name": status.get("objective_name"), "training_objective": _last(fit, "objective")}
+    row["train_log_likelihood"] = _last(fit, "train_log_likelihood")
     row |= {name: value for name, value in status.get("data", {}).items() if not isinstance(value, dict)}
     return row | {"message": status.get("message")}
+
+
+def _last(fit: Fit, column: str) -> float:
+    """Give the last record of a measure on the fixed sample of training rows; NaN where there is none."""
+    return float(fit.history[column].iloc[-1]) if column in fit.history and len(fit.history) else math.nan
 
 
 def _joined(statuses: pd.Series) -> str:
