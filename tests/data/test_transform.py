@@ -1,10 +1,14 @@
+from types import ModuleType
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
 
 from data.toy import TABLE, TEXTS, run
+from xsoftmax import registry
 from xsoftmax.data.config import SplitOptions, TextOptions
+from xsoftmax.data.rows import Texts
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 
@@ -102,3 +106,40 @@ def test_zero_based_files_stay_zero_based(tmp_path):
     transform, X = opened(run(tmp_path, {"a": "1 0:1 2:1\n2 1:1\n"}, **settings)[1])
     (tmp_path / "new.svm").write_text("0:1 2:1\n1:1\n")
     np.testing.assert_array_equal(dense_of(transform.features_of(tmp_path / "new.svm")), X)
+
+
+def test_rows_like_extreme_classification_text_count_from_zero(tmp_path):
+    transform, X = opened(run(tmp_path, {"a": "2 3 2\n0 0:1 2:1\n1 1:1\n"}, format="xc")[1])
+    for content in ("0:1 2:1\n1:1\n", " 0:1 2:1\n 1:1\n", "0 0:1 2:1\n1 1:1\n", "2 3 2\n0:1 2:1\n1:1\n"):
+        (tmp_path / "new").write_text(content)
+        np.testing.assert_array_equal(dense_of(transform.features_of(tmp_path / "new")), X)
+    (tmp_path / "new").write_text("3:1\n")
+    with pytest.raises(InputError, match=r"new, line 1: the feature number is out of range of 3 \(from 0\): '3:1'"):
+        transform.features_of(tmp_path / "new")
+
+
+def test_a_reader_may_offer_to_read_new_rows(tmp_path, monkeypatch, of_texts):
+    transform, X = of_texts
+    offered = ModuleType("offered")
+    offered.NEW_ROWS = (".words",)
+    offered.read_new = lambda path, transform: Texts.of(path.read_text().split("|"))
+    names, load = registry.names, registry.load
+    monkeypatch.setattr(registry, "names", lambda package: [*names(package), "offered"])
+    monkeypatch.setattr(registry, "load", lambda package, name: offered if name == "offered" else load(package, name))
+    (tmp_path / "new.words").write_text("|".join(text for text in TEXTS if text))
+    np.testing.assert_array_equal(dense_of(transform.features_of(tmp_path / "new.words")), X)
+
+
+def test_errors_in_new_rows_say_what_to_do(tmp_path, of_texts):
+    texts, _ = of_texts
+    (tmp_path / "new.csv").write_text("words\ncat\n")
+    with pytest.raises(InputError, match=r"new.csv: no column 'text'; columns: words; rename one"):
+        texts.features_of(tmp_path / "new.csv")
+    (tmp_path / "new.txt").write_bytes(b"cat\n\xff\n")
+    with pytest.raises(InputError, match=r"new.txt, line 2: not utf-8 .*; save it as utf-8"):
+        texts.features_of(tmp_path / "new.txt")
+    np.save(tmp_path / "new.npy", np.zeros((2, 3)))
+    with pytest.raises(InputError, match="vectors given, but the data were prepared from texts"):
+        texts.features_of(tmp_path / "new.npy")
+    with pytest.raises(InputError, match="no such file"):
+        texts.features_of(tmp_path)

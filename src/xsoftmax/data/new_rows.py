@@ -1,21 +1,28 @@
-"""Read rows that have no labels yet, in the form that a data set was prepared from."""
+"""Read rows that have no labels yet, in the form that a data set was prepared from.
+
+A reader that can read such rows has a function ``read_new(path, transform)``, which gives texts or vectors, and
+``NEW_ROWS``, the endings of the files it takes; without endings it takes any file that no other reader takes, for
+models whose data it read.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
+from xsoftmax import registry
 from xsoftmax.data import checksum
-from xsoftmax.data.rows import Texts
+from xsoftmax.data.reading import READERS
+from xsoftmax.data.rows import Features, Texts
+from xsoftmax.data.sparse_text import line_blocks
 from xsoftmax.errors import InputError
 
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform
 
-COMPRESSED = (".gz", ".xz", ".bz2")
 
-
-def read_new_rows(path: Path, transform: "Transform") -> Any:
-    """Read a file by its ending: texts where the training rows were texts, otherwise vectors.
+def read_new_rows(path: Path, transform: "Transform") -> Features:
+    """Read a file by its ending; otherwise as the training rows were read, as svmlight, or one text per line.
 
     Returns
     -------
@@ -26,57 +33,32 @@ def read_new_rows(path: Path, transform: "Transform") -> Any:
     InputError
         If the file is missing or empty, or its form does not fit.
     """
-    if not path.exists():
+    if not path.is_file():
         raise InputError(f"{path}: no such file")
-    suffix = next((each for each in reversed(path.suffixes) if each not in COMPRESSED), "")
-    options = dict(transform.source.get("options", {}))
-    return _texts(path, suffix, options) if transform.kind == "texts" else _vectors(path, suffix, options, transform)
+    reader = _reader(path, transform)
+    if reader is not None:
+        return reader.read_new(path, transform)
+    return Texts(lambda: _lines(path), sum(1 for _ in _lines(path)))
 
 
-def _texts(path: Path, suffix: str, options: dict[str, Any]) -> Texts:
-    """Read a column of a table, or one text per line."""
-    from xsoftmax.data.readers.table import Table
-
-    if suffix not in (".csv", ".tsv", ".parquet"):
-        return Texts(lambda: _lines(path), sum(1 for _ in _lines(path)))
-    table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
-    column = options.get("text", "text")
-    return Texts(lambda: (row[0] for row in table.columns([column])), sum(1 for _ in table.columns([column])))
+def _reader(path: Path, transform: "Transform") -> ModuleType | None:
+    """Choose the reader of a file; None for one text per line."""
+    own = transform.source.get("format")
+    modules = {name: registry.load(READERS, name) for name in registry.names(READERS)}
+    able = {name: module for name, module in modules.items() if hasattr(module, "read_new")}
+    suffix = next((each for each in reversed(path.suffixes) if each not in checksum.SUFFIXES.values()), "")
+    by_suffix = [name for name, module in able.items() if suffix in module.NEW_ROWS]
+    if by_suffix:
+        return able[own if own in by_suffix else by_suffix[0]]
+    if own in able and not able[own].NEW_ROWS:
+        return able[own]
+    return None if transform.kind == "texts" else able["svmlight"]
 
 
 def _lines(path: Path) -> Iterator[str]:
-    from xsoftmax.data.sparse_text import line_blocks
-
     for block in line_blocks(path):
         try:
             yield from block.text.decode("utf-8").splitlines()
         except UnicodeDecodeError as error:
-            raise InputError(f"{path}: after line {block.first_line}: not utf-8 ({error.reason})") from error
-
-
-def _vectors(path: Path, suffix: str, options: dict[str, Any], transform: "Transform") -> Any:
-    from xsoftmax.data.readers import arrays, svmlight, xc
-
-    if suffix in (".npy", ".npz"):
-        return arrays.load_matrix(path, str(options.get("x", "X")))
-    if suffix in (".csv", ".tsv", ".parquet"):
-        return _numbers(path, options, transform.n_columns)
-    if _has_xc_header(path):
-        return xc.read(data=path, require_labels=False).features
-    zero_based = bool(options.get("zero_based", False)) or transform.source.get("format") == "xc"
-    rows = svmlight.read(data=path, zero_based=zero_based, n_features=transform.n_columns, require_labels=False)
-    return rows.features
-
-
-def _numbers(path: Path, options: dict[str, Any], n_columns: int) -> Any:
-    """Read columns of numbers; a column of labels may be there or not."""
-    from xsoftmax.data.readers.table import Table
-
-    table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
-    has_label = len(table.column_names()) == n_columns + 1
-    return table.numbers(options.get("label", "label") if has_label else None, [])
-
-
-def _has_xc_header(path: Path) -> bool:
-    head = next(checksum.blocks(path, 200), b"").partition(b"\n")[0].split()
-    return len(head) == 3 and all(word.isdigit() for word in head)
+            line = block.first_line + block.text.count(b"\n", 0, error.start)
+            raise InputError(f"{path}, line {line}: not utf-8 ({error.reason}); save it as utf-8") from error

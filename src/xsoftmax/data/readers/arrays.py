@@ -2,7 +2,7 @@
 
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array, issparse, load_npz
@@ -10,7 +10,11 @@ from scipy.sparse import csr_array, issparse, load_npz
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
 
+if TYPE_CHECKING:
+    from xsoftmax.data.transform import Transform
+
 BLOCK_ROWS = 4096
+NEW_ROWS = (".npy", ".npz")
 
 
 def read(*, data: Path, labels: Path | None = None, x: str = "X", y: str = "y") -> Rows:
@@ -43,6 +47,11 @@ def read(*, data: Path, labels: Path | None = None, x: str = "X", y: str = "y") 
     if found.dtype.kind == "U":
         return Rows.with_names(X, found.tolist())
     raise InputError(f"{labels or data}: labels of type {found.dtype}; expected whole numbers or text")
+
+
+def read_new(path: Path, transform: "Transform") -> Any:
+    """Read features without labels."""
+    return load_matrix(path, str(transform.source.get("options", {}).get("x", "X")))
 
 
 def load_matrix(path: Path, key: str = "X") -> Any:

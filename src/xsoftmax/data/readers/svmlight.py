@@ -1,11 +1,18 @@
 """svmlight (libsvm) text: ``label feature:value ...  # comment``, features numbered from 1; ``l1,l2`` too."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from xsoftmax.data import parsing
-from xsoftmax.data.rows import Rows
+from xsoftmax.data.readers import xc
+from xsoftmax.data.rows import Features, Rows
 from xsoftmax.data.sparse_text import SparseRows, line_blocks
 from xsoftmax.errors import InputError
+
+if TYPE_CHECKING:
+    from xsoftmax.data.transform import Transform
+
+NEW_ROWS = ()
 
 
 def read(*, data: Path, zero_based: bool = False, n_features: int | None = None, require_labels: bool = True) -> Rows:
@@ -34,3 +41,12 @@ def read(*, data: Path, zero_based: bool = False, n_features: int | None = None,
     if collected.n_rows == 0:
         raise InputError(f"{data}: no row in it")
     return collected.rows(collected.max_index + 1 if n_features is None else n_features)
+
+
+def read_new(path: Path, transform: "Transform") -> Features:
+    """Read rows with labels or without; with a header as Extreme Classification text."""
+    if xc.has_header(path):
+        return xc.read_new(path, transform)
+    zero_based = bool(transform.source.get("options", {}).get("zero_based", False))
+    rows = read(data=path, zero_based=zero_based, n_features=transform.n_columns, require_labels=False)
+    return rows.features

@@ -5,15 +5,19 @@ import io
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xsoftmax.data import checksum
-from xsoftmax.data.rows import Rows, Texts
+from xsoftmax.data.rows import Features, Rows, Texts
 from xsoftmax.errors import InputError
 
+if TYPE_CHECKING:
+    from xsoftmax.data.transform import Transform
+
 BLOCK_ROWS = 4096
+NEW_ROWS = (".csv", ".tsv", ".parquet")
 
 
 def read(
@@ -45,6 +49,17 @@ def read(
         rows = Texts(lambda: (row[0] for row in table.columns([text])), len(names))
         return _labelled(rows, names, data)
     return _labelled(table.numbers(label, names), names, data)
+
+
+def read_new(path: Path, transform: "Transform") -> Features:
+    """Read the column of texts, or columns of numbers; a column of labels may be there or not."""
+    options = transform.source.get("options", {})
+    table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
+    if transform.kind == "texts":
+        column = options.get("text", "text")
+        return Texts(lambda: (row[0] for row in table.columns([column])), sum(1 for _ in table.columns([column])))
+    has_label = len(table.column_names()) == transform.n_columns + 1
+    return table.numbers(options.get("label", "label") if has_label else None, [])
 
 
 def _labelled(features: Texts | np.ndarray, names: list[str], path: Path) -> Rows:
@@ -125,7 +140,8 @@ class Table:
             return column % len(names)
         if column in names:
             return names.index(str(column))
-        raise InputError(f"{self.path}: no column {column!r}; columns: {', '.join(names[:20]) or 'none'}")
+        remedy = "rename one, or before preparing name it in the data set's options"
+        raise InputError(f"{self.path}: no column {column!r}; columns: {', '.join(names[:20]) or 'none'}; {remedy}")
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Walk through the rows below the header; all must have as many cells as the first line."""

@@ -2,11 +2,17 @@
 
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from xsoftmax.data import parsing
-from xsoftmax.data.rows import Rows
+from xsoftmax.data import checksum, parsing
+from xsoftmax.data.rows import Features, Rows
 from xsoftmax.data.sparse_text import LineBlock, SparseRows, line_blocks, shortened
 from xsoftmax.errors import InputError
+
+if TYPE_CHECKING:
+    from xsoftmax.data.transform import Transform
+
+NEW_ROWS = ()
 
 
 def read(*, data: Path, require_labels: bool = True) -> Rows:
@@ -36,6 +42,25 @@ def read(*, data: Path, require_labels: bool = True) -> Rows:
             f"{data}, line 1: the header says {n_rows} rows, the file has {rows.n_samples}; fetch it again"
         )
     return rows
+
+
+def read_new(path: Path, transform: "Transform") -> Features:
+    """Read rows with labels or without; a header may be missing."""
+    if has_header(path):
+        return read(data=path, require_labels=False).features
+    n_features = transform.n_columns
+    collected = SparseRows(
+        path, {parsing.INDEX_RANGE: f"the feature number is out of range of {n_features} (from 0)"}
+    )
+    for block in line_blocks(path):
+        collected.add(block, parsing.parse_labelled, 0, n_features, -1, False, False)
+    return collected.rows(n_features).features
+
+
+def has_header(path: Path) -> bool:
+    """Tell whether the first line is three whole numbers."""
+    words = next(checksum.blocks(path, 200), b"").partition(b"\n")[0].split()
+    return len(words) == 3 and all(word.isdigit() for word in words)
 
 
 def _sizes(path: Path, header: bytes) -> list[int]:
