@@ -1,8 +1,11 @@
 """What runs, and what runs again after a change."""
 
 import json
+import re
 
 import pytest
+
+from workflow.checkout import REPOSITORY
 
 AFTERWARDS = {"compare": 1, "track": 1, "report": 1}
 
@@ -33,6 +36,13 @@ def test_rules_are_linted_and_formatted(checkout):
     for command in (["snakemake", "--lint"], ["snakefmt", "--check", "Snakefile", "workflow"]):
         done = checkout.run(*command)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_rule_says_what_it_needs_and_where_it_writes_about_itself():
+    for file in sorted((REPOSITORY / "workflow" / "rules").glob("*.smk")):
+        for rule in re.split(r"^rule ", file.read_text(), flags=re.MULTILINE)[1:]:
+            for part in ("log:", "benchmark:", "conda:", "threads:", "mem_mb=", "runtime=", "message:"):
+                assert part in rule, f"{rule.split(':')[0]}: {part}"
 
 
 def test_the_run_leaves_a_report_logs_and_benchmarks(finished):

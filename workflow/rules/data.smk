@@ -1,7 +1,8 @@
 """From a source to one prepared file."""
 
 
-# Downloads are pinned by checksum: they follow from the description, whatever code fetched them.
+# Downloads are pinned by checksum: they follow from the description, whatever code fetched them. So there is no
+# hash of the code here; Snakemake would delete the verified files before the job and fetch them again.
 rule download:
     input:
         config=description,
@@ -15,6 +16,7 @@ rule download:
     localrule: True
     conda:
         "../../envs/compute.yaml"
+    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=240,
@@ -42,6 +44,7 @@ rule prepare:
         "benchmarks/prepare/{dataset}.tsv"
     conda:
         "../../envs/compute.yaml"
+    threads: 1
     resources:
         mem_mb=memory(4000),
         runtime=60,

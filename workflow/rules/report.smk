@@ -7,9 +7,15 @@ rule plan:
         plan=f"{RESULTS}/plan.json",
     log:
         f"logs/{EXPERIMENT.name}/plan.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/plan.tsv"
     localrule: True
     conda:
         "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(100),
+        runtime=5,
     params:
         config=yaml.safe_dump(EXPERIMENT.config, sort_keys=False),
         plan=as_json(EXPERIMENT.plan()),
@@ -39,6 +45,7 @@ rule compare:
         "report"
     conda:
         "../../envs/report.yaml"
+    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=30,
@@ -67,6 +74,7 @@ rule track:
     localrule: True
     conda:
         "../../envs/track.yaml"
+    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=60,
@@ -97,6 +105,7 @@ rule report:
         "report"
     conda:
         "../../envs/report.yaml"
+    threads: 1
     resources:
         mem_mb=memory(2000),
         runtime=30,

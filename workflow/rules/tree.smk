@@ -12,6 +12,7 @@ rule tree:
         f"benchmarks/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}.tsv"
     conda:
         "../../envs/compute.yaml"
+    threads: 1
     resources:
         mem_mb=memory(4000),
         runtime=120,
@@ -33,9 +34,15 @@ rule trees:
         f"{RESULTS}/trees/{{dataset}}/complete",
     log:
         f"logs/{EXPERIMENT.name}/tree/{{dataset}}/complete.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/tree/{{dataset}}/complete.tsv"
     localrule: True
     conda:
         "../../envs/compute.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(100),
+        runtime=5,
     message:
         "all trees for {wildcards.dataset} are there"
     shell:
