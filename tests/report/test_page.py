@@ -92,6 +92,19 @@ def test_it_says_what_the_files_say(results, tags):
     assert f"one-vs-each one-vs-each bound {number(mean, spread)}" in text
 
 
+def test_it_says_how_to_read_it(tags):
+    text = " ".join(" ".join(tags.text).split())
+    for said in (
+        "Training objective",
+        "not comparable across objectives",
+        "5,000 training rows",
+        "Curves",
+        "Diverged",
+        "Peak memory",
+    ):
+        assert said in text.partition("How to read this Test log-likelihood")[2]
+
+
 def test_it_is_the_same_each_time(results, html):
     assert page(results, results / "config.yaml") == html
 
