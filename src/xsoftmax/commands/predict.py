@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
         csv.writer(sys.stdout, lineterminator="\n").writerows([header, *_lines(model, prediction)])
         return
     with written_aside(options.output) as aside, aside.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *_lines(model, prediction)])
+        csv.writer(file, lineterminator="\n").writerows([header, *_lines(model, prediction)])
 
 
 def _lines(model: Model, prediction: Prediction) -> Iterator[list[str | int]]:

@@ -1,0 +1,130 @@
+"""From a user's own table of texts to predictions, by the command line."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from xsoftmax.cli import main
+from xsoftmax.model import load_model
+
+CONFIG = """
+name: pets
+format: table
+files: [{path: pets.csv}]
+options: {text: comment, label: animal}
+text: {min_df: 1}
+normalize: l2
+split: {validation: 6, test: 6}
+"""
+WORDS = {"cat, house": "meow purr", "dog": "woof fetch", 'bird "wild"': "tweet fly", "fish": "bubble swim"}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pets")
+    rng = np.random.default_rng(0)
+    with (folder / "pets.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["comment", "animal"])
+        for _ in range(30):
+            rows.writerows([f"{words}, the {rng.choice(['a', 'b', 'c'])}", name] for name, words in WORDS.items())
+    (folder / "pets.yaml").write_text(CONFIG)
+    calls = [
+        ["download", folder / "pets.yaml", "-o", folder / "raw"],
+        ["prepare", folder / "pets.yaml", "--raw", folder / "raw", "-o", folder / "pets.h5"],
+        ["train", folder / "pets.h5", "--method", "implicit-sgd", "--epochs", 5, "-o", folder / "fit"],
+    ]
+    for call in calls:
+        assert main([str(word) for word in call]) == 0
+    return folder / "fit" / "model.h5"
+
+
+@pytest.fixture
+def new(tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text('id,comment\n1,"meow, purr!"\n2,fetch\n3,"a\nbubble"\n4,zebra\n')
+    return path
+
+
+def predict(*arguments):
+    return main(["predict", *map(str, arguments)])
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+def test_the_likeliest_classes_are_printed(model, new, capsys):
+    assert predict(model, new, "--top", 2) == 0
+    lines = table(capsys.readouterr().out)
+    assert list(lines[0]) == ["row", "rank", "class", "probability"]
+    assert [(int(line["row"]), int(line["rank"])) for line in lines] == [
+        (i, rank) for i in range(4) for rank in (1, 2)
+    ]
+    assert [line["class"] for line in lines[:6:2]] == ["cat, house", "dog", "fish"]
+    for first, second in zip(lines[::2], lines[1::2], strict=True):
+        assert float(first["probability"]) >= float(second["probability"]) > 0
+
+
+def test_probabilities_of_all_classes_fall_and_sum_to_one(model, new, tmp_path, capsys):
+    assert predict(model, new, "-o", tmp_path / "out.csv") == 0
+    assert capsys.readouterr().out == ""
+    written = (tmp_path / "out.csv").read_bytes().decode()
+    lines = table(written)
+    for row in range(4):
+        of_row = [line for line in lines if line["row"] == str(row)]
+        probabilities = [float(line["probability"]) for line in of_row]
+        assert {line["class"] for line in of_row} == set(WORDS)
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert sum(probabilities) == pytest.approx(1, abs=1e-5)
+    assert predict(model, new) == 0
+    assert capsys.readouterr().out == written
+
+
+def test_probabilities_are_the_softmax_of_the_scores(model, new, capsys):
+    assert predict(model, new) == 0
+    found = table(capsys.readouterr().out)
+    loaded = load_model(model)
+    X = loaded.transform.features_of(new).toarray().astype(np.float64)
+    shares = np.exp(X @ loaded.W[:, :-1].T + loaded.W[:, -1])
+    shares /= shares.sum(axis=1, keepdims=True)
+    for line in found:
+        expected = shares[int(line["row"]), loaded.class_names.index(line["class"])]
+        assert float(line["probability"]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_one_text_per_line(model, tmp_path, capsys):
+    (tmp_path / "new.txt").write_text("meow\nwoof\n")
+    assert predict(model, tmp_path / "new.txt", "--top", 1) == 0
+    assert [line["class"] for line in table(capsys.readouterr().out)] == ["cat, house", "dog"]
+
+
+WRONG = [
+    ("none.csv", None, "none.csv: no such file"),
+    ("empty.csv", "", "empty.csv: the file is empty"),
+    ("other.csv", "text,id\nmeow,1\n", "no column 'comment'; columns: text, id; rename one"),
+    ("ragged.csv", "comment,id\nmeow\n", "ragged.csv, line 2: 1 cells, the first line has 2"),
+    ("binary.txt", b"\xff\xfe", "binary.txt, line 1: not utf-8"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "message"), WRONG, ids=[name for name, *_ in WRONG])
+def test_wrong_rows_are_errors(model, tmp_path, capsys, name, content, message):
+    if content is not None:
+        (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert predict(model, tmp_path / name, "-o", tmp_path / "out.csv") == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: ")
+    assert message in shown.err
+    assert shown.out == ""
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_wrong_models_and_numbers_are_errors(model, new, tmp_path, capsys):
+    for file in (tmp_path / "none.h5", new, model.parents[1] / "pets.h5"):
+        assert predict(file, new) == 1
+        assert str(file) in capsys.readouterr().err
+    assert predict(model, new, "--top", 0) == 1
+    assert "--top is 0; set it to 1 or more" in capsys.readouterr().err
