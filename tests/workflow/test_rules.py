@@ -138,5 +138,15 @@ def test_an_edit_in_a_folder_of_own_data_prepares_it_again(checkout):
     assert checkout.jobs("data/prepared/mine.h5", config="own.yaml") == {"download": 1, "prepare": 1}
 
 
+def test_memory_is_limited_where_it_is_enforced(checkout):
+    model = "results/tiny/fits/digits/softmax/seed-0/model.h5"
+    command = ["snakemake", model, "--configfile", "tiny.yaml", "--cores", "1", "--set-resources", "train:mem_mb=1"]
+    refused = checkout.run(*command, SLURM_JOB_ID="1")
+    assert refused.returncode == 1
+    assert "it may take 1 MB" in refused.stdout + refused.stderr
+    done = checkout.run(*command)
+    assert done.returncode == 0, done.stderr
+
+
 def set_rate(method, rate):
     method["optimizer"]["learning_rate"] = rate

@@ -1,4 +1,8 @@
-"""One job per data set, method and seed."""
+"""One job per data set, method and seed.
+
+``mem_mb`` limits a fit where SLURM enforces it; elsewhere a fit may take what the machine has free. More for one rule:
+``--set-resources train:mem_mb=16000``.
+"""
 
 
 rule train:
@@ -36,4 +40,5 @@ rule train:
     shell:
         "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method}"
         " --set {params.changes:q} {params.tree} --seed {wildcards.seed} {params.options}"
-        " --checkpoint {params.checkpoint} --memory {resources.mem_mb} -o {params.folder} > {log} 2>&1"
+        " --checkpoint {params.checkpoint} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
+        " -o {params.folder} > {log} 2>&1"
