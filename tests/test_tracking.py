@@ -10,7 +10,7 @@ import pytest
 
 from report.fake_fits import write_fits
 from xsoftmax.cli import main
-from xsoftmax.tracking import SETTINGS, repository_root, track, without_password
+from xsoftmax.tracking import SETTINGS, _metric_name, repository_root, track, without_password
 
 NOBODY_LISTENS = "http://127.0.0.1:9"
 
@@ -63,6 +63,10 @@ def _check_run(here, run, folder):
     logged = client_of(here).get_metric_history(run.info.run_id, "test_log_likelihood")
     assert [point.step for point in logged] == list(history.step)
     assert [point.value for point in logged] == list(history.test_log_likelihood)
+    own = client_of(here).get_metric_history(run.info.run_id, f"objective/{status['objective_name']}")
+    assert [point.value for point in own] == list(history.objective)
+    assert run.data.metrics["objective"] == history.objective.iloc[-1]
+    assert run.data.tags["objective_name"] == status["objective_name"]
     assert run.data.params["optimizer.learning_rate"] == "0.1"
     assert run.data.params["data.n_train"] == "66646"
     assert run.data.params["git_commit"] == run.data.tags["mlflow.source.git.commit"] == status["git_commit"]
@@ -112,6 +116,13 @@ def test_a_fit_that_mlflow_refuses_does_not_hold_up_the_others(here):
     record = track(folders, "quick")
     assert [entry["method"] for entry in record["pending"]] == ["softmax"]
     assert [entry["method"] for entry in record["logged"]] == ["u-max"]
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("one-vs-each bound", "one-vs-each_bound"), ("a (β) loss: 2", "a_loss_2"), (None, "")]
+)
+def test_an_objective_gives_a_name_that_mlflow_takes(words, name):
+    assert _metric_name(words) == name
 
 
 def test_two_processes_at_once_on_a_new_database(here):

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import math
 import os
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -139,6 +140,8 @@ def _tags(fit: Fit, content: str) -> dict[str, str]:
     named = {"dataset": fit.dataset, "method": fit.method, "seed": str(fit.seed), "fit": content}
     named["status"] = fit.status["status"]
     named["mlflow.source.name"] = "xsoftmax"
+    if fit.status.get("objective_name"):
+        named["objective_name"] = fit.status["objective_name"]
     if fit.status.get("git_commit"):
         named["mlflow.source.git.commit"] = fit.status["git_commit"]
     if fit.status.get("message"):
@@ -161,11 +164,16 @@ def _metrics(fit: Fit, start: int) -> list[Any]:
     """List the curve by step, the measures of the final model and the use of the machine.
 
     A point's time is the start plus its seconds of training, so that MLflow's relative time is training time.
+    The training objective is logged twice: as ``objective``, and under its own name, since only like objectives
+    can be compared.
     """
     from mlflow.entities import Metric
 
     points: list[tuple[str, Any, int, int]] = []
-    for row in fit.history.to_dict("records"):
+    history, own_name = fit.history, _metric_name(fit.status.get("objective_name"))
+    if own_name and "objective" in history:
+        history = history.assign(**{f"objective/{own_name}": history["objective"]})
+    for row in history.to_dict("records"):
         now = start + int(1000 * row["seconds"])
         points += [(str(name), row[name], now, int(row["step"])) for name in row if name != "step"]
     step, end = int(fit.status.get("step") or 0), start + int(1000 * (fit.status.get("seconds") or 0))
@@ -184,6 +192,11 @@ def _outcome(fit: Fit) -> dict[str, Any]:
         for name, value in fit.metrics.get(split, {}).items()
     }
     return final | {f"system/{name}": value for name, value in system.items()}
+
+
+def _metric_name(words: str | None) -> str:
+    """Turn words into what MLflow takes as the name of a metric."""
+    return re.sub(r"[^\w.-]+", "_", words or "", flags=re.ASCII).strip("_")
 
 
 def _is_number(value: Any) -> bool:
