@@ -1,5 +1,6 @@
 """The description of a data set: one YAML file, checked before anything is done with it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ import yaml
 
 from xsoftmax.errors import InputError
 
+SHA256 = re.compile("[0-9a-f]{64}")
 Part = Literal["all", "train", "validation", "test"]
 Expected = Literal[
     "rows", "labels", "train", "validation", "test", "features", "classes", "dropped_empty",
@@ -67,7 +69,38 @@ class SplitOptions:
 
 @dataclass(frozen=True)
 class DatasetConfig:
-    """A data set, as its YAML file describes it."""
+    """A data set, as its YAML file describes it: these are its keys.
+
+    Attributes
+    ----------
+    name : str
+        Also the name of its files; the YAML file should be called ``<name>.yaml``.
+    format : str
+        The reader, a file in ``src/xsoftmax/data/readers``.
+    title, description, homepage, licence, citation : str
+    files : list of Source
+        What is downloaded, or lies here already.
+    parts : mapping
+        Which file plays which role of the reader in which part; the path inside an unpacked folder may follow
+        its name. Needless for a single file, which is then split by us.
+    options : mapping
+        What the reader takes besides files.
+    label : str
+        Of several labels take the ``first`` in file order, the one with the smallest id, or ``all`` (a row each).
+    text : TextOptions
+    max_features : int
+        Keep the first columns; of texts the most frequent words.
+    max_samples : int
+        Keep the first rows of each part.
+    normalize : str, mapping or list of these
+        Steps in order, fitted on training rows: ``l2``, ``max``, ``column_max``, ``{divide: c}``, ``{pca: k}``.
+    split : SplitOptions
+        What is split off by us, where it is not given.
+    expect : mapping
+        Sizes that must come out.
+    folder : Path
+        Where the YAML file lies; not a key.
+    """
 
     name: str
     format: str
@@ -154,8 +187,17 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
             raise InputError(f"{where}: files[{number}] needs a plain file name, an address or a path")
         if source.path is None and not source.urls and source.mirror is None:
             raise InputError(f"{where}: files[{number}] ({source.name}) needs 'urls', 'path' or 'mirror'")
+        if source.sha256 is not None and not SHA256.fullmatch(source.sha256):
+            raise InputError(f"{where}: files[{number}].sha256: expected 64 hexadecimal digits in lower case")
         if names.count(source.name) > 1:
             raise InputError(f"{where}: two files are named {source.name!r}; give one another name")
+    for key in ("max_features", "max_samples"):
+        if getattr(config, key) == 0:
+            raise InputError(f"{where}: {key}: 0 keeps nothing; leave it out to keep all")
+    for part, roles in config.parts.items():
+        files = roles.values() if isinstance(roles, dict) else [roles or ""]
+        if not all(isinstance(file, str) for file in files):
+            raise InputError(f"{where}: parts.{part}: expected a file, or files by role, found {_short(roles)}")
     if "all" in config.parts and len(config.parts) > 1:
         raise InputError(f"{where}: parts: 'all' is split by us; it cannot stand beside {_others(config)}")
     if config.parts and not {"all", "train"} & set(config.parts):
