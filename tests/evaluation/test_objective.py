@@ -34,7 +34,7 @@ def model_of(W, correction=None):
 @pytest.mark.parametrize("rows", [1, 4, 1000])
 @pytest.mark.parametrize("objective", [Softmax(), OneVsEach(5), DoubleSum(2)], ids=lambda o: type(o).__name__)
 def test_sums_over_the_other_classes(objective, rows, storage, monkeypatch):
-    monkeypatch.setattr(objective_module, "_BLOCK_SCORES", rows * K)
+    monkeypatch.setattr(objective_module, "BLOCK_SCORES", rows * K)
     X, y, W, u = problem()
     s = naive.scores(X, W)
     losses = {
@@ -52,7 +52,7 @@ def test_sums_over_the_other_classes(objective, rows, storage, monkeypatch):
 @pytest.mark.parametrize("rows", [1, 4, 1000])
 @pytest.mark.parametrize("proposal", [Uniform(), Frequency(), Tree(dimension=3)], ids=lambda p: type(p).__name__)
 def test_expectations_under_the_proposal(proposal, rows, monkeypatch):
-    monkeypatch.setattr(objective_module, "_BLOCK_SCORES", rows * K)
+    monkeypatch.setattr(objective_module, "BLOCK_SCORES", rows * K)
     X, y, W, _ = problem()
     fitted = proposal.fit(TrainingSet(X, y, K))
     log_q = fitted.log_q(X, 0, K)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, typeof, types
 
 import naive
 from xsoftmax import registry
@@ -98,13 +98,15 @@ def test_float32_and_float64_agree(objective):
     for _ in range(20):
         draws, state, score_true = draws_for(rng, 5, np.float32, 3), state_of(objective, rng), np.float32(0.4)
         wide = Draws(draws.classes, *(array.astype(float) for array in draws[1:]))
-        short = gradient_of(objective, np.float32(0), state.copy(), score_true, np.float32(-1.3), draws)
+        arguments = (objective, np.float32(0), state.copy(), score_true, np.float32(-1.3), draws)
+        short = gradient_of(*arguments)
         assert short == pytest.approx(
             gradient_of(objective, 0.0, state.copy(), float(score_true), -1.3, wide), rel=1e-5, abs=1e-6
         )
         assert np.allclose(draws.out, wide.out, rtol=1e-5, atol=1e-7)
         # A float64 that leaks into the coefficients makes the float32 loops slow.
-        assert type(short) is float
+        compiled = gradient_of.overloads[tuple(typeof(argument) for argument in arguments)]
+        assert compiled.signature.return_type == types.float32
 
 
 def all_but(y, s):

@@ -106,9 +106,9 @@ def test_evaluation_is_not_training_time(data, monkeypatch):
     trained(data, epochs=1)  # compiled
     measure = fit_module._Fit._measure
 
-    def slow(self):
+    def slow(self, W):
         time.sleep(0.3)
-        return measure(self)
+        return measure(self, W)
 
     monkeypatch.setattr(fit_module._Fit, "_measure", slow)
     result = trained(data, epochs=4, at=(1.0, 2.0, 3.0))
@@ -190,8 +190,8 @@ def test_a_diverged_fit_has_its_step_and_no_model(data):
 def test_divergence_seen_only_by_an_evaluation(data, monkeypatch):
     measure = fit_module._Fit._measure
 
-    def broken(self):
-        row = measure(self)
+    def broken(self, W):
+        row = measure(self, W)
         return row | {"test_log_likelihood": float("nan")} if self.state.step else row
 
     monkeypatch.setattr(fit_module._Fit, "_measure", broken)
@@ -348,7 +348,24 @@ def test_estimates_count_copies(data):
     assert estimate(method(optimizer="adagrad"), data, False)[weights] == 2 * one
     assert estimate(method(optimizer="sgd"), data, True)["the best weights so far"] == one
     assert estimate(method("softmax", "all", "lbfgs"), data, False)[weights] >= 2 * 21 * one
-    assert sum(check_memory(method(), data, False).values()) < 2**20
+    assert sum(estimate(method(), data, False).values()) < 2**20
+    assert check_memory(method(), data, False)["the program itself"] > 2**25
+
+
+def test_weights_that_are_not_finite_diverge_even_where_no_row_sees_them(data, monkeypatch):
+    weights = SampledSolver.weights
+
+    def spoilt(self):
+        W = weights(self).copy()
+        W[0, 0] = np.inf
+        return W
+
+    measure = fit_module._Fit._measure
+    monkeypatch.setattr(fit_module._Fit, "_measure", lambda self, W: measure(self, np.where(np.isfinite(W), W, 0)))
+    monkeypatch.setattr(SampledSolver, "weights", spoilt)
+    result = trained(data, epochs=1)
+    assert result.state.status == "diverged"
+    assert "weights are not finite" in result.state.message
 
 
 def test_shipped_methods_learn(data):

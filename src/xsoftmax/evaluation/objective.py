@@ -9,7 +9,7 @@ from xsoftmax.kernels.minibatch import loss_block
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
 
-_BLOCK_SCORES = 2**24
+BLOCK_SCORES = 2**24
 
 
 def mean_loss(model: Model, objective: Any, proposal: Proposal, X: Any, y: np.ndarray, states: np.ndarray) -> float:
@@ -29,7 +29,7 @@ def mean_loss(model: Model, objective: Any, proposal: Proposal, X: Any, y: np.nd
     scores_only = model.without_correction()
     uniform = np.full((1, model.n_classes), -math.log(model.n_classes), np.float32)
     total = 0.0
-    rows = max(1, _BLOCK_SCORES // model.n_classes)
+    rows = max(1, BLOCK_SCORES // model.n_classes)
     for block in scores_only.score_blocks(X, classes_at_a_time=model.n_classes, rows_at_a_time=rows):
         samples = np.arange(block.first_row, block.first_row + len(block.scores))
         log_q = proposal.log_q(X[block.first_row : block.first_row + len(block.scores)], 0, model.n_classes)

@@ -46,7 +46,7 @@ def _gradient(objective, rate, state, score_true, log_q_true, draws):
     for j in range(draws.scores.size):
         draws.out[j] = draws.weights[j] * exp(draws.scores[j] - highest)
         total += draws.out[j]
-    others = 0.0
+    others = total - total  # zero, in the precision of the scores
     for j in range(draws.scores.size):
         draws.out[j] /= total
         others += draws.out[j]

@@ -7,10 +7,12 @@ memory (dense rows) or a touched entry one cache line (sparse rows).
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 
+from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Interleaved
-from xsoftmax.kernels.rows import adagrad, weights_beside
+from xsoftmax.kernels.rows import Csr, Dense
 from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, row
 from xsoftmax.optimizers import optimizer
 
@@ -48,5 +50,52 @@ def _move(optimizer, features, i, rate, coefficient, W, k):
 @implements(move_block, Adagrad)
 def _move_block(optimizer, rate, gradient, w, accumulator):
     for k in range(w.size):
-        accumulator[k] += gradient[k] * gradient[k]
-        w[k] -= rate * gradient[k] / np.sqrt(accumulator[k])
+        w[k], accumulator[k] = _moved(w[k], accumulator[k], rate, gradient[k])
+
+
+@njit(**OPTIONS)
+def _moved(w, a, rate, g):
+    """One entry and its accumulator after a step."""
+    a += g * g
+    return w - rate * g / np.sqrt(a), a
+
+
+def weights_beside(features, W, k):
+    """View of the weights of class ``k`` where they lie beside accumulators (``Interleaved``)."""
+    raise TypeError("compiled code only")
+
+
+def adagrad(features, i, rate, coefficient, W, k):
+    """Take the Adagrad step of class ``k`` along sample ``i``, on interleaved weights."""
+    raise TypeError("compiled code only")
+
+
+@implements(weights_beside, Dense)
+def _weights_beside_dense(features, W, k):
+    return W[k, 0]
+
+
+@implements(weights_beside, Csr)
+def _weights_beside_csr(features, W, k):
+    return W[k, :, 0]
+
+
+@implements(adagrad, Dense)
+def _adagrad_dense(features, i, rate, coefficient, W, k):
+    x = features.X[i]
+    w = W[k, 0]
+    a = W[k, 1]
+    for d in range(x.size):
+        w[d], a[d] = _moved(w[d], a[d], rate, coefficient * x[d])
+    d = x.size
+    w[d], a[d] = _moved(w[d], a[d], rate, coefficient * features.constant)
+
+
+@implements(adagrad, Csr)
+def _adagrad_csr(features, i, rate, coefficient, W, k):
+    both = W[k]
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        d = features.indices[j]
+        both[d, 0], both[d, 1] = _moved(both[d, 0], both[d, 1], rate, coefficient * features.data[j])
+    d = features.n_features
+    both[d, 0], both[d, 1] = _moved(both[d, 0], both[d, 1], rate, coefficient * features.constant)

@@ -15,7 +15,7 @@ from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
 from xsoftmax.kernels.tree import TreeView, descend, log_probability_of
 from xsoftmax.proposals import TrainingSet, proposal
-from xsoftmax.tree.file import read_tree
+from xsoftmax.tree.file import labels_sha256, read_tree
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree as TreeModel
 
@@ -31,6 +31,7 @@ class Tree(NamedTuple):
         """Take the tree that is given, or fit one."""
         if data.tree is not None:
             wanted = {"n_classes": data.n_classes, "n_features": data.X.shape[1], **self._asdict()}
+            wanted["labels_sha256"] = labels_sha256(data.y)
             stored = read_tree(data.tree, wanted)
             return FittedTree(stored.tree, stored.attributes["seconds"])
         start = time.perf_counter()

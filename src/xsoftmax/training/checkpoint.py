@@ -8,6 +8,7 @@ from typing import Any
 import h5py
 import numpy as np
 
+from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
 
 
@@ -23,16 +24,24 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: Path, identity: str, arrays: Mapping[str, np.ndarray]) -> dict[str, Any] | None:
-    """Read a checkpoint back into ``arrays`` and return the progress; None if there is none of this identity."""
-    if not path.exists():
-        return None
+    """Read a checkpoint back into ``arrays`` and return the progress; None if there is none of this identity.
+
+    Raises
+    ------
+    InputError
+        If the file can't be read: it was written whole, so the disk or someone has damaged it.
+    """
     try:
-        with h5py.File(path, "r", locking=False) as file:
-            if file.attrs.get("identity") != identity:
-                return None
+        file = h5py.File(path, "r", locking=False)
+    except OSError:  # none, or left by something else
+        return None
+    with file:
+        if file.attrs.get("identity") != identity:
+            return None
+        try:
             for name, array in arrays.items():
                 if array.size:
                     file[f"arrays/{name}"].read_direct(array)
             return json.loads(file["progress"][()])
-    except OSError:  # not HDF5: left by something else
-        return None
+        except OSError as error:
+            raise InputError(f"{path}: damaged ({error}); remove it to train from the start") from error

@@ -19,10 +19,9 @@ from xsoftmax.progress import Progress
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
 from xsoftmax.training.memory import check_memory
-from xsoftmax.training.plan import FitState, Plan
+from xsoftmax.training.plan import SUBSET, FitState, Plan
 from xsoftmax.training.solvers import Solver, make_solver
 
-SUBSET = 5000
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "tree"}
 
 
@@ -120,25 +119,27 @@ class _Fit:
         """Add a row to the history, exact on all rows; decide whether to go on."""
         state = self.state
         row = {"epoch": self._epochs(), "step": state.step, "seconds": state.seconds}
-        row |= {"learning_rate": self._rate()} | self._measure()
+        W = self.solver.weights()
+        row |= {"learning_rate": self._rate()} | self._measure(W)
         state.history.append(row)
         values = "".join(f", {key.removesuffix('_log_likelihood')} {row[key]:.4f} nats" for key in self._watched())
         progress.say(f"epoch {row['epoch']:.4g}, trained for {state.seconds:.2f} s{values}, {self._pace()}")
-        if not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self._watched())):
+        if not np.isfinite(W).all():
+            self._diverge("its weights are not finite")
+        elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self._watched())):
             self._diverge(f"its training log-likelihood is {row['train_log_likelihood']}")
         elif self.plan.patience is not None:
             self._keep_best(row)
         if self.solver.converged and state.status == "running":
             state.status, state.message = "finished", f"converged after {state.epoch} epochs"
 
-    def _measure(self) -> dict[str, float]:
+    def _measure(self, W: np.ndarray) -> dict[str, float]:
         """Training objective and log-likelihood on a fixed subset; all metrics on validation and test rows."""
-        model = self._model_of(self.solver.weights())
+        model = self._model_of(W)
         X, y = self.train.X[self.subset], self.train.y[self.subset]
         row = {
-            "objective": mean_loss(
-                model, self.method.objective, self.proposal, X, y, self.solver.states[self.subset]
-            ),
+            "objective": mean_loss(model, self.method.objective, self.proposal, X, y, self.solver.states[self.subset])
+            + self._penalty(W),
             "train_log_likelihood": evaluate(model, X, y)["log_likelihood"],
         }
         for name in ("validation", "test"):
@@ -147,6 +148,15 @@ class _Fit:
                 metrics = evaluate(model, split.X, split.y)
                 row |= {f"{name}_{key}": value for key, value in metrics.items()}
         return row
+
+    def _penalty(self, W: np.ndarray) -> float:
+        """The objective's ridge, per training row."""
+        ridge = getattr(self.method.objective, "ridge", 0.0)
+        return (
+            0.5 * ridge * float(np.sum(np.square(W[:, :-1], dtype=np.float64))) / self.train.n_samples
+            if ridge
+            else 0.0
+        )
 
     def _watched(self) -> list[str]:
         return [f"{name}_log_likelihood" for name in ("validation", "test") if self.splits[name].n_samples]

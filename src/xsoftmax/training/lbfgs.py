@@ -47,7 +47,7 @@ class FullObjective:
             slope_block(self._objective, np.float32(0), y, no_states, samples, scores, slopes)
             gradient[:-1] += X.T @ slopes
             gradient[-1] += self._bias * slopes.sum(axis=0)
-        ridge = self._objective.ridge
+        ridge = getattr(self._objective, "ridge", 0.0)
         gradient[:-1] += ridge * W[:-1]
         value = (total + 0.5 * ridge * np.vdot(W[:-1], W[:-1])) / n_samples
         gradient /= n_samples

@@ -2,10 +2,12 @@
 
 import psutil
 
-from xsoftmax.data.store import Prepared
+from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.errors import InputError
+from xsoftmax.evaluation.objective import BLOCK_SCORES
 from xsoftmax.methods import Method
 from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME
+from xsoftmax.training.plan import SUBSET
 
 _MB = 2**20
 
@@ -33,7 +35,8 @@ def check_memory(method: Method, data: Prepared, keeps_best: bool, limit: int | 
         If it is not there; says how much is needed, and of what.
     """
     needed = estimate(method, data, keeps_best)
-    free = psutil.virtual_memory().available
+    needed["the program itself"] = held = psutil.Process().memory_info().rss
+    free = psutil.virtual_memory().available + held
     allowed = free if limit is None else min(free, limit)
     total = sum(needed.values())
     if total > allowed:
@@ -41,7 +44,8 @@ def check_memory(method: Method, data: Prepared, keeps_best: bool, limit: int | 
         size = f"{data.n_classes} classes x {data.n_features} features"
         raise InputError(
             f"method {method.name} on {data.name} ({size}) needs {total / _MB:.0f} MB: {parts}; it may take "
-            f"{allowed / _MB:.0f} MB; give it more, or prepare the data with fewer features (max_features, pca)"
+            f"{allowed / _MB:.0f} MB; give it more (--memory; with Snakemake --set-resources train:mem_mb=...), or "
+            "prepare the data with fewer features (max_features, pca)"
         )
     return needed
 
@@ -51,12 +55,22 @@ def estimate(method: Method, data: Prepared, keeps_best: bool) -> dict[str, int]
     width = data.n_features + 1
     one_copy = 4 * data.n_classes * width
     n_train = data.n_samples("train")
+    n_rows = max(data.n_samples(split) for split in SPLITS)
+    data_bytes = sum(data.nbytes(split) for split in SPLITS)
     needed = {
-        "the data": sum(data.nbytes(split) for split in ("train", "validation", "test")),
+        "the data": data_bytes,
         "weights and what the optimizer keeps": _solver_copies(method) * one_copy,
-        "variables per sample": 8 * n_train * (method.objective.n_states + 1),
-        "evaluation": 4 * min(data.n_classes, CLASSES_AT_A_TIME) * (width + ROWS_AT_A_TIME),
+        "variables per sample": 8 * n_train * (method.objective.n_states + 2),
+        # feature-major weights, a block of scores, and the rows of all scores that the objective's value needs
+        "evaluation": one_copy
+        + 4 * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
+        + 8 * min(BLOCK_SCORES, min(SUBSET, n_train) * data.n_classes),
     }
+    if method.optimizer.layout is None:
+        needed["the data in float64"] = 2 * data_bytes
+    if hasattr(method.proposal, "dimension"):
+        nodes = 2 * data.n_classes * (method.proposal.dimension + 4)
+        needed["the tree"] = 4 * (nodes + n_train * method.proposal.dimension)
     if keeps_best:
         needed["the best weights so far"] = one_copy
     return needed

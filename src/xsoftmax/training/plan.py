@@ -8,6 +8,9 @@ import numpy as np
 
 from xsoftmax.errors import InputError
 
+# Training rows, at most, on which the objective and the training log-likelihood are recorded.
+SUBSET = 5000
+
 
 @dataclass(frozen=True)
 class Plan:

@@ -1,5 +1,6 @@
 """A fitted tree as one HDF5 file: the tree, what it was fitted on and how, and the names of its classes."""
 
+import hashlib
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ class StoredTree:
     tree : Tree
     attributes : dict
         ``dataset``, ``n_classes``, ``n_features``, ``dimension`` and ``regularizer`` as asked for, ``seed``,
-        ``seconds`` of fitting, ``train_log_likelihood``, and versions.
+        ``labels_sha256`` of the training rows, ``seconds`` of fitting, ``train_log_likelihood``, and versions.
     class_names : list of str
     """
 
@@ -58,12 +59,18 @@ def fit_tree_file(
         "dimension": dimension,
         "regularizer": regularizer,
         "seed": seed,
+        "labels_sha256": labels_sha256(train.y),
         "seconds": time.perf_counter() - begin,
         "train_log_likelihood": tree.log_likelihood(tree.project(train.X), train.y),
     }
     stored = StoredTree(tree, attributes, class_names)
     write_tree(output, stored)
     return stored
+
+
+def labels_sha256(y: np.ndarray) -> str:
+    """Tell training sets apart by their classes, row by row."""
+    return hashlib.sha256(np.ascontiguousarray(y, np.int32).tobytes()).hexdigest()
 
 
 def write_tree(path: str | Path, stored: StoredTree) -> None:
