@@ -10,7 +10,8 @@ import pytest
 
 from report.fake_fits import write_fits
 from xsoftmax.cli import main
-from xsoftmax.tracking import SETTINGS, _metric_name, repository_root, track, without_password
+from xsoftmax.run_content import metric_name
+from xsoftmax.tracking import SETTINGS, repository_root, track, without_password
 
 NOBODY_LISTENS = "http://127.0.0.1:9"
 
@@ -122,7 +123,7 @@ def test_a_fit_that_mlflow_refuses_does_not_hold_up_the_others(here):
     ("words", "name"), [("one-vs-each bound", "one-vs-each_bound"), ("a (β) loss: 2", "a_loss_2"), (None, "")]
 )
 def test_an_objective_gives_a_name_that_mlflow_takes(words, name):
-    assert _metric_name(words) == name
+    assert metric_name(words) == name
 
 
 def test_two_processes_at_once_on_a_new_database(here):

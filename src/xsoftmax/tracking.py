@@ -7,9 +7,7 @@ store that can't be reached leaves fits pending, with the reason.
 
 import fcntl
 import hashlib
-import math
 import os
-import re
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from xsoftmax.fits import FILES, Fit, flatten, read_fits
+from xsoftmax import run_content
+from xsoftmax.fits import FILES, Fit, read_fits
 
 BATCH = 1000  # metrics that one call of log_batch takes
 BATCH_PARAMETERS = 100
@@ -118,13 +117,16 @@ def _log(client: Any, experiment_id: str, fit: Fit, content: str, runs: Sequence
 
 
 def _new_run(client: Any, experiment_id: str, fit: Fit, content: str) -> str:
+    from mlflow.entities import Metric, Param
+
     seconds = fit.status.get("seconds") or 0.0
     end = int((fit.folder / "status.json").stat().st_mtime * 1000)
     start = end - int(seconds * 1000)
     name = f"{fit.method} {fit.dataset} seed {fit.seed}"
-    run = client.create_run(experiment_id, start_time=start, tags=_tags(fit, content), run_name=name)
+    run = client.create_run(experiment_id, start_time=start, tags=run_content.tags(fit, content), run_name=name)
     run_id = run.info.run_id
-    parameters, metrics = _parameters(fit), _metrics(fit, start)
+    parameters = [Param(*parameter) for parameter in run_content.parameters(fit)]
+    metrics = [Metric(*point) for point in run_content.metrics(fit, start)]
     for first in range(0, len(parameters), BATCH_PARAMETERS):
         client.log_batch(run_id, params=parameters[first : first + BATCH_PARAMETERS])
     for first in range(0, len(metrics), BATCH):
@@ -134,73 +136,6 @@ def _new_run(client: Any, experiment_id: str, fit: Fit, content: str) -> str:
             client.log_artifact(run_id, str(path))
     client.set_terminated(run_id, end_time=end)
     return run_id
-
-
-def _tags(fit: Fit, content: str) -> dict[str, str]:
-    named = {"dataset": fit.dataset, "method": fit.method, "seed": str(fit.seed), "fit": content}
-    named["status"] = fit.status["status"]
-    named["mlflow.source.name"] = "xsoftmax"
-    if fit.status.get("objective_name"):
-        named["objective_name"] = fit.status["objective_name"]
-    if fit.status.get("git_commit"):
-        named["mlflow.source.git.commit"] = fit.status["git_commit"]
-    if fit.status.get("message"):
-        named["mlflow.note.content"] = fit.status["message"]
-    return named
-
-
-def _parameters(fit: Fit) -> list[Any]:
-    from mlflow.entities import Param
-
-    status = fit.status
-    groups = ("data", "versions", "machine")
-    flat = flatten(status.get("parameters", {})) | flatten({name: status.get(name, {}) for name in groups})
-    names = ("dataset", "method", "seed", "objective_name", "epochs", "budget", "n_parameters", "git_commit")
-    flat |= flatten({name: status.get(name) for name in (*names, "fingerprint")})
-    return [Param(name, str(value)) for name, value in flat.items() if value is not None]
-
-
-def _metrics(fit: Fit, start: int) -> list[Any]:
-    """List the curve by step, the measures of the final model and the use of the machine.
-
-    A point's time is the start plus its seconds of training, so that MLflow's relative time is training time.
-    The training objective is logged twice: as ``objective``, and under its own name, since only like objectives
-    can be compared.
-    """
-    from mlflow.entities import Metric
-
-    points: list[tuple[str, Any, int, int]] = []
-    history, own_name = fit.history, _metric_name(fit.status.get("objective_name"))
-    if own_name and "objective" in history:
-        history = history.assign(**{f"objective/{own_name}": history["objective"]})
-    for row in history.to_dict("records"):
-        now = start + int(1000 * row["seconds"])
-        points += [(str(name), row[name], now, int(row["step"])) for name in row if name != "step"]
-    step, end = int(fit.status.get("step") or 0), start + int(1000 * (fit.status.get("seconds") or 0))
-    points += [(name, value, end, step) for name, value in _outcome(fit).items()]
-    return [Metric(*point) for point in points if _is_number(point[1])]
-
-
-def _outcome(fit: Fit) -> dict[str, Any]:
-    status = fit.status
-    peak = status.get("peak_memory_bytes")
-    system = {name: status.get(name) for name in ("threads", "seconds_per_epoch", "seconds", "setup_seconds")}
-    system["peak_memory_megabytes"] = peak and peak / 1e6
-    final = {
-        f"final_{split}_{name}": value
-        for split in ("validation", "test")
-        for name, value in fit.metrics.get(split, {}).items()
-    }
-    return final | {f"system/{name}": value for name, value in system.items()}
-
-
-def _metric_name(words: str | None) -> str:
-    """Turn words into what MLflow takes as the name of a metric."""
-    return re.sub(r"[^\w.-]+", "_", words or "", flags=re.ASCII).strip("_")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
 
 
 def _experiment(client: Any, name: str, uri: str) -> str:

@@ -1,0 +1,72 @@
+"""What MLflow is told of a fit: tags, parameters and metrics, as plain values."""
+
+import math
+import re
+from typing import Any
+
+from xsoftmax.fits import Fit, flatten
+
+
+def tags(fit: Fit, content: str) -> dict[str, str]:
+    """Say which fit it is, by the hash of its files too, and how it ended."""
+    named = {"dataset": fit.dataset, "method": fit.method, "seed": str(fit.seed), "fit": content}
+    named["status"] = fit.status["status"]
+    named["mlflow.source.name"] = "xsoftmax"
+    if fit.status.get("objective_name"):
+        named["objective_name"] = fit.status["objective_name"]
+    if fit.status.get("git_commit"):
+        named["mlflow.source.git.commit"] = fit.status["git_commit"]
+    if fit.status.get("message"):
+        named["mlflow.note.content"] = fit.status["message"]
+    return named
+
+
+def parameters(fit: Fit) -> list[tuple[str, str]]:
+    """List the settings, sizes, versions and machine, nested ones by their dotted names."""
+    status = fit.status
+    groups = ("data", "versions", "machine")
+    flat = flatten(status.get("parameters", {})) | flatten({name: status.get(name, {}) for name in groups})
+    names = ("dataset", "method", "seed", "objective_name", "epochs", "budget", "n_parameters", "git_commit")
+    flat |= flatten({name: status.get(name) for name in (*names, "fingerprint")})
+    return [(name, str(value)) for name, value in flat.items() if value is not None]
+
+
+def metrics(fit: Fit, start: int) -> list[tuple[str, float, int, int]]:
+    """List name, value, time and step of the curve, the measures of the final model and the use of the machine.
+
+    A point's time is the start plus its seconds of training, so that MLflow's relative time is training time.
+    The training objective is logged twice: as ``objective``, and under its own name, since only like objectives
+    can be compared.
+    """
+    points: list[tuple[str, Any, int, int]] = []
+    history, own_name = fit.history, metric_name(fit.status.get("objective_name"))
+    if own_name and "objective" in history:
+        history = history.assign(**{f"objective/{own_name}": history["objective"]})
+    for row in history.to_dict("records"):
+        now = start + int(1000 * row["seconds"])
+        points += [(str(name), row[name], now, int(row["step"])) for name in row if name != "step"]
+    step, end = int(fit.status.get("step") or 0), start + int(1000 * (fit.status.get("seconds") or 0))
+    points += [(name, value, end, step) for name, value in _outcome(fit).items()]
+    return [point for point in points if _is_number(point[1])]
+
+
+def _outcome(fit: Fit) -> dict[str, Any]:
+    status = fit.status
+    peak = status.get("peak_memory_bytes")
+    system = {name: status.get(name) for name in ("threads", "seconds_per_epoch", "seconds", "setup_seconds")}
+    system["peak_memory_megabytes"] = peak and peak / 1e6
+    final = {
+        f"final_{split}_{name}": value
+        for split in ("validation", "test")
+        for name, value in fit.metrics.get(split, {}).items()
+    }
+    return final | {f"system/{name}": value for name, value in system.items()}
+
+
+def metric_name(words: str | None) -> str:
+    """Turn words into what MLflow takes as the name of a metric."""
+    return re.sub(r"[^\w.-]+", "_", words or "", flags=re.ASCII).strip("_")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
