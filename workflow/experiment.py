@@ -38,8 +38,7 @@ class Dataset(NamedTuple):
     @property
     def local_files(self) -> list[str]:
         """Files of the user's own that it is made of; those in a folder one by one, as its date hides edits."""
-        paths = [self.content.local_path(source) for source in self.content.files if source.path]
-        return [str(file) for path in paths for file in (sorted(filter(Path.is_file, path.rglob("*"))) or [path])]
+        return [str(file) for file in self.content.local_files()]
 
     @property
     def sources(self) -> list[dict[str, Any]]:
