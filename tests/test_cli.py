@@ -82,7 +82,6 @@ def test_the_exit_status_of_the_real_program(tmp_path):
         (["--epochs", 1, "--set", "{"], "--set '{' is not JSON"),
         (["--epochs", 1, "--set", "[1]"], "--set"),
         (["--epochs", 1, "--set", "null"], "--set"),
-        (["--epochs", 1, "--set", '{"objective": {"n_sampled": 3}}'], "n_sampled is 3, synthetic has 3 classes"),
     ],
 )
 def test_wrong_options_of_train(data, tmp_path, capsys, arguments, message, monkeypatch):
@@ -127,3 +126,9 @@ def test_a_damaged_model_is_an_input_error(tmp_path, data, capsys):
         file.attrs["kind"] = "picture"
     assert status_of("evaluate", tmp_path / "model.h5", data) == 1
     assert "holds 'picture', not a model" in capsys.readouterr().err
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    command = f"{sys.executable} -m xsoftmax --help | head -c 1; exit ${{PIPESTATUS[0]}}"
+    ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in ended.stderr

@@ -217,3 +217,11 @@ def test_files_of_methods_that_are_none(tmp_path, text):
 def test_a_missing_file_of_methods(tmp_path):
     with pytest.raises(InputError, match="no such file; --methods names a YAML file of methods"):
         read_methods(tmp_path / "none.yaml")
+
+
+def test_a_part_with_another_name_is_replaced_whole():
+    old = {"proposal": {"name": "all", "batch_size": 8}, "optimizer": {"name": "adagrad", "learning_rate": 1.0}}
+    new = merged(old, {"proposal": {"name": "uniform"}, "optimizer": {"name": "adagrad", "initial_accumulator": 0.1}})
+    assert new["proposal"] == {"name": "uniform"}
+    assert new["optimizer"] == {"name": "adagrad", "learning_rate": 1.0, "initial_accumulator": 0.1}
+    assert old["proposal"] == {"name": "all", "batch_size": 8}

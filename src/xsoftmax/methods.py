@@ -108,11 +108,14 @@ def component_modules(settings: Mapping[str, Any]) -> list[str]:
 
 
 def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with some values replaced, at any depth."""
+    """Settings with some values replaced, at any depth; a part that gets another ``name`` is replaced whole."""
     result = dict(settings)
     for key, value in changes.items():
-        nested = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
-        result[key] = merged(result[key], value) if nested else value
+        old = result.get(key)
+        if isinstance(value, Mapping) and isinstance(old, Mapping):
+            same = value.get("name", old.get("name")) == old.get("name")
+            value = merged(old, value) if same else value
+        result[key] = value
     return result
 
 

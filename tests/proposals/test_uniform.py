@@ -64,3 +64,12 @@ def test_probabilities_and_correction():
     log_probabilities_of(fitted.kernel(None), 0, found)
     assert np.allclose(found, -np.log(6))
     assert fitted.log_q(None, 0, 6) is None
+
+
+def test_more_draws_than_others_are_independent():
+    classes, log_q = drawn(UniformDraws(4), 0, 1, KEY, 0, N // 5, 5)
+    assert (classes != 1).all()
+    pairs = np.delete(np.arange(4), 1)
+    counts = np.array([[((classes[:, 0] == j) & (classes[:, 4] == k)).sum() for k in pairs] for j in pairs])
+    assert not chi_square_alarm(counts.ravel(), N / 5 / 9, 8)
+    assert np.allclose(log_q, -np.log(3))

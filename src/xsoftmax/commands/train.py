@@ -6,6 +6,7 @@ from pathlib import Path
 
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
+from xsoftmax.files import remove
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import Method, build_method, merged, read_methods
 from xsoftmax.training.fit import fit
@@ -53,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
         result = fit(data, method, options.seed, plan)
         write_fit(options.output, result, data, method, options.seed, plan, code)
     if options.checkpoint:
-        options.checkpoint.unlink(missing_ok=True)
+        remove(options.checkpoint)
     if result.state.message:
         print(result.state.message)
 

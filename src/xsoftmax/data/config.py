@@ -52,7 +52,7 @@ class Source:
 class TextOptions:
     """How texts become features: words, and which rows decide on the vocabulary."""
 
-    token: str = "[a-z0-9]+"
+    token: str = r"\w+"
     min_df: int = 2
     vocabulary: Literal["train", "all"] = "train"
     weighting: Literal["tfidf", "counts", "binary"] = "tfidf"

@@ -65,13 +65,15 @@ def _draw(proposal, i, excluded, rng, draws):
             draws.classes[j] = below(bits, proposal.n_classes)
         draws.log_q[:] = np.float32(-math.log(proposal.n_classes))
         return
-    # Floyd's draws without replacement from the other n_classes - 1, numbered as if `excluded` were not there.
+    # Floyd's draws without replacement from the other n_classes - 1, numbered as if `excluded` were not there;
+    # with replacement if there are fewer than are to be drawn.
     others = proposal.n_classes - 1
+    distinct = draws.classes.size <= others
     for j in range(draws.classes.size):
         rng, bits = next_u64(rng)
-        highest = others - draws.classes.size + j
+        highest = others - draws.classes.size + j if distinct else others - 1
         candidate = below(bits, highest + 1)
-        for earlier in range(j):
+        for earlier in range(j if distinct else 0):
             if draws.classes[earlier] == candidate:
                 candidate = highest
                 break

@@ -49,12 +49,6 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
     if seed < 0:
         raise InputError(f"seed is {seed}; set it to 0 or more")
-    n_sampled = getattr(method.objective, "n_sampled", 1)
-    if method.proposal.draws and n_sampled > data.n_classes - 1:
-        raise InputError(
-            f"method {method.name}: n_sampled is {n_sampled}, {data.name} has {data.n_classes} classes; "
-            f"set n_sampled to {data.n_classes - 1} or less"
-        )
     check_memory(method, data, plan.patience is not None, plan.memory)
     return _Fit(data, method, seed, plan).run()
 
@@ -122,8 +116,9 @@ class _Fit:
         W = self.solver.weights()
         row |= {"learning_rate": self._rate()} | self._measure(W)
         state.history.append(row)
+        pace = self._pace()
         values = "".join(f", {key.removesuffix('_log_likelihood')} {row[key]:.4f} nats" for key in self._watched())
-        progress.say(f"epoch {row['epoch']:.4g}, trained for {state.seconds:.2f} s{values}, {self._pace()}")
+        progress.say(f"epoch {row['epoch']:.4g}, trained for {state.seconds:.3g} s{values}{pace and ', '}{pace}")
         if not np.isfinite(W).all():
             self._diverge("its weights are not finite")
         elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self._watched())):
@@ -217,8 +212,10 @@ class _Fit:
     def _pace(self) -> str:
         """Rate, and training time that remains."""
         trained, share = self.state.seconds - self.proposal.seconds, self._share_done()
-        left = trained * (1 - share) / share if share else float("nan")
-        return f"{self.state.step / max(trained, 1e-9):,.0f} steps/s, {max(left, 0):.0f} s left"
+        if trained <= 0 or share <= 0:
+            return ""
+        left = trained * max(1 - share, 0) / share
+        return f"{self.state.step / trained:,.0f} steps/s, {left:.0f} s left"
 
     def _is_due(self) -> bool:
         """Whether a planned evaluation has been reached."""

@@ -33,6 +33,12 @@ class FullObjective:
         self.shape = (X.shape[1] + 1, n_classes)
         self._rows = max(1, BLOCK_BYTES // (8 * n_classes))
 
+    def compile(self) -> None:
+        """Compile what ``value_and_gradient`` runs, on no rows."""
+        none, scores, no_states = np.arange(0), np.empty((0, self.shape[1])), np.empty((0, 0))
+        loss_block(self._objective, self._y, no_states, none, scores, np.zeros((1, 1)))
+        slope_block(self._objective, np.float32(0), self._y, no_states, none, scores, np.empty_like(scores))
+
     def value_and_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value, and gradient of the same shape as W, (n_features + 1, n_classes), float64."""
         n_samples = len(self._y)
@@ -86,6 +92,8 @@ class LbfgsSolver:
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """Take one iteration on all samples; ``samples`` only says how many there are."""
+        if samples.size == 0:
+            self._full.compile()
         if samples.size == 0 or self.converged:
             return samples.size
         if self._counts[0] == 0:

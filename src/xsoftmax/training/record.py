@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from xsoftmax import __version__
 from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.files import written_aside
 from xsoftmax.methods import Method
@@ -25,7 +26,7 @@ COLUMNS = [
     *("epoch", "step", "seconds", "learning_rate", "objective", "train_log_likelihood"),
     *(f"{split}_{key}" for split in ("validation", "test") for key in _KEYS),
 ]
-LIBRARIES = ("xsoftmax", "numpy", "scipy", "numba", "h5py", "scikit-learn")
+LIBRARIES = ("numpy", "scipy", "numba", "h5py", "scikit-learn")
 
 
 def write_fit(
@@ -75,7 +76,8 @@ def describe(
         "objective_name": method.objective.title,
         "budget": {"epochs": plan.epochs} if plan.epochs is not None else {"seconds": plan.seconds},
         "patience": plan.patience,
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
+        "versions": {"xsoftmax": __version__, "python": platform.python_version()}
+        | {name: version(name) for name in LIBRARIES},
         "machine": {
             "cpu": _cpu_name(),
             "cores": os.cpu_count(),
