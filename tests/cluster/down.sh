@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Stop what up.sh started, by its own pid files, and take back what it changed outside its folder.
 set -euo pipefail
-folder=${1:-/tmp/xsoftmax-slurm}
+folder=${1:-${TMPDIR:-/tmp}/xsoftmax-slurm}
 [ -e "$folder/slurm.conf" ] || exit 0
 
 for name in slurmd.pid slurmctld.pid munge/munged.pid; do

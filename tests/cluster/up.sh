@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Start a SLURM of one node on the loopback interface, for tests. Needs root and the packages slurm-wlm and munge.
-#   tests/cluster/up.sh [FOLDER]      state, keys and logs; default /tmp/xsoftmax-slurm
+#   tests/cluster/up.sh [FOLDER]      state, keys and logs; default in the folder for temporary files
 # It touches two things outside FOLDER, both undone by down.sh: the link /etc/slurm/slurm.conf (jobs find their
 # configuration nowhere else, because Snakemake's plugin clears SLURM_CONF) and, if missing, this host in /etc/hosts.
 set -euo pipefail
-folder=${1:-/tmp/xsoftmax-slurm}
+folder=${1:-${TMPDIR:-/tmp}/xsoftmax-slurm}
 host=$(hostname -s)
 munge=$folder/munge
 
