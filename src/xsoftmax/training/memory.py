@@ -22,7 +22,7 @@ def check_memory(method: Method, data: Prepared, keeps_best: bool, limit: int | 
     keeps_best : bool
         Whether the best weights so far are kept beside the current ones.
     limit : int, optional
-        Bytes the fit may take, if that is less than what the machine has free.
+        Bytes the program may take, if that is less than what the machine has free.
 
     Returns
     -------

@@ -29,7 +29,7 @@ class Plan:
     checkpoint_seconds : float
         Between two checkpoints.
     memory : int or None
-        Bytes that the fit may take.
+        Bytes that the program may take.
     tree : Path or None
         A fitted tree, for proposal tree.
     identity : str
