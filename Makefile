@@ -23,7 +23,7 @@ $(STAMP): requirements.lock pyproject.toml envs/create-venv.sh
 
 run: setup ## run the quick start, or the experiment CONFIG=file, to its report
 	snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG))
-	@name=$$(sed -nE 's/^experiment: *([^ #]+).*/\1/p' $(or $(CONFIG),config/config.yaml)); \
+	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"
 
 test: setup ## run the tests that need no more than a few minutes (TESTS="slow": the others)
