@@ -22,6 +22,7 @@ $(STAMP): requirements.lock pyproject.toml envs/create-venv.sh
 	@touch $@
 
 run: setup ## run the quick start, or the experiment CONFIG=file, to its report
+	@test -f "$(or $(CONFIG),config/config.yaml)" || { echo "error: no config file '$(CONFIG)'; give its path" >&2; exit 1; }
 	snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG))
 	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"

@@ -142,8 +142,10 @@ def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
     datasets: dict[str, Dataset] = {}
     for entry in entries:
         file = Path(entry) if entry.endswith((".yaml", ".yml")) else known.get(entry)
-        if file is None or not file.is_file():
+        if file is None:
             raise InputError(f"config: datasets: no {entry!r}; known: {', '.join(known)}, or a path ending in .yaml")
+        if not file.is_file():
+            raise InputError(f"config: datasets: no file {entry!r} in {Path.cwd()}; paths begin where snakemake runs")
         content = load_config(file)
         _check_known(f"{file}: format: unknown reader", [content.format], registry.names(READERS))
         if content.name in datasets:

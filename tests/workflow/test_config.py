@@ -32,7 +32,7 @@ def quickstart(**changes):
         ({"evaluate": {"point": 1}}, "evaluate: .*point"),
         ({"datasets": []}, "datasets"),
         ({"datasets": ["icd11"]}, "datasets: no 'icd11'; known: .*icd10"),
-        ({"datasets": ["nowhere/own.yaml"]}, "datasets: no 'nowhere/own.yaml'"),
+        ({"datasets": ["nowhere/own.yaml"]}, "datasets: no file 'nowhere/own.yaml' in "),
         ({"methods": ["sofmax"]}, "methods: unknown method 'sofmax'; known: .*softmax"),
         ({"set": {"sofmax": {}}}, "set: unknown method 'sofmax'"),
         ({"set": {"softmax": {"optimiser": {}}}}, "set: softmax: .*optimiser"),
