@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CONFIG ?=
 CORES ?= all
-TESTS ?= not slow
+TESTS ?= not slow and not cluster and not results
 STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+from pandas.api.typing import DataFrameGroupBy
 
 from xsoftmax.fits import DIVERGED, Fit
 
@@ -54,10 +55,8 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     some_ended_well = ~table.groupby(["dataset", "method"]).diverged.transform("all")
     table.loc[table.diverged & some_ended_well, numbers] = math.nan
     groups = table.groupby(["dataset", "method"])
-    means = groups[numbers].mean()
-    spreads = groups[numbers].std(ddof=1).add_suffix("_sd")
     counts = groups.agg(seeds=("seed", "size"), diverged=("diverged", "sum"), status=("status", _joined))
-    ranked = counts.join(means).join(spreads).reset_index()
+    ranked = counts.join(_mean_and_spread(groups[numbers])).reset_index()
     ranked = ranked.sort_values(
         ["dataset", "diverged", "test_log_likelihood", "method"],
         ascending=[True, True, False, True],
@@ -67,6 +66,11 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     places = ranked.groupby("dataset").cumcount() + 1
     ranked.insert(1, "rank", places.where(ranked.test_log_likelihood.notna()).astype("Int64"))
     return ranked
+
+
+def _mean_and_spread(groups: DataFrameGroupBy) -> pd.DataFrame:
+    """Means under the numbers' own names, sample standard deviations under ``<name>_sd``."""
+    return groups.mean().join(groups.std(ddof=1).add_suffix("_sd"))
 
 
 def training_objectives(table: pd.DataFrame) -> pd.DataFrame:
@@ -87,7 +91,7 @@ def training_objectives(table: pd.DataFrame) -> pd.DataFrame:
     table = table.astype(dict.fromkeys(numbers, float)).fillna({"objective_name": "–"})
     table.loc[table.status == DIVERGED, numbers] = math.nan
     groups = table.groupby(["dataset", "method", "objective_name"])[numbers]
-    found = groups.mean().join(groups.std(ddof=1).add_suffix("_sd")).reset_index()
+    found = _mean_and_spread(groups).reset_index()
     order = ["dataset", "objective_name", "training_objective", "method"]
     return found.sort_values(order, na_position="last", ignore_index=True)
 

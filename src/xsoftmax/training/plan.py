@@ -59,7 +59,8 @@ class Plan:
     @property
     def budget(self) -> float:
         """Epochs or seconds, whichever is given."""
-        return float(self.seconds if self.epochs is None else self.epochs)  # type: ignore[arg-type]
+        chosen = self.seconds if self.epochs is None else self.epochs
+        return 0.0 if chosen is None else float(chosen)
 
 
 @dataclass
