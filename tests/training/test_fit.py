@@ -277,6 +277,17 @@ def test_a_tree_of_other_parameters_is_refused(path, tmp_path, capsys):
     assert "dimension" in capsys.readouterr().err
 
 
+def test_a_tree_of_other_rows_is_refused(path, prepare, tmp_path, capsys):
+    """Such as another split of the same data set: its test rows may be among those that the tree has learnt from."""
+    other, tree = prepare(*rows(seed=1), K, n_validation=50, n_test=50), str(tmp_path / "tree.h5")
+    assert main(["tree", str(other), "--dimension", "12", "-o", tree]) == 0
+    changes = json.dumps({"proposal": {"dimension": 12}})
+    arguments = ["train", "--method", "adversarial", "--set", changes, "--epochs", "1", "--tree", tree]
+    assert main([*arguments, str(other), "-o", str(tmp_path / "fit")]) == 0
+    assert main([*arguments, str(path), "-o", str(tmp_path / "fit")]) == 1
+    assert "labels_sha256" in capsys.readouterr().err
+
+
 def test_a_tree_that_is_none_is_an_input_error(path, tmp_path, capsys):
     (tmp_path / "text.h5").write_text("no tree")
     for name in ("none.h5", "text.h5"):
