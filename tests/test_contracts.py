@@ -18,6 +18,7 @@ from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.kernels.minibatch import loss_block
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.steps import Clock
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import AXES, build_method
 from xsoftmax.model import load_model, save_model
@@ -204,7 +205,7 @@ def test_survives_save_and_load(names, once, files, tmp_path):
     before, after = score_rows(result.model, X, y), score_rows(loaded, X, y)
     assert np.array_equal(before.log_likelihood, after.log_likelihood)
     assert np.array_equal(before.rank, after.rank)
-    assert (loaded.correction is None) == method_of(names).objective.excludes_true
+    assert (loaded.correction is not None) == method_of(names).objective.adds_log_q
 
 
 @every_combination
@@ -255,7 +256,7 @@ def mean_coefficients(objective, kernel, X, y, i, W, states):
     key, room, moved = np.uint64(stream(7, 0)), np.empty_like(W), np.empty_like(states)
     for position in range(N_DRAWS):
         room[:], moved[:] = W, states
-        sweep(objective, kernel, Sgd(), features, y, moved, room, order, position, key, np.float32(1))
+        sweep(objective, kernel, Sgd(), features, y, moved, room, order, Clock(key, position, 0), np.float32(1))
         coefficients = (W[:, -1] - room[:, -1]).astype(float)
         total += coefficients
         squares += coefficients**2
@@ -308,7 +309,7 @@ def test_the_expected_move_of_u_is_exact(proposal):
     i, u, moves = 11, 1.3, []
     for position in range(N_DRAWS):
         states = np.full((len(y), 1), u)
-        arguments = (states, W.copy(), np.array([i]), position, np.uint64(stream(7, 0)), np.float32(1e-3))
+        arguments = (states, W.copy(), np.array([i]), Clock(np.uint64(stream(7, 0)), position, 0), np.float32(1e-3))
         sweep(member.objective, kernel, Sgd(), features, y, *arguments)
         moves.append((u - states[i, 0]) / 1e-3)
     exact = naive.double_sum(naive.scores(X, W)[i], y[i], u)[2]
@@ -324,8 +325,8 @@ def test_sparse_and_dense_rows_draw_the_same_classes():
             continue
         after = []
         for rows in (X, csr_array(X)):
-            proposal = method.proposal.fit(TrainingSet(rows, y, K))
-            solver = make_solver(method, proposal, rows, y, K, 0)
+            data = TrainingSet(rows, y, K)
+            solver = make_solver(method, method.objective.fit(data), method.proposal.fit(data), data)
             solver.advance(np.array([3]), 0, 5, 0.1)
             after.append(solver.weights())
         assert np.array_equal(*after), names

@@ -42,7 +42,10 @@ def test_defaults_are_filled_in():
         "proposal": {"name": "uniform"},
         "optimizer": {"name": "u-max", "learning_rate": 0.1, "threshold": 1.0},
         "schedule": {"name": "constant"},
+        "batch": {"size": 1, "shared": False},
+        "ridge": 0.0,
         "bias": True,
+        "bias_start": "zero",
     }
 
 
@@ -75,7 +78,7 @@ def test_the_settings_build_the_same_method_again():
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        (settings(colour="red"), "method mine: unknown key 'colour'; known: bias, objective"),
+        (settings(colour="red"), "method mine: unknown key 'colour'; known: batch, bias, bias_start, objective"),
         (settings(bias="yes"), "method mine: bias is 'yes'; set it to true or false"),
         (settings(bias=1), "method mine: bias is 1; set it to true or false"),
         (settings("sofmax"), "unknown objective 'sofmax'; known: "),
@@ -151,8 +154,8 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
             ["n_sampled", "2", "optimizer implicit", "set n_sampled: 1"],
         ),
         (
-            settings(with_parameters("softmax", ridge=0.5), "all", "adagrad"),
-            ["ridge", "0.5", "optimizer adagrad", "take optimizer lbfgs, or ridge: 0"],
+            settings("softmax", "all", "adagrad", ridge=0.5),
+            ["ridge", "0.5", "optimizer adagrad", "take optimizer sgd or lbfgs, or ridge: 0"],
         ),
     ],
 )

@@ -12,7 +12,7 @@ from jsonschema.exceptions import best_match
 from xsoftmax import registry
 from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.errors import InputError
-from xsoftmax.methods import Method, build_method, component_modules, merged
+from xsoftmax.methods import Method, build_method, component_modules, members, merged
 from xsoftmax.training.plan import Plan
 
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -105,10 +105,8 @@ class Experiment:
 
     def tree(self, method: str) -> str | None:
         """Name the tree that ``method`` draws from, by its parameters; methods with equal ones share it."""
-        proposal = self.built[method].settings["proposal"]
-        if proposal["name"] != "tree":
-            return None
-        return "_".join(f"{key}-{proposal[key]}" for key in TREE_PARAMETERS)
+        trees = members(self.built[method].settings["proposal"], "tree")
+        return "_".join(f"{key}-{trees[0][key]}" for key in TREE_PARAMETERS) if trees else None
 
     def trees(self) -> list[str]:
         """Name all trees that the methods draw from."""

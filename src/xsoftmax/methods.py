@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -17,7 +17,18 @@ AXES = {
     "proposal": "xsoftmax.proposals",
     "optimizer": "xsoftmax.optimizers",
 }
-_KEYS = {*AXES, "schedule", "bias", "source"}
+_KEYS = {*AXES, "schedule", "batch", "ridge", "bias", "bias_start", "source"}
+BIAS_STARTS = ("zero", "minus-log-q")
+
+
+class Batch(NamedTuple):
+    """Samples per step of a method that draws classes; the step is along their mean gradient.
+
+    ``shared``: whether all of a batch look at the same drawn classes.
+    """
+
+    size: int = 1
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,8 +42,14 @@ class Method:
         Parameters, of the type that ``MEMBER`` names in the file of that name.
     schedule : Schedule
         Of the learning rate.
+    batch : Batch
+    ridge : float
+        Weight of half the squared norm of the weights, biases left out, beside the sum of all samples' losses.
     bias : bool
         Whether the model has one bias per class.
+    bias_start : {"zero", "minus-log-q"}
+        Where biases begin: at 0, or at minus the mean log-probability that the proposal gives to the class on its
+        own training rows (Bamler and Mandt's published code).
     settings : dict
         All of this as it was written, defaults filled in.
     source : str
@@ -44,13 +61,16 @@ class Method:
     proposal: Any
     optimizer: Any
     schedule: Schedule
+    batch: Batch
+    ridge: float
     bias: bool
+    bias_start: str
     settings: dict[str, Any]
     source: str = ""
 
     @property
     def modules(self) -> list[str]:
-        """Modules of the three members, for ``fingerprint``."""
+        """Modules of the members, for ``fingerprint``."""
         return component_modules(self.settings)
 
 
@@ -83,28 +103,49 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     """
     if unknown := set(settings) - _KEYS:
         raise InputError(f"method {name}: unknown key {sorted(unknown)[0]!r}; known: {', '.join(sorted(_KEYS))}")
-    parts = {axis: _member(name, axis, settings) for axis in AXES}
+    where = f"method {name}"
+    parts = {axis: _member(where, axis, settings.get(axis)) for axis in AXES}
     schedule = _schedule(name, settings.get("schedule", {"name": "constant"}))
-    bias = settings.get("bias", True)
-    if not isinstance(bias, bool):
-        raise InputError(f"method {name}: bias is {bias!r}; set it to true or false")
-    filled = {axis: {"name": settings[axis]["name"], **part._asdict()} for axis, part in parts.items()}
+    others = {
+        "batch": _batch(where, settings.get("batch", {})),
+        "ridge": _as_type_of(f"{where}: ridge", 0.0, settings.get("ridge", 0.0)),
+        "bias": _as_type_of(f"{where}: bias", True, settings.get("bias", True)),
+        "bias_start": _as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
+    }
+    filled = {axis: _filled(part) for axis, part in parts.items()}
     filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}
+    filled |= others | {"batch": others["batch"]._asdict()}
     method = Method(
-        name,
-        **parts,
-        schedule=schedule,
-        bias=bias,
-        settings={**filled, "bias": bias},
-        source=str(settings.get("source", "")),
+        name, **parts, schedule=schedule, **others, settings=filled, source=str(settings.get("source", ""))
     )
     _check_fit(method)
     return method
 
 
 def component_modules(settings: Mapping[str, Any]) -> list[str]:
-    """Name the modules of a method's three members, for ``fingerprint``, without importing them."""
-    return [f"{package}.{settings[axis]['name'].replace('-', '_')}" for axis, package in AXES.items()]
+    """Name the modules of a method's members, for ``fingerprint``, without importing them."""
+    return [
+        f"{package}.{name.replace('-', '_')}" for axis, package in AXES.items() for name in _names(settings[axis])
+    ]
+
+
+def members(settings: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    """Find the settings of all members of this name, at any depth."""
+    inner = [found for value in settings.values() if isinstance(value, Mapping) for found in members(value, name)]
+    return [settings, *inner] if settings.get("name") == name else inner
+
+
+def _names(chosen: Mapping[str, Any]) -> list[str]:
+    """Name a member and those that it is made of."""
+    inner = [name for value in chosen.values() if isinstance(value, Mapping) for name in _names(value)]
+    return [chosen["name"], *inner] if "name" in chosen else inner
+
+
+def _filled(part: Any) -> dict[str, Any]:
+    """Settings of a member, its name and defaults written out."""
+    name = type(part).__module__.rsplit(".", 1)[1].replace("_", "-")
+    values = {key: _filled(value) if isinstance(value, tuple) else value for key, value in part._asdict().items()}
+    return {"name": name, **values}
 
 
 def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,26 +160,33 @@ def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
-def _member(method: str, axis: str, settings: Mapping[str, Any]) -> Any:
-    chosen = _named(method, axis, settings.get(axis))
+def _member(where: str, axis: str, settings: Any, key: str | None = None) -> Any:
+    chosen = _named(where, key or axis, settings)
     member = registry.load(AXES[axis], chosen["name"]).MEMBER
-    return _with_parameters(f"method {method}: {axis} {chosen['name']}", member, chosen)
+    return _with_parameters(f"{where}: {key or axis} {chosen['name']}", member, chosen)
 
 
 def _schedule(method: str, settings: Any) -> Schedule:
-    chosen = _named(method, "schedule", settings)
+    chosen = _named(f"method {method}", "schedule", settings)
     return _with_parameters(f"method {method}: schedule {chosen['name']}", schedule_type(chosen["name"]), chosen)
 
 
-def _named(method: str, key: str, chosen: Any) -> Mapping[str, Any]:
+def _batch(where: str, settings: Any) -> Batch:
+    if not isinstance(settings, Mapping):
+        raise InputError(f"{where}: batch is {settings!r}; write it as batch: {{size: ...}}")
+    return _with_parameters(f"{where}: batch", Batch, settings)
+
+
+def _named(where: str, key: str, chosen: Any) -> Mapping[str, Any]:
     if not isinstance(chosen, Mapping) or not isinstance(chosen.get("name"), str):
-        raise InputError(f"method {method}: {key} is {chosen!r}; write it as {key}: {{name: ...}}")
+        raise InputError(f"{where}: {key} is {chosen!r}; write it as {key}: {{name: ...}}")
     return chosen
 
 
 def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
     """Instance of a NamedTuple type with the parameters given, each of its default's type.
 
+    A default that is itself a proposal takes any proposal, written as on its axis.
     A type that cannot take every value says so in a method ``problem``: what is wrong, or nothing.
     """
     given = {key: value for key, value in chosen.items() if key != "name"}
@@ -146,7 +194,10 @@ def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
     for key, value in given.items():
         if key not in defaults:
             raise InputError(f"{where}: unknown parameter {key!r}; known: {', '.join(defaults) or 'none'}")
-        given[key] = _as_type_of(f"{where}: {key}", defaults[key], value)
+        if isinstance(defaults[key], tuple) and hasattr(defaults[key], "draws"):
+            given[key] = _member(where, "proposal", value, key)
+        else:
+            given[key] = _as_type_of(f"{where}: {key}", defaults[key], value)
     built = member(**given)
     if problem := getattr(built, "problem", str)():
         raise InputError(f"{where}: {problem}")
@@ -154,8 +205,12 @@ def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
 
 
 def _as_type_of(where: str, default: Any, value: Any) -> Any:
-    """Check a parameter against its default; all parameters are flags, counts from 1, or numbers from 0."""
+    """Check a parameter against its default: a flag, a count from 1, a number from 0, or one of several words."""
     kind = type(default)
+    if kind is tuple:
+        if value in default:
+            return value
+        raise InputError(f"{where} is {value!r}; set it to {' or '.join(default)}")
     if kind is bool:
         if isinstance(value, bool):
             return value
@@ -172,39 +227,76 @@ def _as_type_of(where: str, default: Any, value: Any) -> Any:
 def _check_fit(method: Method) -> None:
     """Raise InputError, naming both partners and what is missing, if the parts do not combine."""
     objective, proposal, optimizer = (f"{axis} {method.settings[axis]['name']}" for axis in AXES)
-    draws, full_gradient = method.proposal.draws, method.optimizer.layout is None
-    ridge, n_sampled = (getattr(method.objective, name, 0) for name in ("ridge", "n_sampled"))
-    missing = method.optimizer.needs.replace("_", " ")
+    of, by, how = method.objective, method.proposal, method.optimizer
+    full_gradient = how.layout is None
+    missing = how.needs.replace("_", " ")
     rules = [
         (
-            method.objective.needs_all_classes and draws,
+            of.needs_all_classes and by.draws,
             f"{objective} needs every class, {proposal} leaves some out; take proposal all, or objective double-sum",
         ),
         (
-            not method.objective.excludes_true and not draws,
+            not of.excludes_true and not by.draws,
             f"{objective} is a mean over drawn classes, {proposal} draws none; take uniform, frequency or tree",
         ),
         (
-            not method.optimizer.takes_blocks and not draws,
+            not of.excludes_true and not by.distribution,
+            f"{objective} is a mean over draws from one distribution, {proposal} has some classes for certain; "
+            "take its tail alone, or objective sampled-softmax",
+        ),
+        (
+            of.uses_log_q and by.adaptive,
+            f"{objective} learns a contrast with its proposal, {proposal} changes with the weights; "
+            "take uniform, frequency or tree",
+        ),
+        (
+            not how.takes_blocks and not by.draws,
             f"{optimizer} takes single steps, {proposal} gives minibatches; take sgd, adagrad or lbfgs",
         ),
-        (full_gradient and draws, f"{optimizer} needs the full gradient, {proposal} draws a few; take proposal all"),
         (
-            method.optimizer.needs not in method.objective.offers,
-            f"{optimizer} needs {missing}, {objective} has only {', '.join(method.objective.offers)}; "
+            full_gradient and by.draws,
+            f"{optimizer} needs the full gradient, {proposal} draws a few; take proposal all",
+        ),
+        (
+            how.needs not in of.offers,
+            f"{optimizer} needs {missing}, {objective} has only {', '.join(of.offers)}; "
             "take optimizer sgd or adagrad",
         ),
         (
-            full_gradient and method.objective.n_states,
+            full_gradient and of.n_states and not of.solves_states,
             f"{objective} keeps variables per sample, which {optimizer} does not move; take objective softmax",
         ),
         (
-            method.optimizer.needs == "proximal" and n_sampled != 1,
-            f"{objective} has n_sampled {n_sampled}, {optimizer} solves for one; set n_sampled: 1",
+            not by.draws and of.draws_numbers,
+            f"{objective} draws random numbers, which {proposal} does not pass on; take proposal uniform",
         ),
         (
-            ridge and not full_gradient,
-            f"{objective} has ridge {ridge}, which {optimizer} does not apply; take optimizer lbfgs, or ridge: 0",
+            how.needs == "proximal" and of.n_sampled != 1,
+            f"{objective} has n_sampled {getattr(of, 'n_sampled', 0)}, {optimizer} solves for one; set n_sampled: 1",
+        ),
+        (
+            not by.draws and method.batch.size > 1,
+            f"batch has size {method.batch.size}, {proposal} has its own; set batch_size of {proposal}",
+        ),
+        (
+            method.batch.shared and method.batch.size == 1,
+            "batch is shared, but of size 1; set its size to 2 or more",
+        ),
+        (
+            how.needs == "proximal" and method.batch.size > 1,
+            f"batch has size {method.batch.size}, {optimizer} solves for one sample; leave batch out",
+        ),
+        (
+            method.ridge and not how.takes_ridge,
+            f"ridge is {method.ridge:g}, which {optimizer} does not apply; take optimizer sgd or lbfgs, or ridge: 0",
+        ),
+        (
+            method.ridge and not of.excludes_true,
+            f"ridge is {method.ridge:g}, but {objective} has a regularizer of its own; set that, and ridge: 0",
+        ),
+        (
+            method.bias_start != "zero" and not (by.draws and by.distribution and method.bias),
+            f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",
         ),
     ]
     for broken, message in rules:

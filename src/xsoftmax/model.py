@@ -52,6 +52,8 @@ class Model:
         From raw rows to features.
     attributes : dict
         Dataset, method and what else is to be known of the fit.
+    link : str
+        How scores become probabilities: a module of ``xsoftmax.evaluation.links``.
     """
 
     W: np.ndarray | None
@@ -61,6 +63,7 @@ class Model:
     correction: Any = None
     transform: Transform | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
+    link: str = "softmax"
 
     @property
     def n_classes(self) -> int:
@@ -136,6 +139,7 @@ def save_model(model: Model, path: Path) -> None:
                 "n_classes": model.n_classes,
                 "n_features": model.n_features,
                 "bias": model.bias,
+                "link": model.link,
                 "attributes": json.dumps(model.attributes, sort_keys=True),
             }
         )
@@ -182,6 +186,7 @@ def load_model(path: Path) -> Model:
             correction=_restore(file),
             transform=Transform.from_group(file["transform"]) if "transform" in file else None,
             attributes=attributes,
+            link=str(file.attrs.get("link", "softmax")),
         )
 
 

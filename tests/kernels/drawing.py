@@ -4,9 +4,9 @@ import numpy as np
 from numba import njit
 
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.steps import draw, log_probability
-from xsoftmax.kernels.sweep import empty_draws
 
 
 @njit(**OPTIONS)

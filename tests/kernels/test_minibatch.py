@@ -68,7 +68,9 @@ def test_sweep_all_is_the_naive_loop(objective, adagrad, storage, bias):
         found, accumulator = np.ascontiguousarray(W.T), np.full(W.T.shape, 1e-8, np.float32)
         states = np.full((N, 1), np.log(K)) if parameters.n_states else np.zeros((N, 0))
         rate = np.float32(0.1)
-        used = sweep_all(parameters, optimizer, features, y, states, found, accumulator, order, batch_size, rate)
+        used = sweep_all(
+            parameters, optimizer, features, y, states, found, accumulator, order, batch_size, rate, np.float32(0)
+        )
         assert used == N
         # Adagrad's first step is the sign of the gradient, so that rounding may matter where it nearly vanishes.
         assert np.allclose(found.T, expected[0], rtol=1e-4, atol=1e-4 if adagrad else 1e-5)
@@ -85,7 +87,9 @@ def test_rows_without_features(storage):
     y = (np.arange(20) % 3).astype(np.int32)
     W = np.zeros((1, 3), np.float32)
     features = features_of(STORAGES[storage](np.zeros((20, 0), np.float32)), True)
-    used = sweep_all(Softmax(), Sgd(), features, y, np.zeros((20, 0)), W, W, np.arange(20), 20, np.float32(1))
+    used = sweep_all(
+        Softmax(), Sgd(), features, y, np.zeros((20, 0)), W, W, np.arange(20), 20, np.float32(1), np.float32(0)
+    )
     assert used == 20
     expected = -naive.softmax_objective(np.zeros((20, 0)), y, np.zeros((3, 1)))[1][:, 0]
     assert np.allclose(W[0], expected, atol=1e-7)
@@ -98,7 +102,9 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite(storage):
     W[:, 3] = 3e38
     X[:, 3] *= 100
     features, room = features_of(STORAGES[storage](X), True), np.ascontiguousarray(W.T)
-    used = sweep_all(Softmax(), Sgd(), features, y, np.zeros((N, 0)), room, room, np.arange(N), 5, np.float32(0.1))
+    used = sweep_all(
+        Softmax(), Sgd(), features, y, np.zeros((N, 0)), room, room, np.arange(N), 5, np.float32(0.1), np.float32(0)
+    )
     assert used == 10
     assert np.isfinite(room).all()
 

@@ -6,10 +6,11 @@ from scipy.sparse import csr_array
 
 import naive
 from kernels.drawing import drawn
+from xsoftmax.kernels.draws import gather_repeats, weigh_by_probability, weigh_for
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Draws
-from xsoftmax.kernels.sweep import gather_repeats, sweep, weigh
+from xsoftmax.kernels.steps import Clock, Draws
+from xsoftmax.kernels.sweep import sweep
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach
@@ -98,7 +99,9 @@ def run(objective, optimizer, proposal, X, y, W, order, rate, n_sampled, dense=T
     room = layout.allocate(K, D + 1, dense, getattr(optimizer, "initial_accumulator", 0.0))
     layout.weights(room, dense)[:] = W
     kernel = fitted(proposal, X, y).kernel(X if dense else csr_array(X))
-    used = sweep(parameters, kernel, optimizer, features, y, states, room, order, first, KEY, np.float32(rate))
+    used = sweep(
+        parameters, kernel, optimizer, features, y, states, room, order, Clock(KEY, first, 0), np.float32(rate)
+    )
     assert used == order.size
     accumulator = None if layout.copies == 1 else (room[:, 1] if dense else room[:, :, 1])
     return layout.weights(room, dense), accumulator, states[:, 0] if parameters.n_states else None
@@ -165,8 +168,7 @@ def test_it_stops_before_scores_that_are_not_finite():
         states,
         room,
         np.arange(N),
-        0,
-        KEY,
+        Clock(KEY, 0, 0),
         np.float32(0.1),
     )
     assert used == 17
@@ -176,14 +178,15 @@ def test_it_stops_before_scores_that_are_not_finite():
 def test_nan_weights_stop_it_too():
     X, y, _ = problem()
     room = np.full((K, D + 1), np.nan, np.float32)
-    arguments = (np.zeros((N, 0)), room, np.arange(N), 0, KEY, np.float32(0.1))
+    arguments = (np.zeros((N, 0)), room, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1))
     assert sweep(OneVsEach(), UniformDraws(K), Sgd(), features_of(X, True), y, *arguments) == 0
 
 
 def draws_of(classes, log_q, out):
     n = len(classes)
     empty = np.zeros(n, np.float32)
-    return Draws(np.array(classes), np.array(log_q, np.float32), empty, empty.copy(), np.array(out, np.float32))
+    arrays = (np.array(log_q, np.float32), empty, empty.copy(), np.array(out, np.float32))
+    return Draws(np.array(classes), *arrays, np.zeros(1, np.uint64))
 
 
 def test_repeated_classes_are_gathered_into_their_first():
@@ -194,10 +197,9 @@ def test_repeated_classes_are_gathered_into_their_first():
 
 def test_weights_of_draws():
     draws = draws_of([2, 4, 2], np.log([0.25, 0.5, 0.25]), np.zeros(3))
-    kernel = Frequency().fit(TrainingSet(None, np.array([0, 2, 4, 4]), 5)).kernel(None)
-    weigh(OneVsEach(3), kernel, 4, draws)
+    weigh_by_probability(draws)
+    assert np.allclose(draws.weights, [4 / 3, 2 / 3, 4 / 3], rtol=1e-6)
+    weigh_for(OneVsEach(3), 4, draws)
     assert np.allclose(draws.weights, [4 / 3, 0, 4 / 3], rtol=1e-6)
-    weigh(NegativeSampling(3), kernel, 4, draws)
+    weigh_for(NegativeSampling(3), 4, draws)
     assert np.allclose(draws.weights, 1 / 3, rtol=1e-6)
-    weigh(DoubleSum(3), UniformDraws(9), 4, draws)
-    assert np.allclose(draws.weights, [8 / 3, 0, 8 / 3], rtol=1e-6)

@@ -41,7 +41,8 @@ OBJECTIVES = [objective for name in NAMES for objective in members(name)]
 def draws_for(rng, n, dtype=np.float64, spread=1.0):
     log_q = np.log(rng.dirichlet(np.ones(n))).astype(dtype)
     weights = rng.random(n).astype(dtype) + dtype(0.2)
-    return Draws(np.arange(n), log_q, weights, (spread * rng.standard_normal(n)).astype(dtype), np.empty(n, dtype))
+    scores = (spread * rng.standard_normal(n)).astype(dtype)
+    return Draws(np.arange(n), log_q, weights, scores, np.empty(n, dtype), np.zeros(1, np.uint64))
 
 
 def state_of(objective, rng):
@@ -97,7 +98,7 @@ def test_float32_and_float64_agree(objective):
     rng = np.random.default_rng(3)
     for _ in range(20):
         draws, state, score_true = draws_for(rng, 5, np.float32, 3), state_of(objective, rng), np.float32(0.4)
-        wide = Draws(draws.classes, *(array.astype(float) for array in draws[1:]))
+        wide = Draws(draws.classes, *(array.astype(float) for array in draws[1:5]), draws.rng)
         arguments = (objective, np.float32(0), state.copy(), score_true, np.float32(-1.3), draws)
         short = gradient_of(*arguments)
         assert short == pytest.approx(
@@ -113,7 +114,7 @@ def all_but(y, s):
     """Draws that are all other classes, with weight 1."""
     others = np.delete(s, y)
     ones = np.ones(others.size)
-    return Draws(np.delete(np.arange(s.size), y), ones, ones, others, np.empty(others.size))
+    return Draws(np.delete(np.arange(s.size), y), ones, ones, others, np.empty(others.size), np.zeros(1, np.uint64))
 
 
 def assert_like(objective, y, s, loss_expected, slopes, state=None, tolerance=1e-12):
@@ -147,7 +148,7 @@ def test_double_sum_is_equation_5(rng, u):
 @pytest.mark.parametrize("regularizer", [0.0, 1e-3, 0.5])
 def test_negative_sampling_is_equation_6(rng, regularizer):
     s, log_q = 2 * rng.standard_normal(8), np.log(rng.dirichlet(np.ones(8)))
-    draws = Draws(np.arange(8), log_q, np.exp(log_q), s, np.empty(8))
+    draws = Draws(np.arange(8), log_q, np.exp(log_q), s, np.empty(8), np.zeros(1, np.uint64))
     expected, slopes = naive.negative_sampling(s, 3, log_q, regularizer)
     objective = NegativeSampling(1, regularizer)
     assert loss_of(objective, np.empty(0), s[3], log_q[3], draws) == pytest.approx(expected, rel=1e-12)

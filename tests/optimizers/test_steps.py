@@ -7,7 +7,7 @@ from numba import njit
 import naive
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Draws, coefficients, move, move_block
+from xsoftmax.kernels.steps import Draws, Step, coefficients, move, move_block
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.implicit import Implicit
@@ -22,7 +22,7 @@ def coefficients_of(optimizer, objective, features, rate, state, score_true, dra
 
 @njit(**OPTIONS)
 def moved(optimizer, features, i, rate, coefficient, W, k):
-    move(optimizer, features, i, rate, coefficient, W, k)
+    move(optimizer, features, i, Step(rate, 0), coefficient, W, k)
 
 
 @njit(**OPTIONS)
@@ -34,7 +34,7 @@ def draws_of(scores, weights, classes=None):
     n = len(scores)
     arrays = [np.zeros(n), weights, scores, np.zeros(n)]
     classes = np.arange(1, n + 1) if classes is None else np.array(classes)
-    return Draws(classes, *(np.array(a, np.float32) for a in arrays))
+    return Draws(classes, *(np.array(a, np.float32) for a in arrays), np.zeros(1, np.uint64))
 
 
 FEATURES = features_of(np.ones((1, 3), np.float32), True)

@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def optimum(data, ridge=0.0, bias=True, objective="softmax", tolerance=1e-9, epochs=3000):
-    chosen = method({"name": objective, "ridge": ridge}, "all", {"name": "lbfgs", "tolerance": tolerance}, bias=bias)
+    chosen = method(objective, "all", {"name": "lbfgs", "tolerance": tolerance}, bias=bias, ridge=ridge)
     result = fit(data, chosen, 0, Plan(epochs=epochs))
     assert result.state.status == "finished"
     return result
@@ -97,8 +97,8 @@ def test_the_full_objective_is_naive(storage, bias, rows, monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((23, 5)).astype(np.float32), rng.integers(4, size=23).astype(np.int32)
     W = rng.standard_normal((4, 6))
-    chosen = method({"name": "softmax", "ridge": 0.7}, "all", "lbfgs")
-    value, gradient = FullObjective(chosen.objective, storage(X), y, 4, bias).value_and_gradient(W.T.copy())
+    chosen = method("softmax", "all", "lbfgs")
+    value, gradient = FullObjective(chosen.objective, storage(X), y, 4, bias, 0.7).value_and_gradient(W.T.copy())
     expected_value, expected_gradient = naive.softmax_objective(X, y, W, 0.7, bias)
     assert value == pytest.approx(expected_value, rel=1e-12)
     assert np.allclose(gradient.T, expected_gradient, rtol=1e-10, atol=1e-12)
@@ -106,7 +106,7 @@ def test_the_full_objective_is_naive(storage, bias, rows, monkeypatch):
 
 def test_lbfgs_needs_few_iterations_and_never_rises(digits):
     with open_prepared(digits) as data:
-        chosen = method({"name": "softmax", "ridge": 1.0}, "all", "lbfgs")
+        chosen = method("softmax", "all", "lbfgs", ridge=1.0)
         result = fit(data, chosen, 0, Plan(epochs=300, at=tuple(range(1, 300))))
     losses = [-row["train_log_likelihood"] for row in result.state.history]
     assert result.state.epoch < 300

@@ -22,6 +22,36 @@ class Plain:
         """View of the weights alone, (n_classes, width)."""
         return W
 
+    @staticmethod
+    def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
+        """Set the biases, (n_classes,)."""
+        W[:, -1] = biases
+
+
+class Scaled:
+    """One float32 per weight and, last in each row, a factor of its weights but the bias: (n_classes, width + 1)."""
+
+    copies = 1
+
+    @staticmethod
+    def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
+        """Weights at zero, factors at one."""
+        W = np.zeros((n_classes, width + 1), np.float32)
+        W[:, -1] = 1
+        return W
+
+    @staticmethod
+    def weights(W: np.ndarray, dense: bool) -> np.ndarray:
+        """Copy of the weights, (n_classes, width)."""
+        weights = W[:, :-1].copy()
+        weights[:, :-1] *= W[:, -1:]
+        return weights
+
+    @staticmethod
+    def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
+        """Set the biases, (n_classes,)."""
+        W[:, -2] = biases
+
 
 class Interleaved:
     """Weight and accumulator: (n_classes, 2, width) for dense rows, (n_classes, width, 2) for sparse ones."""
@@ -42,3 +72,8 @@ class Interleaved:
     def weights(W: np.ndarray, dense: bool) -> np.ndarray:
         """View of the weights alone, (n_classes, width)."""
         return W[:, 0] if dense else W[:, :, 0]
+
+    @staticmethod
+    def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
+        """Set the biases, (n_classes,)."""
+        Interleaved.weights(W, dense)[:, -1] = biases

@@ -17,11 +17,12 @@ from xsoftmax.kernels.steps import Draws, excludes_true, gradient, loss, move_bl
 
 
 @njit(**OPTIONS)
-def sweep_all(objective, optimizer, features, labels, states, W, accumulator, order, batch_size, rate):
+def sweep_all(objective, optimizer, features, labels, states, W, accumulator, order, batch_size, rate, decay):
     """Take one step for each minibatch of ``order``; return how many samples were used.
 
     It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, but ``W`` and
-    ``accumulator`` float32 of shape (n_features + 1, n_classes); batches are means.
+    ``accumulator`` float32 of shape (n_features + 1, n_classes); batches are means; ``decay``, float32, is
+    ridge / n_samples.
     """
     n_classes = W.shape[1]
     scores = np.empty((batch_size, n_classes), np.float32)
@@ -35,6 +36,8 @@ def sweep_all(objective, optimizer, features, labels, states, W, accumulator, or
                 return first
         slope_block(objective, rate, labels, states, samples, scores[:n], slopes[:n])
         slopes[:n] /= np.float32(n)
+        if decay != np.float32(0):
+            W[: W.shape[0] - 1] *= np.float32(1) - rate * decay
         move_features(features, optimizer, samples, rate, slopes[:n], W, accumulator)
     return order.size
 
@@ -44,14 +47,15 @@ def slope_block(objective, rate, labels, states, samples, scores, slopes):
     """Derivatives of each sample's loss by all its scores; rows of ``scores`` are left permuted."""
     others = scores.shape[1] - 1
     ones = np.ones(others, scores.dtype)
-    classes = np.empty(0, np.int64)
+    classes = np.arange(others)
     for b in range(samples.size):
         y = labels[samples[b]]
-        score_true = _set_aside(scores[b], y)
-        draws = Draws(classes, ones, ones, scores[b, :others], slopes[b, :others])
+        score_true = _set_aside(scores[b], y, classes)
+        draws = Draws(classes, ones, ones, scores[b, :others], slopes[b, :others], np.zeros(1, np.uint64))
         of_true = gradient(objective, rate, states[samples[b]], score_true, scores.dtype.type(0), draws)
         slopes[b, others] = slopes[b, y]
         slopes[b, y] = of_true
+        _take_back(y, classes)
 
 
 @njit(**OPTIONS)
@@ -64,27 +68,38 @@ def loss_block(objective, labels, states, samples, scores, log_q):
     others = scores.shape[1] - 1
     losses = np.empty(samples.size)
     ones = np.ones(others, scores.dtype)
-    classes = np.empty(0, np.int64)
+    classes, every_class = np.arange(others), np.arange(others + 1)
+    rng = np.zeros(1, np.uint64)
     for b in range(samples.size):
         y = labels[samples[b]]
         state = states[samples[b]]
         if excludes_true(objective):
-            score_true = _set_aside(scores[b], y)
-            draws = Draws(classes, ones, ones, scores[b, :others], scores[b, :others])
+            score_true = _set_aside(scores[b], y, classes)
+            draws = Draws(classes, ones, ones, scores[b, :others], scores[b, :others], rng)
             losses[b] = loss(objective, state, score_true, scores.dtype.type(0), draws)
+            _take_back(y, classes)
         else:
             q = log_q[min(b, log_q.shape[0] - 1)]
-            draws = Draws(classes, q, np.exp(q), scores[b], scores[b])
+            draws = Draws(every_class, q, np.exp(q), scores[b], scores[b], rng)
             losses[b] = loss(objective, state, scores[b, y], q[y], draws)
     return losses
 
 
 @njit(**OPTIONS)
-def _set_aside(scores, y):
+def _set_aside(scores, y, classes):
     """Put the last class in the place of ``y``; return the score of ``y``."""
     score_true = scores[y]
     scores[y] = scores[scores.size - 1]
+    if y < classes.size:
+        classes[y] = classes.size
     return score_true
+
+
+@njit(**OPTIONS)
+def _take_back(y, classes):
+    """Number the classes again as they are."""
+    if y < classes.size:
+        classes[y] = y
 
 
 @njit(**OPTIONS)

@@ -54,6 +54,11 @@ def axpy(features, i, a, row):
     raise TypeError("compiled code only")
 
 
+def bias_of(features):
+    """Value of the constant feature, float32."""
+    raise TypeError("compiled code only")
+
+
 def squared_norm(features, i):
     """Squared Euclidean norm of sample ``i``, constant feature included, float32."""
     raise TypeError("compiled code only")
@@ -89,6 +94,12 @@ def _axpy_csr(features, i, a, row):
     for j in range(features.indptr[i], features.indptr[i + 1]):
         row[features.indices[j]] += a * features.data[j]
     row[features.n_features] += a * features.constant
+
+
+@implements(bias_of, Dense)
+@implements(bias_of, Csr)
+def _bias_of(features):
+    return features.constant
 
 
 @implements(squared_norm, Dense)

@@ -16,13 +16,42 @@ from numba.extending import overload
 
 
 class Draws(NamedTuple):
-    """The classes drawn in one step; arrays of shape (n_sampled,), float32 but for the first."""
+    """The classes looked at in one step beside the true one; arrays of shape (n_draws,), float32 but for ``classes``.
+
+    ``rng`` is a random state, uint64 of shape (1,), for objectives that draw numbers of their own.
+    """
 
     classes: np.ndarray
     log_q: np.ndarray
     weights: np.ndarray
     scores: np.ndarray
     out: np.ndarray
+    rng: np.ndarray
+
+
+class Clock(NamedTuple):
+    """Where in a fit a loop begins: what its random numbers and its step sizes derive from.
+
+    Attributes
+    ----------
+    key : uint64
+        Of the epoch's random numbers (``xsoftmax.kernels.random.stream``).
+    position : int
+        Samples of the epoch before the first of this call.
+    step : int
+        Steps of the fit before the first of this call.
+    """
+
+    key: np.uint64
+    position: int
+    step: int
+
+
+class Step(NamedTuple):
+    """Learning rate of one step, float32, and the number of steps before it."""
+
+    rate: np.float32
+    number: int
 
 
 # An objective says
@@ -52,10 +81,11 @@ def proximal(objective, rate, state, squared_norm, score_true, draws):
 
 
 def draw(proposal, i, excluded, rng, draws):
-    """Draw classes for sample ``i`` from random state ``rng``, with the log-probability of each.
+    """Draw classes for sample ``i`` from random state ``rng``, each with its log-probability and its weight.
 
-    A proposal that can do it at no cost leaves out the class ``excluded`` (-1: none) and then draws without
-    replacement, ``log_q`` being that of one draw; another may draw it.
+    The weights make sum_j weights[j] f(classes[j]) an unbiased estimate of the sum of f over all classes: 1 / (n q)
+    for n draws from a distribution q. A proposal that can do it at no cost leaves out the class ``excluded`` (-1:
+    none) and then draws without replacement, ``log_q`` being that of one draw; another may draw it.
     """
     raise TypeError("compiled code only")
 
@@ -65,8 +95,8 @@ def log_probability(proposal, i, k):
     raise TypeError("compiled code only")
 
 
-def inverse_probability(proposal, log_q):
-    """e^-log_q, in float32, by the cheapest way."""
+def n_exact(proposal) -> int:
+    """Count the classes that every step looks at, before those that are drawn: a field ``exact_classes``."""
     raise TypeError("compiled code only")
 
 
@@ -78,13 +108,18 @@ def coefficients(optimizer, objective, features, i, rate, state, score_true, log
     raise TypeError("compiled code only")
 
 
-def row(optimizer, features, W, k):
-    """View of the weights of class ``k``, of shape (n_features + 1,)."""
+def score_class(optimizer, features, i, W, k):
+    """Score of class ``k`` for sample ``i``, float32."""
     raise TypeError("compiled code only")
 
 
-def move(optimizer, features, i, rate, coefficient, W, k):
+def move(optimizer, features, i, step, coefficient, W, k):
     """Move the weights of class ``k`` by one coefficient, and whatever is accumulated beside them."""
+    raise TypeError("compiled code only")
+
+
+def shrink(optimizer, features, step, W, k, weight):
+    """Apply a ridge to class ``k``, touched by a draw of this weight; nothing without (``kernels.ridge``)."""
     raise TypeError("compiled code only")
 
 
@@ -113,3 +148,21 @@ def _excludes_true(objective):
 def _uses_log_q(objective):
     flag = objective.instance_class.uses_log_q
     return lambda objective: flag
+
+
+def draws_numbers(objective) -> bool:
+    """Tell whether it draws random numbers of its own, from ``draws.rng``."""
+    raise TypeError("compiled code only")
+
+
+@overload(draws_numbers)
+def _draws_numbers(objective):
+    flag = objective.instance_class.draws_numbers
+    return lambda objective: flag
+
+
+@overload(n_exact)
+def _n_exact(proposal):
+    if "exact_classes" in proposal.instance_class._fields:
+        return lambda proposal: proposal.exact_classes.size
+    return lambda proposal: 0

@@ -6,23 +6,28 @@ import numpy as np
 from numba import njit
 
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.draws import empty_draws, gather_repeats, weigh_for
 from xsoftmax.kernels.random import start
-from xsoftmax.kernels.rows import dot
 from xsoftmax.kernels.steps import (
-    Draws,
+    Step,
     coefficients,
     draw,
+    draws_numbers,
     excludes_true,
-    inverse_probability,
     log_probability,
     move,
-    row,
+    n_exact,
+    score_class,
+    shrink,
     uses_log_q,
 )
 
+# Parts the objective's own random numbers from those of the proposal.
+OWN_NUMBERS = np.uint64(0x5851F42D4C957F2D)
+
 
 @njit(**OPTIONS)
-def sweep(objective, proposal, optimizer, features, labels, states, W, order, first, key, rate):
+def sweep(objective, proposal, optimizer, features, labels, states, W, order, clock, rate):
     """Take one step for each sample of ``order``; return how many were taken.
 
     It stops early only before a step whose scores are not finite.
@@ -39,72 +44,36 @@ def sweep(objective, proposal, optimizer, features, labels, states, W, order, fi
         Weights in the optimizer's layout; changed in place.
     order : ndarray of shape (n_steps,), int64
         Samples to visit.
-    first : int
-        Position in the epoch of the first step: with ``key`` it determines the draws.
-    key : uint64
-        Of the epoch's random numbers (``xsoftmax.kernels.random.stream``).
+    clock : Clock
+        Where this begins.
     rate : float32
     """
-    draws = empty_draws(objective.n_sampled)
+    draws = empty_draws(objective.n_sampled + n_exact(proposal))
     for t in range(order.size):
         i = order[t]
         y = np.int64(labels[i])
-        draw(proposal, i, y if excludes_true(objective) else np.int64(-1), start(key, first + t), draws)
-        weigh(objective, proposal, y, draws)
-        score_true = dot(features, i, row(optimizer, features, W, y))
+        step = Step(rate, clock.step + t)
+        draw(
+            proposal, i, y if excludes_true(objective) else np.int64(-1), start(clock.key, clock.position + t), draws
+        )
+        weigh_for(objective, y, draws)
+        score_true = score_class(optimizer, features, i, W, y)
         check = score_true
         for j in range(draws.classes.size):
-            draws.scores[j] = dot(features, i, row(optimizer, features, W, draws.classes[j]))
+            draws.scores[j] = score_class(optimizer, features, i, W, draws.classes[j])
             check += draws.scores[j]
         if not math.isfinite(check):
             return t
         log_q_true = log_probability(proposal, i, y) if uses_log_q(objective) else np.float32(0)
+        if draws_numbers(objective):
+            draws.rng[0] = start(clock.key ^ OWN_NUMBERS, clock.position + t)
         of_true = coefficients(optimizer, objective, features, i, rate, states[i], score_true, log_q_true, draws)
         of_true = np.float32(of_true + gather_repeats(y, draws))
-        move(optimizer, features, i, rate, of_true, W, y)
+        shrink(optimizer, features, step, W, y, np.float32(1))
+        move(optimizer, features, i, step, of_true, W, y)
         for j in range(draws.classes.size):
+            if draws.weights[j] != np.float32(0):
+                shrink(optimizer, features, step, W, draws.classes[j], draws.weights[j])
             if draws.out[j] != np.float32(0):
-                move(optimizer, features, i, rate, draws.out[j], W, draws.classes[j])
+                move(optimizer, features, i, step, draws.out[j], W, draws.classes[j])
     return order.size
-
-
-@njit(**OPTIONS)
-def empty_draws(n_sampled):
-    """Room for the draws of one step."""
-    return Draws(
-        np.empty(n_sampled, np.int64),
-        np.empty(n_sampled, np.float32),
-        np.empty(n_sampled, np.float32),
-        np.empty(n_sampled, np.float32),
-        np.empty(n_sampled, np.float32),
-    )
-
-
-@njit(**OPTIONS)
-def weigh(objective, proposal, y, draws):
-    """Weights that make sums over the draws unbiased: 1 / (n q), and 0 for the true class, or 1 / n."""
-    share = np.float32(1) / np.float32(draws.classes.size)
-    for j in range(draws.classes.size):
-        if not excludes_true(objective):
-            draws.weights[j] = share
-        elif draws.classes[j] == y:
-            draws.weights[j] = np.float32(0)
-        else:
-            draws.weights[j] = share * inverse_probability(proposal, draws.log_q[j])
-
-
-@njit(**OPTIONS)
-def gather_repeats(y, draws):
-    """Add coefficients of repeated classes into their first; return the sum of those of the true class."""
-    of_true = np.float32(0)
-    for j in range(draws.classes.size):
-        if draws.classes[j] == y:
-            of_true += draws.out[j]
-            draws.out[j] = np.float32(0)
-            continue
-        for earlier in range(j):
-            if draws.classes[earlier] == draws.classes[j]:
-                draws.out[earlier] += draws.out[j]
-                draws.out[j] = np.float32(0)
-                break
-    return of_true

@@ -16,7 +16,7 @@ from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
 
 
-@objective(title="negative sampling loss", target="proposal", excludes_true=False, uses_log_q=True)
+@objective(title="negative sampling loss", target="loss", excludes_true=False, uses_log_q=True, adds_log_q=True)
 class NegativeSampling(NamedTuple):
     """Parameters: ``n_sampled`` negatives per step; ``regularizer``, the paper's lambda."""
 

@@ -18,10 +18,9 @@ from xsoftmax.objectives import objective
 
 @objective(title="one-vs-each bound", target="bound", excludes_true=True)
 class OneVsEach(NamedTuple):
-    """Parameters: ``n_sampled`` other classes per step, the sum scaled to all; ``ridge``, the paper's lambda."""
+    """Parameters: ``n_sampled`` other classes per step, the sum scaled to all."""
 
     n_sampled: int = 1
-    ridge: float = 0.0
 
 
 MEMBER = OneVsEach

@@ -1,6 +1,6 @@
 """Exact softmax: the negative log-likelihood itself.
 
-    L = log(1 + sum_{k != y} e^(s_k - s_y)) + (ridge / 2) ||W||^2 / n_samples
+    L = log(1 + sum_{k != y} e^(s_k - s_y))
 
 Cost of a step: all n_classes scores, so it takes the proposal ``all``. It is the optimum that the others are
 held against.
@@ -17,9 +17,7 @@ from xsoftmax.objectives import objective
 
 @objective(title="negative log-likelihood", target="softmax", excludes_true=True, needs_all_classes=True)
 class Softmax(NamedTuple):
-    """Parameters: ``ridge``, the paper's mu of (a), eq. 2; biases are not penalised."""
-
-    ridge: float = 0.0
+    """No parameters."""
 
 
 MEMBER = Softmax

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 
-def optimizer(*, layout: type | None, needs: str = "gradient", takes_blocks: bool = False) -> Callable[[Any], Any]:
+def optimizer(
+    *, layout: type | None, needs: str = "gradient", takes_blocks: bool = False, takes_ridge: bool = False
+) -> Callable[[Any], Any]:
     """Describe an optimizer: a decorator for its NamedTuple of parameters, of which one is ``learning_rate``.
 
     Parameters
@@ -20,10 +22,13 @@ def optimizer(*, layout: type | None, needs: str = "gradient", takes_blocks: boo
         What the objective must offer.
     takes_blocks : bool
         Whether it has ``move_block``, for minibatches over all classes.
+    takes_ridge : bool
+        Whether a ridge can be added: it moves along -rate c x, or takes the full gradient.
     """
 
     def describe(member: Any) -> Any:
-        member.layout, member.needs, member.takes_blocks = layout, needs, takes_blocks
+        member.layout, member.needs = layout, needs
+        member.takes_blocks, member.takes_ridge = takes_blocks, takes_ridge
         return member
 
     return describe

@@ -12,8 +12,8 @@ from numba import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Interleaved
-from xsoftmax.kernels.rows import Csr, Dense
-from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, row
+from xsoftmax.kernels.rows import Csr, Dense, dot
+from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, score_class
 from xsoftmax.optimizers import optimizer
 
 
@@ -37,14 +37,14 @@ def _coefficients(optimizer, objective, features, i, rate, state, score_true, lo
     return gradient(objective, rate, state, score_true, log_q_true, draws)
 
 
-@implements(row, Adagrad)
-def _row(optimizer, features, W, k):
-    return weights_beside(features, W, k)
+@implements(score_class, Adagrad)
+def _score_class(optimizer, features, i, W, k):
+    return dot(features, i, weights_beside(features, W, k))
 
 
 @implements(move, Adagrad)
-def _move(optimizer, features, i, rate, coefficient, W, k):
-    adagrad(features, i, rate, coefficient, W, k)
+def _move(optimizer, features, i, step, coefficient, W, k):
+    adagrad(features, i, step.rate, coefficient, W, k)
 
 
 @implements(move_block, Adagrad)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
-from xsoftmax.kernels.rows import axpy, squared_norm
-from xsoftmax.kernels.steps import coefficients, move, proximal, row
+from xsoftmax.kernels.rows import axpy, dot, squared_norm
+from xsoftmax.kernels.steps import coefficients, move, proximal, score_class
 from xsoftmax.optimizers import optimizer
 
 
@@ -28,11 +28,11 @@ def _coefficients(optimizer, objective, features, i, rate, state, score_true, lo
     return proximal(objective, rate, state, squared_norm(features, i), score_true, draws)
 
 
-@implements(row, Implicit)
-def _row(optimizer, features, W, k):
-    return W[k]
+@implements(score_class, Implicit)
+def _score_class(optimizer, features, i, W, k):
+    return dot(features, i, W[k])
 
 
 @implements(move, Implicit)
-def _move(optimizer, features, i, rate, coefficient, W, k):
+def _move(optimizer, features, i, step, coefficient, W, k):
     axpy(features, i, -coefficient, W[k])

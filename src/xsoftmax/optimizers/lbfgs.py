@@ -8,7 +8,7 @@ from typing import NamedTuple
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer(layout=None, takes_blocks=True)
+@optimizer(layout=None, takes_blocks=True, takes_ridge=True)
 class Lbfgs(NamedTuple):
     """Parameters: ``memory``, pairs kept; ``tolerance`` on the largest entry of the mean gradient, to stop."""
 

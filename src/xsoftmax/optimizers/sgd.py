@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
-from xsoftmax.kernels.rows import axpy
-from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, row
+from xsoftmax.kernels.rows import axpy, dot
+from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, score_class
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer(layout=Plain, takes_blocks=True)
+@optimizer(layout=Plain, takes_blocks=True, takes_ridge=True)
 class Sgd(NamedTuple):
     """Parameters: ``learning_rate``, in units of one sample's gradient."""
 
@@ -24,14 +24,14 @@ def _coefficients(optimizer, objective, features, i, rate, state, score_true, lo
     return gradient(objective, rate, state, score_true, log_q_true, draws)
 
 
-@implements(row, Sgd)
-def _row(optimizer, features, W, k):
-    return W[k]
+@implements(score_class, Sgd)
+def _score_class(optimizer, features, i, W, k):
+    return dot(features, i, W[k])
 
 
 @implements(move, Sgd)
-def _move(optimizer, features, i, rate, coefficient, W, k):
-    axpy(features, i, -rate * coefficient, W[k])
+def _move(optimizer, features, i, step, coefficient, W, k):
+    axpy(features, i, -step.rate * coefficient, W[k])
 
 
 @implements(move_block, Sgd)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
-from xsoftmax.kernels.rows import axpy
-from xsoftmax.kernels.steps import coefficients, gradient, move, raise_bound, row
+from xsoftmax.kernels.rows import axpy, dot
+from xsoftmax.kernels.steps import coefficients, gradient, move, raise_bound, score_class
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer(layout=Plain, needs="raise_bound")
+@optimizer(layout=Plain, needs="raise_bound", takes_ridge=True)
 class UMax(NamedTuple):
     """Parameters: ``learning_rate``; ``threshold``, the paper's delta."""
 
@@ -29,11 +29,11 @@ def _coefficients(optimizer, objective, features, i, rate, state, score_true, lo
     return gradient(objective, rate, state, score_true, log_q_true, draws)
 
 
-@implements(row, UMax)
-def _row(optimizer, features, W, k):
-    return W[k]
+@implements(score_class, UMax)
+def _score_class(optimizer, features, i, W, k):
+    return dot(features, i, W[k])
 
 
 @implements(move, UMax)
-def _move(optimizer, features, i, rate, coefficient, W, k):
-    axpy(features, i, -rate * coefficient, W[k])
+def _move(optimizer, features, i, step, coefficient, W, k):
+    axpy(features, i, -step.rate * coefficient, W[k])

@@ -1,8 +1,7 @@
 """Which classes to look at for an example, and with what log-probability; one file each.
 
 A file holds its parameters, a NamedTuple described by ``proposal`` and named ``MEMBER``, whose ``fit`` gives a
-``Proposal``; and the NamedTuple that the kernels see, with its compiled ``draw``, ``log_probability`` and
-``inverse_probability``.
+``Proposal``; and the NamedTuple that the kernels see, with its compiled ``draw`` and ``log_probability``.
 """
 
 from collections.abc import Callable
@@ -40,11 +39,22 @@ class TrainingSet:
         return np.bincount(self.y, minlength=self.n_classes)
 
 
-def proposal(*, draws: bool) -> Callable[[Any], Any]:
-    """Describe a proposal: a decorator for its NamedTuple of parameters; ``draws``: whether it leaves classes out."""
+def proposal(*, draws: bool, distribution: bool = True, adaptive: bool = False) -> Callable[[Any], Any]:
+    """Describe a proposal: a decorator for its NamedTuple of parameters.
+
+    Parameters
+    ----------
+    draws : bool
+        Whether it leaves classes out.
+    distribution : bool
+        Whether draws are independent, from one distribution, of which objectives may take a mean.
+    adaptive : bool
+        Whether it follows the weights as they move: the fitted one has ``refresh(W)``, called before every chunk
+        of ``refresh_steps`` steps.
+    """
 
     def describe(member: Any) -> Any:
-        member.draws = draws
+        member.draws, member.distribution, member.adaptive = draws, distribution, adaptive
         return member
 
     return describe
@@ -66,6 +76,9 @@ class Proposal(Protocol):
 
     def log_q(self, X: Any, start: int, stop: int) -> np.ndarray | None:
         """Log-probabilities of classes ``start`` to ``stop``, shape (n or 1, stop - start); None: all the same."""
+
+    def inclusion(self, n_sampled: int) -> np.ndarray | None:
+        """Probability with which each class is among the draws of a row of another class; None: rows differ."""
 
     def save(self, group: h5py.Group) -> None:
         """Write what ``restore`` of the same file needs to give ``log_q`` again."""

@@ -37,6 +37,10 @@ class FittedAll:
         """No probabilities."""
         return None
 
+    def inclusion(self, n_sampled: int) -> None:
+        """Nothing is drawn."""
+        return None
+
     def save(self, group: h5py.Group) -> None:
         """Nothing to keep."""
 

@@ -13,9 +13,9 @@ from numba import njit
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.mathematics import exp
+from xsoftmax.kernels.draws import weigh_by_probability
 from xsoftmax.kernels.random import below, low_bits, next_u64
-from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
+from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.proposals import TrainingSet, proposal
 
 _SURE = 2.0**32
@@ -55,6 +55,10 @@ class FittedFrequency:
     def log_q(self, X, start: int, stop: int) -> np.ndarray:
         """Log-probabilities of a block of classes, the same for every row: shape (1, stop - start)."""
         return self.log_probabilities[None, start:stop]
+
+    def inclusion(self, n_sampled: int) -> np.ndarray:
+        """Independent draws."""
+        return -np.expm1(n_sampled * np.log1p(-np.exp(self.log_probabilities.astype(np.float64))))
 
     def save(self, group: h5py.Group) -> None:
         """Keep the log-probabilities."""
@@ -122,13 +126,9 @@ def _draw(proposal, i, excluded, rng, draws):
             k = np.int64(entry >> np.uint64(32))
         draws.classes[j] = k
         draws.log_q[j] = proposal.log_probabilities[k]
+    weigh_by_probability(draws)
 
 
 @implements(log_probability, FrequencyDraws)
 def _log_probability(proposal, i, k):
     return proposal.log_probabilities[k]
-
-
-@implements(inverse_probability, FrequencyDraws)
-def _inverse_probability(proposal, log_q):
-    return exp(-log_q)

@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.mathematics import exp
-from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
+from xsoftmax.kernels.draws import weigh_by_probability
+from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.kernels.tree import TreeView, descend, log_probability_of
 from xsoftmax.proposals import TrainingSet, proposal
 from xsoftmax.tree.file import labels_sha256, read_tree
@@ -58,6 +58,10 @@ class FittedTree:
         """Log-probabilities of a block of classes, float32 of shape (n_samples, stop - start)."""
         return self.tree.log_probability(self.tree.project(X), start, stop)
 
+    def inclusion(self, n_sampled: int) -> None:
+        """Rows differ."""
+        return None
+
     def save(self, group: h5py.Group) -> None:
         """Keep the tree."""
         self.tree.to_group(group)
@@ -83,14 +87,10 @@ def _draw(proposal, i, excluded, rng, draws):
     view = TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)
     for j in range(draws.classes.size):
         draws.classes[j], draws.log_q[j], rng = descend(view, proposal.Z[i], rng)
+    weigh_by_probability(draws)
 
 
 @implements(log_probability, TreeDraws)
 def _log_probability(proposal, i, k):
     view = TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)
     return log_probability_of(view, proposal.Z[i], k)
-
-
-@implements(inverse_probability, TreeDraws)
-def _inverse_probability(proposal, log_q):
-    return exp(-log_q)

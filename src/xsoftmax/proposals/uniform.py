@@ -9,7 +9,7 @@ import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.random import below, next_u64
-from xsoftmax.kernels.steps import draw, inverse_probability, log_probability
+from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.proposals import TrainingSet, proposal
 
 
@@ -41,6 +41,12 @@ class FittedUniform:
         """The same for all classes."""
         return None
 
+    def inclusion(self, n_sampled: int) -> np.ndarray:
+        """Draws without replacement from the other classes, or with, if there are fewer."""
+        others = self.n_classes - 1
+        share = n_sampled / others if n_sampled <= others else 1 - (1 - 1 / others) ** n_sampled
+        return np.full(self.n_classes, share)
+
     def save(self, group: h5py.Group) -> None:
         """Keep the number of classes."""
         group.attrs["n_classes"] = self.n_classes
@@ -64,6 +70,7 @@ def _draw(proposal, i, excluded, rng, draws):
             rng, bits = next_u64(rng)
             draws.classes[j] = below(bits, proposal.n_classes)
         draws.log_q[:] = np.float32(-math.log(proposal.n_classes))
+        draws.weights[:] = np.float32(proposal.n_classes) / np.float32(draws.classes.size)
         return
     # Floyd's draws without replacement from the other n_classes - 1, numbered as if `excluded` were not there;
     # with replacement if there are fewer than are to be drawn.
@@ -81,13 +88,9 @@ def _draw(proposal, i, excluded, rng, draws):
     for j in range(draws.classes.size):
         draws.classes[j] += draws.classes[j] >= excluded
     draws.log_q[:] = np.float32(-math.log(others))
+    draws.weights[:] = np.float32(others) / np.float32(draws.classes.size)
 
 
 @implements(log_probability, UniformDraws)
 def _log_probability(proposal, i, k):
     return np.float32(-math.log(proposal.n_classes))
-
-
-@implements(inverse_probability, UniformDraws)
-def _inverse_probability(proposal, log_q):
-    return np.float32(proposal.n_classes - 1)

@@ -64,8 +64,10 @@ class _Fit:
         if self.train.n_samples == 0:
             raise InputError(f"{data.name} has no training rows; look at its preparation")
         X, y = self.train.X, self.train.y
-        self.proposal: Proposal = method.proposal.fit(TrainingSet(X, y, data.n_classes, seed, plan.tree))
-        self.solver: Solver = make_solver(method, self.proposal, X, y, data.n_classes, seed)
+        training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree)
+        self.objective = method.objective.fit(training_set)
+        self.proposal: Proposal = method.proposal.fit(training_set)
+        self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set)
         keeps_best = plan.patience is not None
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
         self.subset = np.sort(np.random.default_rng(0).permutation(self.train.n_samples)[:SUBSET])
@@ -133,7 +135,7 @@ class _Fit:
         model = self._model_of(W)
         X, y = self.train.X[self.subset], self.train.y[self.subset]
         row = {
-            "objective": mean_loss(model, self.method.objective, self.proposal, X, y, self.solver.states[self.subset])
+            "objective": mean_loss(model, self.objective, self.proposal, X, y, self.solver.states[self.subset])
             + self._penalty(W),
             "train_log_likelihood": evaluate(model, X, y)["log_likelihood"],
         }
@@ -145,8 +147,8 @@ class _Fit:
         return row
 
     def _penalty(self, W: np.ndarray) -> float:
-        """The objective's ridge, per training row."""
-        ridge = getattr(self.method.objective, "ridge", 0.0)
+        """The ridge, per training row."""
+        ridge = self.method.ridge
         return (
             0.5 * ridge * float(np.sum(np.square(W[:, :-1], dtype=np.float64))) / self.train.n_samples
             if ridge
@@ -183,10 +185,10 @@ class _Fit:
         return self._model_of(self.best_W if self.best_W.size else self.solver.weights())
 
     def _model_of(self, W: np.ndarray) -> Model:
-        correction = None if self.method.objective.excludes_true else self.proposal
+        correction = self.proposal if self.method.objective.adds_log_q else None
         attributes = {"dataset": self.data.name, "method": self.method.name}
         names, n_features, bias = self.class_names, self.data.n_features, self.method.bias
-        return Model(W, names, n_features, bias, correction, self.transform, attributes)
+        return Model(W, names, n_features, bias, correction, self.transform, attributes, self.method.objective.link)
 
     def _rate(self) -> float:
         state = self.state

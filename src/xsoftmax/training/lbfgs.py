@@ -21,39 +21,51 @@ class FullObjective:
 
         f(W) = (1 / n) [sum_i L_i(W) + (ridge / 2) ||W without biases||^2]
 
+    Variables per sample are minimised over: the objective solves for them.
+
     Parameters
     ----------
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
     """
 
-    def __init__(self, objective: Any, X: Any, y: np.ndarray, n_classes: int, bias: bool) -> None:
-        self._objective, self._y, self._bias = objective, y, bias
+    def __init__(
+        self,
+        objective: Any,
+        X: Any,
+        y: np.ndarray,
+        n_classes: int,
+        bias: bool,
+        ridge: float = 0.0,
+        states: np.ndarray | None = None,
+    ) -> None:
+        self._objective, self._y, self._bias, self._ridge = objective, y, bias, ridge
+        self._states = np.empty((len(y), 0)) if states is None else states
         self._X = X.tocsr().astype(np.float64) if sparse.issparse(X) else np.asarray(X)
         self.shape = (X.shape[1] + 1, n_classes)
         self._rows = max(1, BLOCK_BYTES // (8 * n_classes))
 
     def compile(self) -> None:
         """Compile what ``value_and_gradient`` runs, on no rows."""
-        none, scores, no_states = np.arange(0), np.empty((0, self.shape[1])), np.empty((0, 0))
-        loss_block(self._objective, self._y, no_states, none, scores, np.zeros((1, 1)))
-        slope_block(self._objective, np.float32(0), self._y, no_states, none, scores, np.empty_like(scores))
+        none, scores = np.arange(0), np.empty((0, self.shape[1]))
+        loss_block(self._objective, self._y, self._states, none, scores, np.zeros((1, 1)))
+        slope_block(self._objective, np.float32(0), self._y, self._states, none, scores, np.empty_like(scores))
 
     def value_and_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value, and gradient of the same shape as W, (n_features + 1, n_classes), float64."""
         n_samples = len(self._y)
         total, gradient = 0.0, np.zeros(self.shape)
-        no_states = np.empty((self._rows, 0))
         for first in range(0, n_samples, self._rows):
-            X, y = self._X[first : first + self._rows], self._y[first : first + self._rows]
+            block = slice(first, first + self._rows)
+            X, y, states = self._X[block], self._y[block], self._states[block]
             samples = np.arange(len(y))
             scores = np.ascontiguousarray(X @ W[:-1] + self._bias * W[-1])
-            total += loss_block(self._objective, y, no_states, samples, scores.copy(), np.zeros((1, 1))).sum()
+            total += loss_block(self._objective, y, states, samples, scores.copy(), np.zeros((1, 1))).sum()
             slopes = np.empty_like(scores)
-            slope_block(self._objective, np.float32(0), y, no_states, samples, scores, slopes)
+            slope_block(self._objective, np.float32(0), y, states, samples, scores, slopes)
             gradient[:-1] += X.T @ slopes
             gradient[-1] += self._bias * slopes.sum(axis=0)
-        ridge = getattr(self._objective, "ridge", 0.0)
+        ridge = self._ridge
         gradient[:-1] += ridge * W[:-1]
         value = (total + 0.5 * ridge * np.vdot(W[:-1], W[:-1])) / n_samples
         gradient /= n_samples
@@ -71,11 +83,12 @@ class LbfgsSolver:
         y: np.ndarray,
         n_classes: int,
         bias: bool,
+        ridge: float,
         states: np.ndarray,
     ) -> None:
         self.states = states
         self.chunk = max(1, len(y))
-        self._full = FullObjective(objective, X, y, n_classes, bias)
+        self._full = FullObjective(objective, X, y, n_classes, bias, ridge, states)
         self._tolerance = optimizer.tolerance
         size = self._full.shape[0] * self._full.shape[1]
         self._W = np.zeros(size)
@@ -114,6 +127,7 @@ class LbfgsSolver:
         """See ``Solver``."""
         return {
             "W": self._W,
+            "states": self.states,
             "gradient": self._gradient,
             "steps": self._steps,
             "changes": self._changes,

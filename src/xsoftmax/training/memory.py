@@ -5,7 +5,7 @@ import psutil
 from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.objective import BLOCK_SCORES
-from xsoftmax.methods import Method
+from xsoftmax.methods import Method, members
 from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME
 from xsoftmax.training.plan import SUBSET
 
@@ -68,9 +68,9 @@ def estimate(method: Method, data: Prepared, keeps_best: bool) -> dict[str, int]
     }
     if method.optimizer.layout is None:
         needed["the data in float64"] = 2 * data_bytes
-    if hasattr(method.proposal, "dimension"):
-        nodes = 2 * data.n_classes * (method.proposal.dimension + 4)
-        needed["the tree"] = 4 * (nodes + n_train * method.proposal.dimension)
+    for tree in members(method.settings["proposal"], "tree"):
+        nodes = 2 * data.n_classes * (tree["dimension"] + 4)
+        needed["the tree"] = 4 * (nodes + n_train * tree["dimension"])
     if keeps_best:
         needed["the best weights so far"] = one_copy
     return needed

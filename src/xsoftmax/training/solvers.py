@@ -4,13 +4,19 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
+from numba import njit
 
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.batch import sweep_batches
+from xsoftmax.kernels.layout import Scaled
 from xsoftmax.kernels.minibatch import sweep_all
 from xsoftmax.kernels.random import stream
+from xsoftmax.kernels.ridge import Ridge
 from xsoftmax.kernels.rows import Csr, Dense, features_of
+from xsoftmax.kernels.steps import Clock, log_probability
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import Method
-from xsoftmax.proposals import Proposal
+from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.training.lbfgs import LbfgsSolver
 
 DEFAULT_CHUNK = 2**15
@@ -44,22 +50,16 @@ class Solver(Protocol):
         """Everything that changes: saved in a checkpoint, and written back into by one."""
 
 
-def make_solver(method: Method, proposal: Proposal, X: Any, y: np.ndarray, n_classes: int, seed: int) -> Solver:
-    """Choose the solver that a method needs.
-
-    Parameters
-    ----------
-    X : sparse array or ndarray of shape (n_samples, n_features), float32
-    y : ndarray of shape (n_samples,), int32
-    """
-    features = features_of(X, method.bias)
-    y = np.ascontiguousarray(y, np.int32)
+def make_solver(method: Method, objective: Any, proposal: Proposal, data: TrainingSet) -> Solver:
+    """Choose the solver that a method needs; ``objective`` and ``proposal`` are those fitted to the data."""
+    X, y, n_classes = data.X, np.ascontiguousarray(data.y, np.int32), data.n_classes
     states = initial_states(method, y.size, n_classes)
     if method.optimizer.layout is None:
-        return LbfgsSolver(method.objective, method.optimizer, X, y, n_classes, method.bias, states)
+        return LbfgsSolver(objective, method.optimizer, X, y, n_classes, method.bias, method.ridge, states)
+    features = features_of(X, method.bias)
     if method.proposal.draws:
-        return SampledSolver(method, proposal.kernel(X), features, y, states, n_classes, seed)
-    return MinibatchSolver(method, features, y, states, n_classes)
+        return SampledSolver(method, objective, proposal, data, features, y, states)
+    return MinibatchSolver(method, objective, features, y, states, n_classes)
 
 
 def initial_states(method: Method, n_samples: int, n_classes: int) -> np.ndarray:
@@ -69,34 +69,74 @@ def initial_states(method: Method, n_samples: int, n_classes: int) -> np.ndarray
     return np.zeros((n_samples, 0))
 
 
-class SampledSolver:
-    """Single steps on a few drawn classes; class-major weights in the optimizer's layout."""
+def with_ridge(method: Method, proposal: Proposal, class_counts: np.ndarray) -> Any:
+    """The optimizer of single steps, with the method's ridge, if it has any.
 
-    chunk = DEFAULT_CHUNK
+    A step touches class k with probability n_k / N + (1 - n_k / N) P(k is drawn): Fagan and Iyengar 2018, eq. 6.
+    """
+    if not method.ridge:
+        return method.optimizer
+    n_samples = class_counts.sum()
+    inclusion = proposal.inclusion(method.objective.n_sampled) if method.batch.size == 1 else None
+    share = class_counts / n_samples
+    touch = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
+    inverse = np.divide(1, touch, where=touch > 0, out=np.zeros_like(touch))
+    return Ridge(method.optimizer, np.float32(method.ridge / n_samples), inverse.astype(np.float32))
+
+
+@njit(**OPTIONS)
+def minus_mean_log_q(draws_from, labels, n_classes):
+    """Minus the mean of log q(k | x) over the training rows x of each class k; 0 for a class without rows."""
+    total, count = np.zeros(n_classes), np.zeros(n_classes)
+    for i in range(labels.size):
+        total[labels[i]] -= log_probability(draws_from, i, np.int64(labels[i]))
+        count[labels[i]] += 1
+    return total / np.maximum(count, 1.0)
+
+
+class SampledSolver:
+    """Steps on a few drawn classes, of one sample or a minibatch; class-major weights in the optimizer's layout."""
+
     converged = False
 
     def __init__(
         self,
         method: Method,
-        draws_from: Any,
+        objective: Any,
+        proposal: Proposal,
+        data: TrainingSet,
         features: Dense | Csr,
         y: np.ndarray,
         states: np.ndarray,
-        n_classes: int,
-        seed: int,
     ) -> None:
         self.states = states
-        self._parts = (method.objective, draws_from, method.optimizer, features, y)
-        self._layout = method.optimizer.layout
+        self._batch, self._seed = method.batch, data.seed
+        self._adaptive: Any = proposal  # has `refresh` if its parameters say so
+        if method.proposal.adaptive:
+            steps = self._adaptive.refresh_steps
+        else:
+            self._adaptive, steps = None, max(1, DEFAULT_CHUNK // method.batch.size)
+        self.chunk = steps * method.batch.size
+        self._batches_per_epoch = -(-y.size // method.batch.size)
+        draws_from = proposal.kernel(data.X)
+        optimizer = with_ridge(method, proposal, data.class_counts)
+        self._parts = (objective, draws_from, optimizer, features, y)
+        self._layout = Scaled if method.ridge else method.optimizer.layout
         self._dense = isinstance(features, Dense)
-        self._seed = seed
         accumulator = getattr(method.optimizer, "initial_accumulator", 0.0)
-        self._W = self._layout.allocate(n_classes, n_columns(features) + 1, self._dense, accumulator)
+        self._W = self._layout.allocate(data.n_classes, n_columns(features) + 1, self._dense, accumulator)
+        if method.bias_start == "minus-log-q":
+            self._layout.start_biases(self._W, self._dense, minus_mean_log_q(draws_from, y, data.n_classes))
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
-        key = np.uint64(stream(self._seed, epoch))
-        return sweep(*self._parts, self.states, self._W, samples, first, key, np.float32(rate))
+        if self._adaptive:
+            self._adaptive.refresh(self.weights())
+        size, shared = self._batch
+        step = epoch * self._batches_per_epoch + first // size
+        clock = Clock(np.uint64(stream(self._seed, epoch)), first, step)
+        arguments = (*self._parts, self.states, self._W, samples, clock, np.float32(rate))
+        return sweep(*arguments) if size == 1 else sweep_batches(*arguments, size, shared)
 
     def weights(self) -> np.ndarray:
         """See ``Solver``; a view."""
@@ -113,10 +153,17 @@ class MinibatchSolver:
     converged = False
 
     def __init__(
-        self, method: Method, features: Dense | Csr, y: np.ndarray, states: np.ndarray, n_classes: int
+        self,
+        method: Method,
+        objective: Any,
+        features: Dense | Csr,
+        y: np.ndarray,
+        states: np.ndarray,
+        n_classes: int,
     ) -> None:
         self.states = states
-        self._parts = (method.objective, method.optimizer, features, y)
+        self._parts = (objective, method.optimizer, features, y)
+        self._decay = np.float32(method.ridge / max(1, y.size))
         self._batch_size = method.proposal.batch_size
         self.chunk = self._batch_size * max(1, 2048 // self._batch_size)
         self._W = np.zeros((n_columns(features) + 1, n_classes), np.float32)
@@ -127,7 +174,7 @@ class MinibatchSolver:
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
         weights = (self.states, self._W, self._accumulator)
-        return sweep_all(*self._parts, *weights, samples, self._batch_size, np.float32(rate))
+        return sweep_all(*self._parts, *weights, samples, self._batch_size, np.float32(rate), self._decay)
 
     def weights(self) -> np.ndarray:
         """See ``Solver``; a copy."""

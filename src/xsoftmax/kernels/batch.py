@@ -1,0 +1,164 @@
+"""The sampled loop in minibatches: all samples of a batch see the same weights, and each class moves once.
+
+What a class gains from the samples of a batch is gathered into one row, dense or sparse as the samples are, which
+the optimizer then moves along as if it were a sample: Adagrad squares the sum, not its parts.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.draws import empty_draws, gather_repeats, weigh_for
+from xsoftmax.kernels.random import start
+from xsoftmax.kernels.rows import Csr, Dense
+from xsoftmax.kernels.steps import (
+    Step,
+    coefficients,
+    draw,
+    draws_numbers,
+    excludes_true,
+    log_probability,
+    move,
+    n_exact,
+    score_class,
+    shrink,
+    uses_log_q,
+)
+from xsoftmax.kernels.sweep import OWN_NUMBERS
+
+
+@njit(**OPTIONS)
+def sweep_batches(
+    objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size, shared
+):
+    """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
+
+    It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, and
+
+    batch_size : int
+    shared : bool
+        Whether the samples of a batch look at the same drawn classes, those of its first sample; the true class of
+        one may then be among its draws, where it counts nothing in a sum over the others.
+    """
+    draws = empty_draws(objective.n_sampled + n_exact(proposal))
+    n_draws = draws.classes.size
+    room = batch_size * (n_draws + 1)
+    classes = np.empty(room, np.int64)
+    slopes = np.empty(room, np.float32)
+    weights = np.empty(room, np.float32)
+    gathered = _room_for_gathering(features)
+    for first in range(0, order.size, batch_size):
+        samples = order[first : first + batch_size]
+        share = np.float32(1) / np.float32(samples.size)
+        step = Step(rate, clock.step + first // batch_size)
+        for b in range(samples.size):
+            i, position = samples[b], clock.position + first + b
+            y = np.int64(labels[i])
+            if not shared:
+                draw(proposal, i, y if excludes_true(objective) else np.int64(-1), start(clock.key, position), draws)
+            else:  # again for each sample, as steps write to what was drawn
+                draw(proposal, samples[0], np.int64(-1), start(clock.key, clock.position + first), draws)
+            weigh_for(objective, y, draws)
+            score_true = score_class(optimizer, features, i, W, y)
+            check = score_true
+            for j in range(n_draws):
+                draws.scores[j] = score_class(optimizer, features, i, W, draws.classes[j])
+                check += draws.scores[j]
+            if not math.isfinite(check):
+                return first
+            log_q_true = log_probability(proposal, i, y) if uses_log_q(objective) else np.float32(0)
+            if draws_numbers(objective):
+                draws.rng[0] = start(clock.key ^ OWN_NUMBERS, position)
+            of_true = coefficients(optimizer, objective, features, i, rate, states[i], score_true, log_q_true, draws)
+            of_true = np.float32(of_true + gather_repeats(y, draws))
+            begin = b * (n_draws + 1)
+            classes[begin], slopes[begin], weights[begin] = y, share * of_true, share
+            for j in range(n_draws):
+                classes[begin + 1 + j] = draws.classes[j]
+                slopes[begin + 1 + j] = share * draws.out[j]
+                weights[begin + 1 + j] = share * draws.weights[j]
+        _move_all(optimizer, features, samples, step, classes, slopes, weights, n_draws + 1, gathered, W)
+    return order.size
+
+
+@njit(**OPTIONS)
+def _move_all(optimizer, features, samples, step, classes, slopes, weights, per_sample, gathered, W):
+    """Move each class that was touched, once."""
+    by_class = np.argsort(classes[: samples.size * per_sample], kind="mergesort")
+    first = 0
+    while first < by_class.size:
+        k = classes[by_class[first]]
+        stop = first
+        weight = np.float32(0)
+        while stop < by_class.size and classes[by_class[stop]] == k:
+            weight += weights[by_class[stop]]
+            stop += 1
+        if weight != np.float32(0):
+            shrink(optimizer, features, step, W, k, weight)
+        row = gather(features, samples, by_class[first:stop], slopes, per_sample, gathered)
+        move(optimizer, row, 0, step, np.float32(1), W, k)
+        first = stop
+
+
+def _room_for_gathering(features):
+    """Room for one gathered row: its values, the columns touched, and which columns they are."""
+    raise TypeError("compiled code only")
+
+
+def gather(features, samples, entries, slopes, per_sample, room):
+    """Sum of slope times sample over some entries, as features of one row."""
+    raise TypeError("compiled code only")
+
+
+@implements(_room_for_gathering, Dense)
+def _room_dense(features):
+    return np.empty((1, features.X.shape[1]), np.float32)
+
+
+@implements(_room_for_gathering, Csr)
+def _room_csr(features):
+    n = features.n_features
+    return np.zeros(n, np.float32), np.zeros(n, np.bool_), np.empty(n, np.float32), np.empty(n, np.int32)
+
+
+@implements(gather, Dense)
+def _gather_dense(features, samples, entries, slopes, per_sample, room):
+    row = room[0]
+    row[:] = np.float32(0)
+    constant = np.float32(0)
+    for entry in entries:
+        slope = slopes[entry]
+        if slope != np.float32(0):
+            x = features.X[samples[entry // per_sample]]
+            for d in range(x.size):
+                row[d] += slope * x[d]
+            constant += slope * features.constant
+    return Dense(room, constant)
+
+
+@implements(gather, Csr)
+def _gather_csr(features, samples, entries, slopes, per_sample, room):
+    totals, touched, values, columns = room
+    constant = np.float32(0)
+    n = 0
+    for entry in entries:
+        slope = slopes[entry]
+        if slope != np.float32(0):
+            i = samples[entry // per_sample]
+            for j in range(features.indptr[i], features.indptr[i + 1]):
+                d = features.indices[j]
+                if not touched[d]:
+                    touched[d] = True
+                    columns[n] = d
+                    n += 1
+                totals[d] += slope * features.data[j]
+            constant += slope * features.constant
+    for j in range(n):
+        d = columns[j]
+        values[j] = totals[d]
+        totals[d] = np.float32(0)
+        touched[d] = False
+    return Csr(values, columns, np.array([0, n]), features.n_features, constant)
