@@ -228,7 +228,7 @@ def _check_fit(method: Method) -> None:
     """Raise InputError, naming both partners and what is missing, if the parts do not combine."""
     objective, proposal, optimizer = (f"{axis} {method.settings[axis]['name']}" for axis in AXES)
     of, by, how = method.objective, method.proposal, method.optimizer
-    full_gradient = how.layout is None
+    full_gradient, n_sampled = how.layout is None, getattr(of, "n_sampled", 0)
     missing = how.needs.replace("_", " ")
     rules = [
         (
@@ -271,8 +271,8 @@ def _check_fit(method: Method) -> None:
             f"{objective} draws random numbers, which {proposal} does not pass on; take proposal uniform",
         ),
         (
-            how.needs == "proximal" and of.n_sampled != 1,
-            f"{objective} has n_sampled {getattr(of, 'n_sampled', 0)}, {optimizer} solves for one; set n_sampled: 1",
+            how.needs == "proximal" and n_sampled != 1,
+            f"{objective} has n_sampled {n_sampled}, {optimizer} solves for one; set n_sampled: 1",
         ),
         (
             not by.draws and method.batch.size > 1,

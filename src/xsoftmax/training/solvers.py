@@ -1,6 +1,6 @@
 """What turns samples into better weights: the sampled loop, minibatches over all classes, or L-BFGS."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -111,11 +111,10 @@ class SampledSolver:
     ) -> None:
         self.states = states
         self._batch, self._seed = method.batch, data.seed
-        self._adaptive: Any = proposal  # has `refresh` if its parameters say so
+        steps = max(1, DEFAULT_CHUNK // method.batch.size)
+        self._refresh: Callable[[np.ndarray], None] | None = None
         if method.proposal.adaptive:
-            steps = self._adaptive.refresh_steps
-        else:
-            self._adaptive, steps = None, max(1, DEFAULT_CHUNK // method.batch.size)
+            steps, self._refresh = proposal.refresh_steps, proposal.refresh  # type: ignore[attr-defined]
         self.chunk = steps * method.batch.size
         self._batches_per_epoch = -(-y.size // method.batch.size)
         draws_from = proposal.kernel(data.X)
@@ -130,8 +129,8 @@ class SampledSolver:
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
-        if self._adaptive:
-            self._adaptive.refresh(self.weights())
+        if self._refresh is not None:
+            self._refresh(self.weights())
         size, shared = self._batch
         step = epoch * self._batches_per_epoch + first // size
         clock = Clock(np.uint64(stream(self._seed, epoch)), first, step)
