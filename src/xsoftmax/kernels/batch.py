@@ -13,6 +13,7 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_draws, gather_repeats, weigh_for
 from xsoftmax.kernels.random import start
+from xsoftmax.kernels.ridge import shrink
 from xsoftmax.kernels.rows import Csr, Dense
 from xsoftmax.kernels.steps import (
     Step,
@@ -24,7 +25,6 @@ from xsoftmax.kernels.steps import (
     move,
     n_exact,
     score_class,
-    shrink,
     uses_log_q,
 )
 from xsoftmax.kernels.sweep import OWN_NUMBERS

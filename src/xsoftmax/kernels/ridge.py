@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.rows import axpy, bias_of, dot
-from xsoftmax.kernels.steps import coefficients, move, score_class, shrink
+from xsoftmax.kernels.steps import coefficients, move, score_class
 
 # A factor outside of these is multiplied into its row, long before float32 loses digits.
 _SMALLEST = np.float32(2.0**-20)
@@ -37,6 +37,11 @@ class Ridge(NamedTuple):
     inner: Any
     decay: np.float32
     inverse_touch: np.ndarray
+
+
+def shrink(optimizer, features, step, W, k, weight):
+    """Apply the ridge to class ``k``, touched by a draw of this weight; nothing if there is none."""
+    raise TypeError("compiled code only")
 
 
 @overload(shrink)

@@ -118,11 +118,6 @@ def move(optimizer, features, i, step, coefficient, W, k):
     raise TypeError("compiled code only")
 
 
-def shrink(optimizer, features, step, W, k, weight):
-    """Apply a ridge to class ``k``, touched by a draw of this weight; nothing without (``kernels.ridge``)."""
-    raise TypeError("compiled code only")
-
-
 def move_block(optimizer, rate, gradient, w, accumulator):
     """Move weights by their gradient, element by element: arrays of one shape, (n_classes,)."""
     raise TypeError("compiled code only")

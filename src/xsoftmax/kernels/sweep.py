@@ -8,6 +8,7 @@ from numba import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws, gather_repeats, weigh_for
 from xsoftmax.kernels.random import start
+from xsoftmax.kernels.ridge import shrink
 from xsoftmax.kernels.steps import (
     Step,
     coefficients,
@@ -18,7 +19,6 @@ from xsoftmax.kernels.steps import (
     move,
     n_exact,
     score_class,
-    shrink,
     uses_log_q,
 )
 
