@@ -229,6 +229,7 @@ def _check_fit(method: Method) -> None:
     objective, proposal, optimizer = (f"{axis} {method.settings[axis]['name']}" for axis in AXES)
     of, by, how = method.objective, method.proposal, method.optimizer
     full_gradient, n_sampled = how.layout is None, getattr(of, "n_sampled", 0)
+    n_joint, n_head = getattr(of, "n_joint", 0), getattr(by, "n_head", 0)
     missing = how.needs.replace("_", " ")
     rules = [
         (
@@ -261,6 +262,11 @@ def _check_fit(method: Method) -> None:
             how.needs not in of.offers,
             f"{optimizer} needs {missing}, {objective} has only {', '.join(of.offers)}; "
             "take optimizer sgd or adagrad",
+        ),
+        (
+            by.draws and n_joint > n_head,
+            f"{objective} has n_joint {n_joint:g}, {proposal} is sure to look at {n_head} classes; "
+            f"take proposal head with n_head: {n_joint:g} or more, or proposal all",
         ),
         (
             full_gradient and of.n_states and not of.solves_states,

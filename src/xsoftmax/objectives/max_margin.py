@@ -1,0 +1,98 @@
+"""Smoothed max-margin: Yen et al., Loss decomposition for fast learning in large output spaces, ICML 2018, eq. 10.
+
+    L = max_x sum_k x_k (s_k + 1 - s_y) - (mu / 2) (sum_k x_k^2 + t^2),  x_k >= 0,  t = sum_k x_k <= 1,  k != y
+
+It lies at most mu below the hinge [max_k s_k + 1 - s_y]_+, whose margin the paper prints with the sign reversed. Its
+slopes are x and -t (eq. 11): a projection onto the bi-simplex, zero for all classes but a few at the top. Cost of a
+step: all n_classes scores, and a few sums over them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.objectives import objective
+
+
+@objective(title="smoothed max-margin loss", target="loss", excludes_true=True, needs_all_classes=True)
+class MaxMargin(NamedTuple):
+    """Parameters: ``smoothing``, the paper's mu."""
+
+    smoothing: float = 1.0
+
+    def problem(self) -> str:
+        """Tell what is wrong with the parameters."""
+        return "" if self.smoothing > 0 else f"smoothing is {self.smoothing:g}; set it above 0, to 1 as in the paper"
+
+
+MEMBER = MaxMargin
+
+
+# Every class is there once, so the draws' weights are all 1 and not looked at.
+
+
+@implements(loss, MaxMargin)
+def _loss(objective, state, score_true, log_q_true, draws):
+    inverse = draws.scores.dtype.type(1.0 / objective.smoothing)
+    highest, gap, theta = _project(score_true, draws.scores, inverse)
+    linear = squares = t = 0.0
+    for j in range(draws.scores.size):
+        below = (draws.scores[j] - highest) * inverse
+        if below > theta:
+            x = np.float64(below - theta)
+            linear += x * (below + gap)
+            squares += x * x
+            t += x
+    return objective.smoothing * (linear - 0.5 * (squares + t * t))
+
+
+@implements(gradient, MaxMargin)
+def _gradient(objective, rate, state, score_true, log_q_true, draws):
+    zero = draws.scores.dtype.type(0)
+    inverse = draws.scores.dtype.type(1.0 / objective.smoothing)
+    highest, _, theta = _project(score_true, draws.scores, inverse)
+    t = zero
+    for j in range(draws.scores.size):
+        draws.out[j] = max((draws.scores[j] - highest) * inverse - theta, zero)
+        t += draws.out[j]
+    return -t
+
+
+@njit(**OPTIONS)
+def _project(score_true, scores, inverse):
+    """Solve the projection for theta, with x_k = [d_k - theta]_+ and d_k = (s_k - highest) / mu <= 0.
+
+    With g = (highest + 1 - s_y) / mu, theta is the root of a function that falls and is convex,
+
+        F(theta) = sum_k [d_k - theta]_+ - min(1, g + theta),
+
+    and lies between max(-1, -g), where F >= 0, and 0: Newton from there never overshoots, and ends when no further
+    class falls out of the sum. No class more than mu below the highest has a slope, nor one outside the margin.
+
+    Returns
+    -------
+    highest, g, theta : in the precision of the scores; theta is 0, and so all slopes, if g <= 0
+    """
+    one, zero = scores.dtype.type(1), scores.dtype.type(0)
+    highest = scores.dtype.type(-np.inf)
+    for j in range(scores.size):
+        highest = max(highest, scores[j])
+    gap = (highest - score_true + one) * inverse
+    if not gap > zero:
+        return highest, gap, zero
+    theta = max(-one, -gap)
+    while True:
+        count = total = zero
+        for j in range(scores.size):
+            below = (scores[j] - highest) * inverse
+            if below > theta:
+                count += one
+                total += below
+        following = (total - one) / count if gap + theta >= one else (total - gap) / (count + one)
+        if not following > theta:
+            return highest, gap, theta
+        theta = following
