@@ -9,7 +9,12 @@ from typing import Any
 
 
 def optimizer(
-    *, layout: type | None, needs: str = "gradient", takes_blocks: bool = False, takes_ridge: bool = False
+    *,
+    layout: type | None,
+    needs: str = "gradient",
+    takes_blocks: bool = False,
+    takes_ridge: bool = False,
+    qualifier: str = "",
 ) -> Callable[[Any], Any]:
     """Describe an optimizer: a decorator for its NamedTuple of parameters, of which one is ``learning_rate``.
 
@@ -24,11 +29,14 @@ def optimizer(
         Whether it has ``move_block``, for minibatches over all classes.
     takes_ridge : bool
         Whether a ridge can be added: it moves along -rate c x, or takes the full gradient.
+    qualifier : str
+        Under what condition its mean step is along the mean gradient, where there is one.
     """
 
     def describe(member: Any) -> Any:
         member.layout, member.needs = layout, needs
         member.takes_blocks, member.takes_ridge = takes_blocks, takes_ridge
+        member.qualifier = qualifier
         return member
 
     return describe

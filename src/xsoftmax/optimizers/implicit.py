@@ -13,7 +13,7 @@ from xsoftmax.kernels.steps import coefficients, move, proximal, score_class
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer(layout=Plain, needs="proximal")
+@optimizer(layout=Plain, needs="proximal", takes_ridge=True, qualifier="as the rate falls to 0")
 class Implicit(NamedTuple):
     """Parameters: ``learning_rate``."""
 

@@ -39,7 +39,9 @@ class TrainingSet:
         return np.bincount(self.y, minlength=self.n_classes)
 
 
-def proposal(*, draws: bool, distribution: bool = True, adaptive: bool = False) -> Callable[[Any], Any]:
+def proposal(
+    *, draws: bool, distribution: bool = True, adaptive: bool = False, by_row: bool = False, cost: str = ""
+) -> Callable[[Any], Any]:
     """Describe a proposal: a decorator for its NamedTuple of parameters.
 
     Parameters
@@ -51,10 +53,15 @@ def proposal(*, draws: bool, distribution: bool = True, adaptive: bool = False) 
     adaptive : bool
         Whether it follows the weights as they move: the fitted one has ``refresh(W)``, called before every chunk
         of ``refresh_steps`` steps.
+    by_row : bool
+        Whether its distribution differs from row to row.
+    cost : str
+        What a draw costs, in words; parameters stand in braces, K for the number of classes.
     """
 
     def describe(member: Any) -> Any:
         member.draws, member.distribution, member.adaptive = draws, distribution, adaptive
+        member.by_row, member.cost = by_row, cost
         return member
 
     return describe

@@ -21,7 +21,7 @@ from xsoftmax.proposals import TrainingSet, proposal
 _SURE = 2.0**32
 
 
-@proposal(draws=True)
+@proposal(draws=True, cost="a random number and a look-up")
 class Frequency(NamedTuple):
     """Parameters: ``power``, to which counts are raised (1: as they are; word2vec takes 0.75)."""
 

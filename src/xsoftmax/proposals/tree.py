@@ -20,7 +20,7 @@ from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree as TreeModel
 
 
-@proposal(draws=True)
+@proposal(draws=True, by_row=True, cost="log2(K) x {dimension} products")
 class Tree(NamedTuple):
     """Parameters: ``dimension``, principal components it looks at; ``regularizer``, the paper's lambda_n."""
 

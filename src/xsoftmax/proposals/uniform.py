@@ -6,14 +6,17 @@ from typing import NamedTuple
 
 import h5py
 import numpy as np
+from numba import njit
 
+from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.implicit_batch import draw_outside
 from xsoftmax.kernels.random import below, next_u64
 from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.proposals import TrainingSet, proposal
 
 
-@proposal(draws=True)
+@proposal(draws=True, cost="a random number")
 class Uniform(NamedTuple):
     """No parameters."""
 
@@ -61,6 +64,7 @@ class UniformDraws(NamedTuple):
     """What the kernels see."""
 
     n_classes: int
+    avoids_labels = True  # see draw_outside; not a field, as it has no type
 
 
 @implements(draw, UniformDraws)
@@ -72,23 +76,45 @@ def _draw(proposal, i, excluded, rng, draws):
         draws.log_q[:] = np.float32(-math.log(proposal.n_classes))
         draws.weights[:] = np.float32(proposal.n_classes) / np.float32(draws.classes.size)
         return
-    # Floyd's draws without replacement from the other n_classes - 1, numbered as if `excluded` were not there;
-    # with replacement if there are fewer than are to be drawn.
+    # Numbered as if `excluded` were not there; with replacement if there are fewer than are to be drawn.
     others = proposal.n_classes - 1
-    distinct = draws.classes.size <= others
-    for j in range(draws.classes.size):
-        rng, bits = next_u64(rng)
-        highest = others - draws.classes.size + j if distinct else others - 1
-        candidate = below(bits, highest + 1)
-        for earlier in range(j if distinct else 0):
-            if draws.classes[earlier] == candidate:
-                candidate = highest
-                break
-        draws.classes[j] = candidate
+    if draws.classes.size <= others:
+        _draw_distinct(others, rng, draws.classes)
+    else:
+        for j in range(draws.classes.size):
+            rng, bits = next_u64(rng)
+            draws.classes[j] = below(bits, others)
     for j in range(draws.classes.size):
         draws.classes[j] += draws.classes[j] >= excluded
     draws.log_q[:] = np.float32(-math.log(others))
     draws.weights[:] = np.float32(others) / np.float32(draws.classes.size)
+
+
+@njit(**OPTIONS)
+def _draw_distinct(n, rng, out):
+    """Fill ``out`` with distinct numbers below ``n``: Floyd's draws without replacement."""
+    for j in range(out.size):
+        rng, bits = next_u64(rng)
+        highest = n - out.size + j
+        candidate = below(bits, highest + 1)
+        for earlier in range(j):
+            if out[earlier] == candidate:
+                candidate = highest
+                break
+        out[j] = candidate
+
+
+@implements(draw_outside, UniformDraws)
+def _draw_outside(proposal, i, y, batch_labels, rng, draws):
+    """Distinct classes outside the labels; all of them if there are no more than are to be drawn."""
+    others = proposal.n_classes - batch_labels.size
+    n = min(draws.classes.size, others)
+    _draw_distinct(others, rng, draws.classes[:n])
+    for j in range(n):
+        for label in batch_labels:  # numbered as if the labels were not there
+            draws.classes[j] += draws.classes[j] >= label
+        draws.weights[j] = np.float32(others) / np.float32(n)
+    return n
 
 
 @implements(log_probability, UniformDraws)

@@ -59,7 +59,7 @@ def estimate(method: Method, data: Prepared, keeps_best: bool) -> dict[str, int]
     data_bytes = sum(data.nbytes(split) for split in SPLITS)
     needed = {
         "the data": data_bytes,
-        "weights and what the optimizer keeps": _solver_copies(method) * one_copy,
+        "weights and what the optimizer keeps": solver_copies(method) * one_copy,
         "variables per sample": 8 * n_train * (method.objective.n_states + 2),
         # feature-major weights, a block of scores, and the rows of all scores that the objective's value needs
         "evaluation": one_copy
@@ -76,7 +76,7 @@ def estimate(method: Method, data: Prepared, keeps_best: bool) -> dict[str, int]
     return needed
 
 
-def _solver_copies(method: Method) -> int:
+def solver_copies(method: Method) -> int:
     """How many float32 arrays of the weights' size a solver holds, its conversions counted."""
     if method.optimizer.layout is None:
         return 2 * (2 * method.optimizer.memory + 8)

@@ -1,0 +1,243 @@
+"""The catalogue of methods: what each is made of, what it is unbiased for, and what it costs, read off the code."""
+
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xsoftmax import registry
+from xsoftmax.errors import InputError
+from xsoftmax.methods import AXES, Method, build_method
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.training.memory import solver_copies
+
+HEADINGS = {
+    "name": "method",
+    "objective": "objective",
+    "proposal": "proposal",
+    "optimizer": "optimizer",
+    "unbiased_for": "unbiased for",
+    "rows": "rows per sample",
+    "memory": "extra memory",
+    "source": "from",
+}
+WIDTHS = {"name": 27, "unbiased_for": 24, "memory": 20, "source": 34}  # of the columns of a terminal that are wrapped
+# A problem on which arrays are measured; a power of two, as trees are padded to one.
+N_SAMPLES, N_CLASSES, N_FEATURES = 2048, 1024, 32
+
+
+class Memory(NamedTuple):
+    """What a fit holds beside data and weights: copies of the weights, bytes per sample, bytes per class."""
+
+    weights: int
+    per_sample: int
+    per_class: int
+
+    def __str__(self) -> str:
+        parts = [f"{self.weights} x weights"] * bool(self.weights)
+        parts += [f"{self.per_sample} B per sample"] * bool(self.per_sample)
+        parts += [f"{self.per_class} B per class"] * bool(self.per_class)
+        return ", ".join(parts) or "none"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method of the catalogue.
+
+    Attributes
+    ----------
+    name : str
+    source : str
+        Paper, and section or equation.
+    objective, proposal, optimizer : str
+        Names of the members.
+    unbiased_for : str
+        What its mean stochastic gradient is the gradient of: "softmax", the name of a bound or loss, or "nothing".
+    rows : int or None
+        Classes whose weights a step reads per sample, the true one included; None: all.
+    draw : str
+        What drawing one of them costs; empty where none is drawn.
+    memory : Memory
+    settings : dict
+        As in the file of methods, defaults filled in.
+    """
+
+    name: str
+    source: str
+    objective: str
+    proposal: str
+    optimizer: str
+    unbiased_for: str
+    rows: int | None
+    draw: str
+    memory: Memory
+    settings: dict[str, Any]
+
+    @property
+    def cells(self) -> dict[str, str]:
+        """Texts of the columns of ``HEADINGS``."""
+        values = {key: str(getattr(self, key)) for key in HEADINGS}
+        return values | {"rows": "all" if self.rows is None else str(self.rows)}
+
+
+class Member(NamedTuple):
+    """One member of an axis: its name, and the first line of its file's documentation."""
+
+    axis: str
+    name: str
+    summary: str
+
+
+def catalogue(methods: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
+    """Describe methods, given as ``read_methods`` gives them, in their order.
+
+    Raises
+    ------
+    InputError
+        If one can't be built.
+    """
+    return [entry(build_method(name, settings)) for name, settings in methods.items()]
+
+
+def entry(method: Method) -> Entry:
+    """Describe one method."""
+    held = _held(method.objective, method.proposal)
+    return Entry(
+        name=method.name,
+        source=method.source,
+        **{axis: method.settings[axis]["name"] for axis in AXES},
+        unbiased_for=_unbiased_for(method),
+        rows=method.objective.n_sampled + held.n_exact + 1 if method.proposal.draws else None,
+        draw=method.proposal.cost.format(**method.proposal._asdict()) if method.proposal.draws else "",
+        memory=Memory(solver_copies(method) - 1, 8 * method.objective.n_states + held.per_sample, held.per_class),
+        settings=method.settings,
+    )
+
+
+def members() -> list[Member]:
+    """List the members of all axes."""
+    found = []
+    for axis, package in AXES.items():
+        for name in registry.names(package):
+            documentation = import_module(f"{package}.{name.replace('-', '_')}").__doc__ or ""
+            found.append(Member(axis, name, documentation.strip().split("\n\n")[0].replace("\n", " ")))
+    return found
+
+
+def as_json(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Give entries as plain values: ``rows`` is null where a step reads all classes."""
+    return [asdict(found) | {"memory": found.memory._asdict()} for found in entries]
+
+
+def text_table(rows: Sequence[Mapping[str, str]], headings: Mapping[str, str], widths: Mapping[str, int]) -> str:
+    """Align a table for a terminal; cells of the columns in ``widths`` are wrapped."""
+    wrapped = [
+        {key: textwrap.wrap(row[key], widths.get(key, 200), break_on_hyphens=False) or [""] for key in headings}
+        for row in [headings, *rows]
+    ]
+    size = {key: max(len(line) for row in wrapped for line in row[key]) for key in headings}
+    lines = []
+    for row in wrapped:
+        for k in range(max(map(len, row.values()))):
+            parts = ((row[key][k] if k < len(row[key]) else "").ljust(size[key]) for key in headings)
+            lines.append("  ".join(parts).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def markdown_table(entries: Iterable[Entry], link: Callable[[str], str] | None = None) -> str:
+    """Write entries as a Markdown table; ``link`` gives the address of a method's page."""
+    lines = [_line(HEADINGS.values()), _line("--:" if key == "rows" else "---" for key in HEADINGS)]
+    for found in entries:
+        cells = found.cells
+        name = f"[{found.name}]({link(found.name)})" if link else found.name
+        lines.append(_line((cells | {"name": name}).values()))
+    return "\n".join(lines) + "\n"
+
+
+def axes_markdown() -> str:
+    """Write the axes with the question each answers and the names of its members, as a Markdown table."""
+    lines = [_line(["axis", "question", "members"]), _line(["---"] * 3)]
+    for axis, package in AXES.items():
+        question = (import_module(package).__doc__ or "").split(";")[0]
+        names = ", ".join(f"`{name}`" for name in registry.names(package))
+        lines.append(_line([axis, f"{question}?" if not question.endswith("?") else question, names]))
+    return "\n".join(lines) + "\n"
+
+
+def members_markdown() -> str:
+    """Write the members of all axes as a Markdown table."""
+    lines = [_line(["axis", "member", "what it is"]), _line(["---"] * 3)]
+    lines += [_line([found.axis, f"`{found.name}`", found.summary]) for found in members()]
+    return "\n".join(lines) + "\n"
+
+
+def one_of(entries: Sequence[Entry], name: str) -> Entry:
+    """Find the entry of a method.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists those there are.
+    """
+    for found in entries:
+        if found.name == name:
+            return found
+    raise InputError(f"unknown method {name!r}; known: {', '.join(found.name for found in entries)}")
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _unbiased_for(method: Method) -> str:
+    """Name what the mean gradient is that of, and under what conditions."""
+    objective = method.objective
+    if objective.target == "nothing":
+        return ", ".join(filter(None, ["nothing", objective.qualifier]))
+    name = "softmax" if objective.target == "softmax" else objective.title
+    joint = "jointly with a variable per sample" if name == "softmax" and objective.n_states else ""
+    return ", ".join(filter(None, [name, objective.qualifier or joint, method.optimizer.qualifier]))
+
+
+class _Held(NamedTuple):
+    """What the fitted objective and proposal hold, in bytes, and the classes that every step looks at."""
+
+    per_sample: int
+    per_class: int
+    n_exact: int
+
+
+@cache
+def _held(objective: Any, proposal: Any) -> _Held:
+    """Measure it on problems of two sizes, of which one is twice as large in one way."""
+    kernel = proposal.fit(_problem()).kernel(_problem().X)
+    nbytes = _nbytes(objective.fit(_problem())) + _nbytes(kernel)
+    more_samples = _size(objective, proposal, _problem(n_samples=2 * N_SAMPLES))
+    more_classes = _size(objective, proposal, _problem(n_classes=2 * N_CLASSES))
+    return _Held(
+        round((more_samples - nbytes) / N_SAMPLES),
+        round((more_classes - nbytes) / N_CLASSES),
+        getattr(kernel, "exact_classes", np.empty(0)).size,
+    )
+
+
+def _size(objective: Any, proposal: Any, data: TrainingSet) -> int:
+    return _nbytes(objective.fit(data)) + _nbytes(proposal.fit(data).kernel(data.X))
+
+
+def _nbytes(parts: Any) -> int:
+    """Bytes of the arrays in nested tuples."""
+    if isinstance(parts, tuple):
+        return sum(map(_nbytes, parts))
+    return getattr(parts, "nbytes", 0) if isinstance(parts, np.ndarray) else 0
+
+
+@cache
+def _problem(n_samples: int = N_SAMPLES, n_classes: int = N_CLASSES) -> TrainingSet:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n_samples, N_FEATURES)).astype(np.float32)
+    return TrainingSet(X, (np.arange(n_samples) % n_classes).astype(np.int32), n_classes)
