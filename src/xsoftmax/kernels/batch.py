@@ -11,7 +11,7 @@ from numba import njit
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.draws import empty_draws, gather_repeats, weigh_for
+from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, gather_repeats, weigh_for
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.ridge import shrink
 from xsoftmax.kernels.rows import Csr, Dense
@@ -131,7 +131,7 @@ def _gather_dense(features, samples, entries, slopes, per_sample, room):
     constant = np.float32(0)
     for entry in entries:
         slope = slopes[entry]
-        if slope != np.float32(0):
+        if abs(slope) > NEGLIGIBLE:
             x = features.X[samples[entry // per_sample]]
             for d in range(x.size):
                 row[d] += slope * x[d]
@@ -146,7 +146,7 @@ def _gather_csr(features, samples, entries, slopes, per_sample, room):
     n = 0
     for entry in entries:
         slope = slopes[entry]
-        if slope != np.float32(0):
+        if abs(slope) > NEGLIGIBLE:
             i = samples[entry // per_sample]
             for j in range(features.indptr[i], features.indptr[i + 1]):
                 d = features.indices[j]

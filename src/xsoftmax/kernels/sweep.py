@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.draws import empty_draws, gather_repeats, weigh_for
+from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, gather_repeats, weigh_for
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.ridge import shrink
 from xsoftmax.kernels.steps import (
@@ -74,6 +74,6 @@ def sweep(objective, proposal, optimizer, features, labels, states, W, order, cl
         for j in range(draws.classes.size):
             if draws.weights[j] != np.float32(0):
                 shrink(optimizer, features, step, W, draws.classes[j], draws.weights[j])
-            if draws.out[j] != np.float32(0):
+            if abs(draws.out[j]) > NEGLIGIBLE:
                 move(optimizer, features, i, step, draws.out[j], W, draws.classes[j])
     return order.size
