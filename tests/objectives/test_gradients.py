@@ -38,6 +38,10 @@ def members(name):
 
 
 OBJECTIVES = [objective for name in NAMES for objective in members(name)]
+# Their variable is a running average of what the draws say: it does not move along a slope of the loss.
+AVERAGING = ("Composition", "Scent", "Sox")
+# These move it first: their coefficients are the slopes where it then is.
+MOVING_FIRST = ("Scent", "Sox")
 
 
 def draws_for(rng, n, dtype=np.float64, spread=1.0):
@@ -66,7 +70,10 @@ def test_coefficients_are_the_slopes_of_the_loss(objective):
     for _ in range(20):
         draws, state, score_true = draws_for(rng, 5), state_of(objective, rng), rng.standard_normal()
         log_q_true = -1.3
-        of_true = gradient_of(objective, 0.0, state.copy(), score_true, log_q_true, draws)
+        after = state.copy()
+        of_true = gradient_of(objective, 0.0, after, score_true, log_q_true, draws)
+        if type(objective).__name__ in MOVING_FIRST:
+            state = after
 
         def value(score_true=score_true, draws=draws, state=state):
             return loss_of(objective, state, score_true, -1.3, draws)
@@ -78,7 +85,11 @@ def test_coefficients_are_the_slopes_of_the_loss(objective):
             assert draws.out[j] == pytest.approx(difference / (2 * STEP), rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("objective", [o for o in OBJECTIVES if o.n_states and not o.solves_states], ids=repr)
+@pytest.mark.parametrize(
+    "objective",
+    [o for o in OBJECTIVES if o.n_states and not o.solves_states and type(o).__name__ not in AVERAGING],
+    ids=repr,
+)
 def test_states_move_along_the_slope_of_the_loss(objective):
     rng = np.random.default_rng(2)
     for _ in range(20):

@@ -27,6 +27,12 @@ def log_inner_sum(score_true, draws):
 
 
 @njit(**OPTIONS)
+def double_sum(nu, score_true, draws):
+    """The double sum nu + e^-nu inner - 1, float64: at least log(inner), and equal at nu = log(inner)."""
+    return nu + math.exp(log_inner_sum(score_true, draws) - nu) - 1.0
+
+
+@njit(**OPTIONS)
 def log_mix(log_a, log_b, share):
     """Log of the average (1 - share) a + share b, in float64; a and b may be 0, their logs -inf."""
     first, second = math.log(1.0 - share) + log_a, math.log(share) + log_b

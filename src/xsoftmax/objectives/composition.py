@@ -1,0 +1,55 @@
+"""Stochastic composition optimisation: Wang, Fang and Liu 2017; for the softmax Fagan and Iyengar 2018, appendix B.
+
+    L = log(1 + v) + (1 + sum_{k != y} e^(s_k - s_y)) / (1 + v) - 1  >=  -log p(y | x)
+
+One running average v of the sum per sample. A step moves class k along e^(s_k - s_y) / (1 + v), with the v before the
+step, and then v a share of the way to what this step's draws say of the sum. Nothing keeps a drawn term below 1 + v:
+it has the instability of plain SGD on the double sum, and is here to show it. Cost of a step: n_sampled + 1 rows.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dual import double_sum, log_inner_sum, log_mix, slopes_from
+from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.objectives import objective
+
+
+@objective(title="composition bound", target="softmax", excludes_true=True, n_states=2)
+class Composition(NamedTuple):
+    """Parameters: ``n_sampled``; the average moves by the share ``averaging`` (1 + earlier visits)^-``power``.
+
+    ``power`` 0: by a constant share.
+    """
+
+    n_sampled: int = 1
+    averaging: float = 1.0
+    power: float = 0.75
+
+    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
+        """Give log(1 + v), exact for W = 0, and the visits, 0, of every sample: float64 of shape (n_samples, 2)."""
+        return np.tile([math.log(n_classes), 0.0], (n_samples, 1))
+
+    def problem(self) -> str:
+        """Say what is wrong with the parameters, if anything is."""
+        return "" if 0 < self.averaging <= 1 else f"averaging is {self.averaging:g}; set it above 0, and to 1 at most"
+
+
+MEMBER = Composition
+
+
+@implements(loss, Composition)
+def _loss(objective, state, score_true, log_q_true, draws):
+    return double_sum(state[0], score_true, draws)
+
+
+@implements(gradient, Composition)
+def _gradient(objective, rate, state, score_true, log_q_true, draws):
+    of_true = slopes_from(state[0], score_true, draws)
+    share = objective.averaging * (1.0 + state[1]) ** -objective.power
+    state[0] = log_mix(state[0], log_inner_sum(score_true, draws), share)
+    state[1] += 1.0
+    return of_true

@@ -1,0 +1,58 @@
+"""Noise-contrastive estimation: Gutmann and Hyvarinen 2012; for softmaxes Mnih and Teh, ICML 2012.
+
+    L = softplus(-(s_y - log r q_y)) + g s_y^2 + E_{k ~ q} [r softplus(s_k - log r q_k) + g s_k^2]
+
+To tell the true class from r classes that the proposal draws. The true class stays among these. At the optimum of a
+flexible model the scores are the log-probabilities themselves, whatever q and r, so prediction adds nothing; a model
+that is not flexible enough ends elsewhere than the softmax. With the proposal ``tree`` the base distribution depends
+on x. r = 1 is the baseline of Bamler and Mandt 2020 (their regularizer g is on s alone), r = n_sampled that of Mnih
+and Teh and of Fagan and Iyengar 2018. Cost of a step: n_sampled + 1 rows.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.mathematics import sigmoid, softplus
+from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.objectives import objective
+
+
+@objective(title="noise-contrastive loss", target="loss", excludes_true=False, uses_log_q=True)
+class Nce(NamedTuple):
+    """Parameters: ``n_sampled`` noise classes per step; ``noise_ratio``, r above; ``regularizer``, g."""
+
+    n_sampled: int = 1
+    noise_ratio: float = 1.0
+    regularizer: float = 0.0
+
+    def problem(self) -> str:
+        """Say what is wrong with the parameters, if anything is."""
+        return "" if self.noise_ratio > 0 else "noise_ratio is 0: no noise, no contrast; set it to 1 or to n_sampled"
+
+
+MEMBER = Nce
+
+
+@implements(loss, Nce)
+def _loss(objective, state, score_true, log_q_true, draws):
+    r, log_r, g = objective.noise_ratio, math.log(objective.noise_ratio), objective.regularizer
+    total = softplus(np.float64(log_q_true) + log_r - score_true) + g * score_true**2
+    for j in range(draws.scores.size):
+        if draws.weights[j] > 0:
+            contrast = np.float64(draws.scores[j]) - draws.log_q[j] - log_r
+            total += draws.weights[j] * (r * softplus(contrast) + g * draws.scores[j] ** 2)
+    return total
+
+
+@implements(gradient, Nce)
+def _gradient(objective, rate, state, score_true, log_q_true, draws):
+    number = draws.scores.dtype.type
+    r, log_r = number(objective.noise_ratio), number(math.log(objective.noise_ratio))
+    slope = number(2 * objective.regularizer)
+    for j in range(draws.scores.size):
+        of_noise = r * sigmoid(draws.scores[j] - draws.log_q[j] - log_r)
+        draws.out[j] = draws.weights[j] * (of_noise + slope * draws.scores[j])
+    return slope * score_true - sigmoid(log_q_true + log_r - score_true)
