@@ -84,6 +84,8 @@ class Experiment:
             _check_known(f"config: {key}: unknown method", config[key], methods)
         if unused := [name for name in config["set"] if name not in config["methods"]]:
             raise InputError(f"config: set: {unused[0]} is not among methods; add it there or leave it out here")
+        if config["reference"] not in (None, *config["methods"]):
+            raise InputError(f"config: reference: {config['reference']!r} is not among methods; add it there")
         _check_evaluations(config["budget"], config["evaluate"])
         chosen = {name: merged(methods[name], config["set"].get(name, {})) for name in config["methods"]}
         for name, settings in chosen.items():

@@ -59,6 +59,13 @@ def tree_of(wildcards):
     return [TREE.format(dataset=wildcards.dataset, tree=tree)] if tree else []
 
 
+def reference_of(wildcards):
+    """Model that a fit is held against, if the config names one: of the same data set and seed."""
+    name = EXPERIMENT.config["reference"]
+    fit = FIT.format(dataset=wildcards.dataset, method=name, seed=wildcards.seed)
+    return [f"{fit}/model.h5"] if name else []
+
+
 def train_options():
     """Options of the verb `train` that all fits share: how long, and where along the way to evaluate."""
     options = EXPERIMENT.plan()["budget"].items()

@@ -5,14 +5,16 @@ rule evaluate:
     input:
         model=f"{FIT}/model.h5",
         data="data/prepared/{dataset}.h5",
+        reference=reference_of,
     output:
         f"{FIT}/metrics.json",
     log:
         f"logs/{EXPERIMENT.name}/evaluate/{{dataset}}/{{method}}/seed-{{seed}}.log",
     benchmark:
         f"benchmarks/{EXPERIMENT.name}/evaluate/{{dataset}}/{{method}}/seed-{{seed}}.tsv"
+    # Jobs of one group that depend on one another become one: a reference would join all fits.
     group:
-        "fit"
+        "evaluate" if EXPERIMENT.config["reference"] else "fit"
     conda:
         "../../envs/compute.yaml"
     threads: 1
@@ -21,7 +23,10 @@ rule evaluate:
         runtime=60,
     params:
         source=source("evaluate"),
+        reference=lambda wildcards, input: (
+            f"--reference {input.reference}" if input.reference else ""
+        ),
     message:
         "evaluate {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python -m xsoftmax evaluate {input.model} {input.data} -o {output} > {log} 2>&1"
+        "python -m xsoftmax evaluate {input.model} {input.data} {params.reference} -o {output} > {log} 2>&1"

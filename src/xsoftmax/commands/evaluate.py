@@ -8,6 +8,7 @@ from typing import Any
 
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
+from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.files import written_aside
 from xsoftmax.model import DivergedError, Model, load_model
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("model", type=Path, help="model.h5 of a fit, or tree.h5")
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
+    parser.add_argument("--reference", type=Path, help="a model.h5 to tell the distance of the weights from")
     parser.add_argument("-o", "--output", type=Path, help="metrics.json; default: print")
 
 
@@ -38,9 +40,20 @@ def run(options: argparse.Namespace) -> None:
                     raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
                 values = evaluate(model, split.X, split.y)
                 metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
+    if options.reference is not None:
+        metrics["closeness"] = _closeness(model, options.reference)
     text = json.dumps(metrics, indent=2, sort_keys=True) + "\n"
     if options.output is None:
         print(text, end="")
         return
     with written_aside(options.output) as aside:
         aside.write_text(text)
+
+
+def _closeness(model: Model | None, reference: Path) -> float | None:
+    """Distance to the reference's weights; None where one of them diverged or is not linear."""
+    try:
+        value = math.nan if model is None else closeness(model, load_model(reference))
+    except DivergedError:
+        value = math.nan
+    return value if math.isfinite(value) else None

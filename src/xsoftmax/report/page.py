@@ -15,7 +15,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.fits import DIVERGED, flatten
 from xsoftmax.report.figures import PLOTS
 from xsoftmax.report.looks import looks
-from xsoftmax.report.tables import HEADINGS, SHOWN, cells, number, ranking, training_objectives
+from xsoftmax.report.tables import cells, headings, number, ranking, shown, training_objectives
 
 AXES = ("objective", "proposal", "optimizer")
 SIZES = {
@@ -57,8 +57,8 @@ def page(results: Path, config: Path) -> str:
         n_methods=table.method.nunique(),
         xsoftmax=_said(status.get("versions", {}).get("xsoftmax") for status in statuses),
         commits=sorted({_short(status["git_commit"]) for status in statuses if status.get("git_commit")}),
-        headings=HEADINGS,
-        fit_headings=["method", "seed", *(heading for _, heading, _ in SHOWN), "epochs", "status"],
+        headings=headings(table),
+        fit_headings=["method", "seed", *(heading for _, heading, _ in shown(table)), "epochs", "status"],
         sections=[_section(results, name, rows, statuses) for name, rows in table.groupby("dataset")],
         methods=_methods(statuses),
         tracking=_tracking(results),
@@ -140,7 +140,7 @@ def _message(status: dict[str, Any]) -> str:
 
 
 def _fit_cells(row: Any) -> list[str]:
-    numbers = [number(row[name], digits=digits) for name, _, digits in SHOWN]
+    numbers = [number(row[name], digits=digits) for name, _, digits in shown(row)]
     return [row.method, str(row.seed), *numbers, f"{row.epochs:g}", row.status]
 
 

@@ -50,7 +50,7 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
         ``dataset, rank, method, seeds, diverged`` (counts) and, for each number, its mean under its own name
         and its sample standard deviation under ``<name>_sd`` (empty with fewer than two values).
     """
-    numbers = [name for name, _, _ in SHOWN]
+    numbers = [name for name, _, _ in shown(table)]
     table = table.astype(dict.fromkeys(numbers, float)).assign(diverged=table.status == DIVERGED)
     some_ended_well = ~table.groupby(["dataset", "method"]).diverged.transform("all")
     table.loc[table.diverged & some_ended_well, numbers] = math.nan
@@ -121,9 +121,9 @@ def number(mean: float, spread: float = math.nan, digits: int | None = None) -> 
 
 
 def cells(row: Any) -> list[str]:
-    """Write a row of `ranking` for people: the columns of `HEADINGS`."""
+    """Write a row of `ranking` for people: the columns of `headings`."""
     place = "–" if pd.isna(row["rank"]) else str(row["rank"])
-    return [place, row["method"], *(number(row[n], row[f"{n}_sd"], d) for n, _, d in SHOWN), ended(row)]
+    return [place, row["method"], *(number(row[n], row[f"{n}_sd"], d) for n, _, d in shown(row)), ended(row)]
 
 
 def ended(row: Any) -> str:
@@ -143,7 +143,17 @@ SHOWN: tuple[tuple[str, str, int | None], ...] = (
     ("seconds_per_epoch", "s / epoch", None),
     ("peak_memory_mb", "peak memory (MB)", 0),
 )
-HEADINGS = ["", "method", *(heading for _, heading, _ in SHOWN), "status"]
+CLOSENESS = ("closeness", "distance to the reference", 3)
+
+
+def shown(table: Any) -> tuple[tuple[str, str, int | None], ...]:
+    """Columns shown of a table or of one of its rows: name, heading, digits."""
+    return (*SHOWN, CLOSENESS) if CLOSENESS[0] in table else SHOWN
+
+
+def headings(table: Any) -> list[str]:
+    """Head the columns of ``cells``."""
+    return ["", "method", *(heading for _, heading, _ in shown(table)), "status"]
 
 
 def _row(fit: Fit) -> dict[str, Any]:
@@ -171,6 +181,7 @@ def _row(fit: Fit) -> dict[str, Any]:
     row |= {"objective_name": status.get("objective_name"), "training_objective": _last(fit, "objective")}
     row["train_log_likelihood"] = _last(fit, "train_log_likelihood")
     row |= {name: value for name, value in status.get("data", {}).items() if not isinstance(value, dict)}
+    row |= {key: value for key, value in fit.metrics.items() if key == CLOSENESS[0]}
     return row | {"message": status.get("message")}
 
 
@@ -185,7 +196,12 @@ def _joined(statuses: pd.Series) -> str:
 
 def _markdown(dataset: Any, ranked: pd.DataFrame) -> str:
     rows = [cells(row) for _, row in ranked.iterrows()]
-    lines = [f"**{dataset}**", "", _line(HEADINGS), _line(["--:", "---", *["--:"] * len(SHOWN), "---"])]
+    lines = [
+        f"**{dataset}**",
+        "",
+        _line(headings(ranked)),
+        _line(["--:", "---", *["--:"] * len(shown(ranked)), "---"]),
+    ]
     return "\n".join([*lines, *(_line(row) for row in rows), ""])
 
 

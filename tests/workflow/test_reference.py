@@ -1,0 +1,29 @@
+"""A config may name one method that the others' weights are held against."""
+
+import sys
+
+import pytest
+import yaml
+
+from workflow.checkout import REPOSITORY, TINY
+from xsoftmax.errors import InputError
+
+sys.path.insert(0, str(REPOSITORY / "workflow"))
+from experiment import Experiment
+
+TARGET = "results/tiny/fits/digits/one-vs-each/seed-0/metrics.json"
+
+
+def test_it_must_be_among_the_methods():
+    config = yaml.safe_load(TINY) | {"reference": "u-max"}
+    with pytest.raises(InputError, match="reference: 'u-max' is not among methods"):
+        Experiment.from_config(config, REPOSITORY / "config")
+    assert Experiment.from_config(config | {"reference": "softmax"}, REPOSITORY / "config").name == "tiny"
+
+
+def test_an_evaluation_waits_for_the_reference(checkout):
+    (checkout.folder / "with.yaml").write_text(TINY + "reference: softmax\n")
+    assert checkout.jobs(TARGET)["train"] == 1
+    assert checkout.jobs(TARGET, config="with.yaml")["train"] == 2
+    printed = checkout.snakemake("--dry-run", "--printshellcmds", TARGET, config="with.yaml")
+    assert "--reference results/tiny/fits/digits/softmax/seed-0/model.h5" in printed
