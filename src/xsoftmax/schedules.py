@@ -38,8 +38,22 @@ class Power(NamedTuple):
         return (self.scale / (self.scale + step)) ** self.exponent
 
 
-Schedule = Constant | Exponential | Power
-_SCHEDULES = {"constant": Constant, "exponential": Exponential, "power": Power}
+class Stairs(NamedTuple):
+    """Multiplied by ``decay`` after every ``every`` samples: paper (d), 0.9 after 2000 minibatches.
+
+    A minibatch counts as many as it has samples. The rate changes at the next chunk of training.
+    """
+
+    decay: float = 0.9
+    every: int = 2000
+
+    def factor(self, epoch: int, step: int) -> float:
+        """What the learning rate is multiplied with."""
+        return self.decay ** (step // self.every)
+
+
+Schedule = Constant | Exponential | Power | Stairs
+_SCHEDULES = {"constant": Constant, "exponential": Exponential, "power": Power, "stairs": Stairs}
 
 
 def schedule_type(name: str) -> type:

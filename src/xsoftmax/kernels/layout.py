@@ -77,3 +77,33 @@ class Interleaved:
     def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
         """Set the biases, (n_classes,)."""
         Interleaved.weights(W, dense)[:, -1] = biases
+
+
+class Stamped:
+    """Weight, accumulator, and a stamp: the number of the step that touched them last, as int32 bits.
+
+    Dense rows, (n_classes, 2, width + 1), have one stamp, after the weights, as a step touches all of a row; sparse
+    ones, (n_classes, width, 3), one per entry.
+    """
+
+    copies = 3
+
+    @staticmethod
+    def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
+        """Weights and stamps at zero, accumulators at ``accumulator``."""
+        W = np.zeros((n_classes, 2, width + 1) if dense else (n_classes, width, 3), np.float32)
+        if dense:
+            W[:, 1, :-1] = accumulator
+        else:
+            W[:, :, 1] = accumulator
+        return W
+
+    @staticmethod
+    def weights(W: np.ndarray, dense: bool) -> np.ndarray:
+        """View of the weights alone, (n_classes, width)."""
+        return W[:, 0, :-1] if dense else W[:, :, 0]
+
+    @staticmethod
+    def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
+        """Set the biases, (n_classes,)."""
+        Stamped.weights(W, dense)[:, -1] = biases
