@@ -12,7 +12,8 @@ from xsoftmax.kernels.random import stream
 from xsoftmax.proposals import TrainingSet
 
 PACKAGE = "xsoftmax.proposals"
-DRAWING = [name for name in registry.names(PACKAGE) if registry.load(PACKAGE, name).MEMBER.draws]
+MEMBERS = [(name, registry.load(PACKAGE, name).MEMBER) for name in registry.names(PACKAGE)]
+DRAWING = [name for name, member in MEMBERS if member.draws and member.distribution]  # a head is no distribution
 K = 11
 KEY = np.uint64(stream(3, 4))
 
