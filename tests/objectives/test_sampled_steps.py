@@ -1,0 +1,137 @@
+"""The compiled loop with the sampled objectives, step by step against a naive one that is given the same draws."""
+
+import numpy as np
+import pytest
+
+import naive
+import naive_sampled
+from kernels.drawing import drawn
+from objectives import one_step
+from xsoftmax.objectives.composition import Composition
+from xsoftmax.objectives.double_sum_raman import DoubleSumRaman
+from xsoftmax.objectives.importance_sampling import ImportanceSampling
+from xsoftmax.objectives.nce import Nce
+from xsoftmax.objectives.sampled_softmax import SampledSoftmax
+from xsoftmax.objectives.scent import Scent
+from xsoftmax.objectives.sox import Sox
+from xsoftmax.optimizers.implicit import Implicit
+from xsoftmax.optimizers.sgd import Sgd
+from xsoftmax.optimizers.u_max import UMax
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals.frequency import Frequency
+from xsoftmax.proposals.uniform import Uniform
+
+N, D, K = 30, 9, 7
+RATE = 0.05
+
+
+def raman(s, y, state, drawn, log_q):
+    slopes, slope_u = naive_sampled.raman_draws(s, y, state[0], drawn, log_q)
+    return slopes, [state[0] - RATE * slope_u]
+
+
+def raman_u_max(s, y, state, drawn, log_q):
+    slopes, u = naive_sampled.raman_u_max_draws(s, y, state[0], drawn, log_q, RATE, 0.2)
+    return slopes, [u]
+
+
+def composition(s, y, state, drawn, log_q):
+    slopes, v = naive_sampled.composition_draws(s, y, np.expm1(state[0]), state[1], drawn, log_q, 0.9, 0.6)
+    return slopes, [np.log1p(v), state[1] + 1]
+
+
+def sox(s, y, state, drawn, log_q):
+    slopes, inner = naive_sampled.sox_draws(s, y, np.exp(state[0]), drawn, log_q, 0.3)
+    return slopes, [np.log(inner)]
+
+
+def scent(s, y, state, drawn, log_q):
+    slopes, nu = naive_sampled.scent_draws(s, y, state[0], drawn, log_q, 0.3)
+    return slopes, [nu]
+
+
+def sampled_softmax(s, y, state, drawn, log_q):
+    return naive_sampled.sampled_softmax_draws(s, y, drawn, log_q)[1], state
+
+
+def importance_sampling(s, y, state, drawn, log_q):
+    return naive_sampled.importance_sampling_draws(s, y, drawn, log_q)[1], state
+
+
+def nce(s, y, state, drawn, log_q):
+    return naive_sampled.nce_draws(s, y, drawn, log_q, 2.0, 0.05), state
+
+
+CASES = {
+    "raman sgd": (DoubleSumRaman, Sgd(), raman),
+    "raman u-max": (DoubleSumRaman, UMax(threshold=0.2), raman_u_max),
+    "sampled softmax": (SampledSoftmax, Sgd(), sampled_softmax),
+    "importance sampling": (ImportanceSampling, Sgd(), importance_sampling),
+    "nce": (lambda n: Nce(n, 2.0, 0.05), Sgd(), nce),
+    "composition": (lambda n: Composition(n, 0.9, 0.6), Sgd(), composition),
+    "sox": (lambda n: Sox(n, 0.3), Sgd(), sox),
+    "scent": (lambda n: Scent(n, 0.3), Sgd(), scent),
+}
+
+
+def problem():
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
+    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
+    y[:K] = np.arange(K)
+    W = (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
+    order = np.concatenate([rng.permutation(N) for _ in range(3)])  # averages need visits
+    return X, y, W, order
+
+
+def fitted(proposal, X, y, excludes):
+    """Kernel, and log-probabilities of all classes in one draw."""
+    found = proposal.fit(TrainingSet(X, y, K))
+    if isinstance(proposal, Uniform):
+        return found.kernel(X), np.full(K, -np.log(K - excludes))
+    return found.kernel(X), found.log_q(X, 0, K)[0].astype(float)
+
+
+@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+@pytest.mark.parametrize("n_sampled", [1, 4])
+@pytest.mark.parametrize("case", CASES)
+def test_the_loop_is_the_naive_one(case, n_sampled, proposal):
+    build, optimizer, naive_step = CASES[case]
+    objective = build(n_sampled)
+    X, y, W, order = problem()
+    kernel, log_q = fitted(proposal, X, y, objective.excludes_true)
+    expected, states = W.astype(float), objective.initial_states(N, K) if objective.n_states else np.zeros((N, 0))
+    inputs, hits, repeats = naive.with_constant(X), 0, 0
+    for t, i in enumerate(order):
+        excluded = y[i] if objective.excludes_true else -1
+        classes = drawn(kernel, i, excluded, one_step.KEY, t, 1, n_sampled)[0][0].tolist()
+        hits, repeats = hits + (y[i] in classes), repeats + (len(set(classes)) < n_sampled)
+        slopes, states[i] = naive_step(expected @ inputs[i], y[i], states[i], classes, log_q)
+        expected -= RATE * np.outer(slopes, inputs[i])
+    found, found_states, taken = one_step.run(objective, kernel, optimizer, X, y, W, order, RATE)
+    assert taken == order.size
+    assert np.allclose(found, expected, rtol=2e-4, atol=2e-4)
+    assert not np.allclose(found, W, atol=1e-2)
+    assert np.allclose(found_states, states, rtol=1e-4, atol=1e-4)
+    if n_sampled == 4 and not (objective.excludes_true and isinstance(proposal, Uniform)):
+        assert min(hits, repeats) > 0  # the comparison has met both special cases
+
+
+def test_the_implicit_loop_is_the_naive_one():
+    """With frequency draws, which may be the true class: then only the true class and u move."""
+    X, y, W, order = problem()
+    kernel, log_q = fitted(Frequency(), X, y, True)
+    expected, u, hits = W.astype(float), np.full(N, np.log(K)), 0
+    inputs, rate = naive.with_constant(X), 0.4
+    for t, i in enumerate(order):
+        k = drawn(kernel, i, y[i], one_step.KEY, t, 1, 1)[0][0, 0]
+        hits += k == y[i]
+        s, weight = expected @ inputs[i], np.exp(-log_q[k]) * (k != y[i])
+        u[i], up, down = naive_sampled.raman_implicit_step(rate, inputs[i] @ inputs[i], weight, s[y[i]], s[k], u[i])
+        expected[y[i]] += up * inputs[i]
+        expected[k] -= down * inputs[i]
+    found, states, taken = one_step.run(DoubleSumRaman(), kernel, Implicit(), X, y, W, order, rate)
+    assert taken == order.size
+    assert hits > 0
+    assert np.allclose(found, expected, rtol=2e-4, atol=2e-4)
+    assert np.allclose(states[:, 0], u, rtol=1e-4, atol=1e-4)
