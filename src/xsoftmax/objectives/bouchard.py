@@ -114,7 +114,8 @@ def _solve(first, second, lowest, ratios, alpha):
     """
     spread = math.log(ratios.size)
     low, high = max(second, lowest + spread), first + spread
-    alpha = min(max(alpha, low), high)
+    if not low <= alpha <= high:
+        alpha = 0.5 * (low + high)
     # The error after a change is about its square.
     tolerance = math.sqrt(np.finfo(ratios.dtype).eps)
     for _ in range(NEWTON_STEPS):
