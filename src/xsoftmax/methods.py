@@ -24,7 +24,7 @@ BIAS_STARTS = ("zero", "minus-log-q")
 class Batch(NamedTuple):
     """Samples per step of a method that draws classes; the step is along their mean gradient.
 
-    ``shared``: whether all of a batch look at the same drawn classes.
+    ``shared``: whether all of a batch look at the same drawn classes; those of an implicit step always do.
     """
 
     size: int = 1
@@ -224,11 +224,23 @@ def _as_type_of(where: str, default: Any, value: Any) -> Any:
     return kind(value)
 
 
+def solves_batches(method: Method) -> bool:
+    """Whether its implicit steps are those for batches, many classes and a ridge, rather than the closed form."""
+    several_classes = getattr(method.objective, "n_sampled", 1) > 1 or not method.proposal.distribution
+    more = method.batch.size > 1 or several_classes or method.ridge > 0
+    return method.optimizer.needs == "proximal" and more
+
+
+def _differs_by_row(proposal: Any) -> bool:
+    """Whether a proposal, or one that it is made of, draws differently for each sample."""
+    return proposal.by_row or any(_differs_by_row(part) for part in proposal if hasattr(part, "by_row"))
+
+
 def _check_fit(method: Method) -> None:
     """Raise InputError, naming both partners and what is missing, if the parts do not combine."""
     objective, proposal, optimizer = (f"{axis} {method.settings[axis]['name']}" for axis in AXES)
     of, by, how = method.objective, method.proposal, method.optimizer
-    full_gradient, n_sampled = how.layout is None, getattr(of, "n_sampled", 0)
+    full_gradient = how.layout is None
     n_joint, n_head = getattr(of, "n_joint", 0), getattr(by, "n_head", 0)
     missing = how.needs.replace("_", " ")
     rules = [
@@ -277,8 +289,14 @@ def _check_fit(method: Method) -> None:
             f"{objective} draws random numbers, which {proposal} does not pass on; take proposal uniform",
         ),
         (
-            how.needs == "proximal" and n_sampled != 1,
-            f"{objective} has n_sampled {n_sampled}, {optimizer} solves for one; set n_sampled: 1",
+            solves_batches(method) and "batch_proximal" not in of.offers,
+            f"{optimizer} solves {objective} for one sample and one class without ridge; set n_sampled: 1 and leave "
+            "batch and ridge out, or take objective double-sum",
+        ),
+        (
+            solves_batches(method) and (by.adaptive or _differs_by_row(by)),
+            f"{optimizer} shares its draws in a batch and weighs its ridge by how often a class is touched, "
+            f"{proposal} draws differently for each sample; take uniform or frequency",
         ),
         (
             not by.draws and method.batch.size > 1,
@@ -287,10 +305,6 @@ def _check_fit(method: Method) -> None:
         (
             method.batch.shared and method.batch.size == 1,
             "batch is shared, but of size 1; set its size to 2 or more",
-        ),
-        (
-            how.needs == "proximal" and method.batch.size > 1,
-            f"batch has size {method.batch.size}, {optimizer} solves for one sample; leave batch out",
         ),
         (
             method.ridge and not how.takes_ridge,

@@ -10,8 +10,10 @@ that sparse samples shrink it in one multiplication.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numba.extending import overload
 
+from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.rows import axpy, bias_of, dot
 from xsoftmax.kernels.steps import coefficients, move, score_class
@@ -51,16 +53,21 @@ def _shrink(optimizer, features, step, W, k, weight):
 
     def implementation(optimizer, features, step, W, k, weight):
         b = optimizer.inverse_touch[k] if optimizer.inverse_touch.size else weight
-        row = W[k]
-        last = row.size - 1
-        factor = row[last] * (np.float32(1) - step.rate * optimizer.decay * b)
-        if not _SMALLEST < abs(factor) < _LARGEST:
-            for d in range(last - 1):
-                row[d] *= factor
-            factor = np.float32(1)
-        row[last] = factor
+        scale_row(W[k], np.float32(1) - step.rate * optimizer.decay * b)
 
     return implementation
+
+
+@njit(**OPTIONS)
+def scale_row(row, by):
+    """Multiply a scaled row, but for its bias, by a float32."""
+    last = row.size - 1
+    factor = row[last] * by
+    if not _SMALLEST < abs(factor) < _LARGEST:
+        for d in range(last - 1):
+            row[d] *= factor
+        factor = np.float32(1)
+    row[last] = factor
 
 
 @implements(coefficients, Ridge)
@@ -79,6 +86,7 @@ def _score_class(optimizer, features, i, W, k):
 def _move(optimizer, features, i, step, coefficient, W, k):
     row = W[k]
     along = -step.rate * coefficient
-    scaled = along / row[row.size - 1]
-    axpy(features, i, scaled, row)
-    row[row.size - 2] += (along - scaled) * bias_of(features)
+    bias = row[row.size - 2]
+    axpy(features, i, along / row[row.size - 1], row)
+    # Not by taking back what is too much: that may be a million times the step, which float32 would not survive.
+    row[row.size - 2] = bias + along * bias_of(features)

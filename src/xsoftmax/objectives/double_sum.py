@@ -28,7 +28,7 @@ NEWTON_TOLERANCE = 1e-7
     title="double-sum bound",
     target="softmax",
     excludes_true=True,
-    offers=("gradient", "raise_bound", "proximal"),
+    offers=("gradient", "raise_bound", "proximal", "batch_proximal"),
     n_states=1,
 )
 class DoubleSum(NamedTuple):

@@ -5,7 +5,7 @@ import psutil
 from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.objective import BLOCK_SCORES
-from xsoftmax.methods import Method, members
+from xsoftmax.methods import Method, members, solves_batches
 from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME
 from xsoftmax.training.plan import SUBSET
 
@@ -82,4 +82,5 @@ def solver_copies(method: Method) -> int:
         return 2 * (2 * method.optimizer.memory + 8)
     if not method.proposal.draws:
         return method.optimizer.layout.copies + 1
-    return method.optimizer.layout.copies
+    copied = method.ridge > 0 or solves_batches(method)  # scaled rows are multiplied out to be looked at
+    return method.optimizer.layout.copies + copied

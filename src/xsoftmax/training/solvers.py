@@ -8,6 +8,7 @@ from numba import njit
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import sweep_batches
+from xsoftmax.kernels.implicit_batch import Touch, sweep_implicit
 from xsoftmax.kernels.layout import Scaled
 from xsoftmax.kernels.minibatch import sweep_all
 from xsoftmax.kernels.random import stream
@@ -15,8 +16,9 @@ from xsoftmax.kernels.ridge import Ridge
 from xsoftmax.kernels.rows import Csr, Dense, features_of
 from xsoftmax.kernels.steps import Clock, log_probability
 from xsoftmax.kernels.sweep import sweep
-from xsoftmax.methods import Method
+from xsoftmax.methods import Method, solves_batches
 from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.training.implicit import touch_of
 from xsoftmax.training.lbfgs import LbfgsSolver
 
 DEFAULT_CHUNK = 2**15
@@ -119,8 +121,13 @@ class SampledSolver:
         self._batches_per_epoch = -(-y.size // method.batch.size)
         draws_from = proposal.kernel(data.X)
         optimizer = with_ridge(method, proposal, data.class_counts)
+        self._touch: Touch | None = None
+        if solves_batches(method):
+            optimizer = Ridge(method.optimizer, np.float32(method.ridge / max(1, y.size)), np.empty(0, np.float32))
+            n_sampled = method.objective.n_sampled
+            self._touch = touch_of(proposal, draws_from, data.class_counts, n_sampled, method.batch.size)
         self._parts = (objective, draws_from, optimizer, features, y)
-        self._layout = Scaled if method.ridge else method.optimizer.layout
+        self._layout = Scaled if method.ridge or self._touch is not None else method.optimizer.layout
         self._dense = isinstance(features, Dense)
         accumulator = getattr(method.optimizer, "initial_accumulator", 0.0)
         self._W = self._layout.allocate(data.n_classes, n_columns(features) + 1, self._dense, accumulator)
@@ -135,6 +142,8 @@ class SampledSolver:
         step = epoch * self._batches_per_epoch + first // size
         clock = Clock(np.uint64(stream(self._seed, epoch)), first, step)
         arguments = (*self._parts, self.states, self._W, samples, clock, np.float32(rate))
+        if self._touch is not None:
+            return sweep_implicit(*arguments, size, self._touch)
         return sweep(*arguments) if size == 1 else sweep_batches(*arguments, size, shared)
 
     def weights(self) -> np.ndarray:

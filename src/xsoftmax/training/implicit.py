@@ -1,0 +1,54 @@
+"""How often implicit steps on minibatches touch each class: what their ridge is weighted by."""
+
+from typing import Any
+
+import numpy as np
+
+from xsoftmax.errors import InputError
+from xsoftmax.kernels.implicit_batch import Touch
+from xsoftmax.proposals import Proposal
+
+
+def touch_of(proposal: Proposal, kernel: Any, class_counts: np.ndarray, n_sampled: int, batch_size: int) -> Touch:
+    """Give b_k for batches of ``batch_size`` rows, and for what is left at the end of an epoch.
+
+    A class is touched if a label of the batch or drawn, 1 / b_k = a_k + (1 - a_k) r_k. Epochs are permutations, so
+    that a_k is 1 minus the probability that n rows without replacement are all of other classes. For draws that
+    do not look at the labels, r_k is exact. Draws of m classes outside the labels Y have r = m / (K - |Y|): b_k
+    takes its value at the mean of |Y|, and a drawn class's b_k is multiplied by that over the actual one, so that
+    the mean of b_k over all steps, 0 for untouched classes, is 1 exactly. For n = m = 1 it is the paper's beta.
+
+    Raises
+    ------
+    InputError
+        If the proposal's draws differ from row to row.
+    """
+    n_samples = int(class_counts.sum())
+    sizes = [min(batch_size, n_samples), n_samples % batch_size or min(batch_size, n_samples)]
+    inverse, shares = [], []
+    for size in sizes:
+        in_batch = -np.expm1(log_absent(class_counts, size))
+        if getattr(kernel, "avoids_labels", False):
+            outside = class_counts.size - in_batch.sum()
+            drawn: Any = min(1.0, n_sampled / outside) if outside > 0 else 1.0
+            shares.append(drawn)
+        else:
+            drawn = proposal.inclusion(n_sampled)
+            if drawn is None:
+                raise InputError(
+                    f"proposal {proposal.name} draws differently for each row, an implicit step shares its draws; "
+                    "take uniform or frequency"
+                )
+            shares.append(0.0)
+        touched = in_batch + (1 - in_batch) * drawn
+        inverse.append(np.divide(1, touched, where=touched > 0, out=np.zeros(class_counts.size)))
+    return Touch(np.array(inverse), np.array(shares))
+
+
+def log_absent(class_counts: np.ndarray, size: int) -> np.ndarray:
+    """Log-probability that ``size`` rows, drawn without replacement, are all of other classes, (n_classes,)."""
+    n_samples, total = class_counts.sum(), np.zeros(class_counts.size)
+    with np.errstate(divide="ignore"):
+        for drawn in range(size):
+            total += np.log1p(-np.minimum(1.0, class_counts / (n_samples - drawn)))
+    return total
