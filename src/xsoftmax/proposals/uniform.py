@@ -64,7 +64,10 @@ class UniformDraws(NamedTuple):
     """What the kernels see."""
 
     n_classes: int
-    avoids_labels = True  # see draw_outside; not a field, as it has no type
+
+
+# It has a draw_outside of its own.
+UniformDraws.avoids_labels = True  # type: ignore[attr-defined]
 
 
 @implements(draw, UniformDraws)
