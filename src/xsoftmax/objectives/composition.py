@@ -18,7 +18,7 @@ from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
 
 
-@objective(title="composition bound", target="softmax", excludes_true=True, n_states=2)
+@objective(title="double-sum bound", target="softmax", excludes_true=True, n_states=2)
 class Composition(NamedTuple):
     """Parameters: ``n_sampled``; the average moves by the share ``averaging`` (1 + earlier visits)^-``power``.
 

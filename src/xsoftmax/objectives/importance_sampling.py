@@ -5,7 +5,7 @@
 A softmax over the true class and the drawn ones, every score less its log-probability under the proposal. A draw
 of the true class is neither excluded nor masked: it counts as any other. Biased: the mean gradient is that of
 nothing one could name. The inner sum is about n_sampled sum_k e^(s_k), to which the true class's own e^(s_y) / q_y
-is added, so that even with many draws the probability of a rare class is overrated.
+is added: until n_sampled is well above 1 / q_y, the true class looks likelier than it is.
 
 ``loss`` over all classes is the value at the expected inner sum, log(e^(s_y) / q_y + n_sampled sum_k e^(s_k)) -
 (s_y - log q_y): no step sees it, and it lies above the mean loss. Cost of a step: n_sampled + 1 rows.
