@@ -1,4 +1,4 @@
-"""Evaluate a model, or a tree, by the exact full softmax on validation and test rows."""
+"""Evaluate a model, or a tree, by its exact likelihood (in most cases the softmax's) on validation and test rows."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from typing import Any
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.closeness import closeness
-from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.evaluation.metrics import evaluate, paper_log_likelihoods
 from xsoftmax.files import written_aside
 from xsoftmax.model import DivergedError, Model, load_model
 
@@ -19,6 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model.h5 of a fit, or tree.h5")
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
     parser.add_argument("--reference", type=Path, help="a model.h5 to tell the distance of the weights from")
+    parser.add_argument(
+        "--likelihood",
+        choices=["exact", "paper"],
+        default="exact",
+        help="paper: add those of Ruiz et al. 2018, floored at -26 a row and, but for the softmax, by importance "
+        "sampling (default: %(default)s)",
+    )
     parser.add_argument("-o", "--output", type=Path, help="metrics.json; default: print")
 
 
@@ -38,7 +45,9 @@ def run(options: argparse.Namespace) -> None:
                 metrics["status"] = model.attributes["status"]
                 if model.class_names != data.class_names:
                     raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
-                values = evaluate(model, split.X, split.y)
+                values = dict(evaluate(model, split.X, split.y))
+                if options.likelihood == "paper":
+                    values |= paper_log_likelihoods(model, split.X, split.y)
                 metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
     if options.reference is not None:
         metrics["closeness"] = _closeness(model, options.reference)

@@ -1,15 +1,23 @@
-"""Exact likelihoods and ranks, in blocks of classes: the full softmax of every row, whatever was trained."""
+"""Exact likelihoods and ranks of every row, whatever was trained: of the full softmax, or of the model's own link.
+
+The softmax goes through blocks of classes; other links look at all scores of a row at once.
+"""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from xsoftmax.evaluation import links
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.mathematics import exp32
-from xsoftmax.model import CLASSES_AT_A_TIME, Model
+from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Model, ScoreBlock
+
+# Scores that are held at once where a link needs all those of a row.
+BLOCK_SCORES = 2**22
 
 
 @dataclass(frozen=True)
@@ -37,16 +45,17 @@ def score_rows(model: Model, X: Any, y: np.ndarray, **blocks: int) -> RowScores:
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
     **blocks
-        Passed to ``Model.score_blocks``.
+        Passed to ``Model.score_blocks``; links other than the softmax take all classes at once.
     """
-    n_samples = len(y)
-    sums = RunningSums(
-        y,
-        np.empty(n_samples, np.float32),
-        np.full(n_samples, -np.inf),
-        np.zeros(n_samples),
-        np.zeros(n_samples, int),
-    )
+    sums = _no_sums(y)
+    if model.link != "softmax":
+        log_likelihood, link = np.empty(len(y)), links.load(model.link)
+        for block in whole_rows(model, X):
+            take_true(block, sums)
+            accumulate(block, sums)
+            rows = slice(block.first_row, block.first_row + len(block.scores))
+            log_likelihood[rows] = link.log_probabilities(block.scores, y[rows, None])[:, 0]
+        return RowScores(log_likelihood, sums.rank)
     one_block = model.n_classes <= blocks.get("classes_at_a_time", CLASSES_AT_A_TIME)
     if not one_block:  # ranks need the true score before the first block of classes is counted
         for block in model.score_blocks(X, **blocks):
@@ -60,6 +69,12 @@ def score_rows(model: Model, X: Any, y: np.ndarray, **blocks: int) -> RowScores:
     return RowScores(log_likelihood, sums.rank)
 
 
+def whole_rows(model: Model, X: Any) -> Iterator[ScoreBlock]:
+    """Score rows, all classes in one block, as many rows at a time as ``BLOCK_SCORES`` allows."""
+    rows = max(1, min(ROWS_AT_A_TIME, BLOCK_SCORES // model.n_classes))
+    return model.score_blocks(X, classes_at_a_time=model.n_classes, rows_at_a_time=rows)
+
+
 class RunningSums(NamedTuple):
     """Per row: the true class and its score, the highest score so far, sum e^(score - highest), and the rank."""
 
@@ -68,6 +83,11 @@ class RunningSums(NamedTuple):
     highest: np.ndarray
     total: np.ndarray
     rank: np.ndarray
+
+
+def _no_sums(y: np.ndarray) -> RunningSums:
+    n = len(y)
+    return RunningSums(y, np.empty(n, np.float32), np.full(n, -np.inf), np.zeros(n), np.zeros(n, int))
 
 
 @njit(**OPTIONS)

@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp
 
+from xsoftmax.evaluation import links
+from xsoftmax.evaluation.likelihood import whole_rows
 from xsoftmax.model import Model
 
 
@@ -17,7 +19,7 @@ class Prediction:
     ----------
     classes : ndarray of shape (n_samples, k), int64
     probabilities : ndarray of shape (n_samples, k), float64
-        Of the full softmax: over all classes they sum to one.
+        Of the model's link, in most cases the full softmax: over all classes they sum to one.
     """
 
     classes: np.ndarray
@@ -38,6 +40,8 @@ def top_k(model: Model, X: Any, k: int, **blocks: int) -> Prediction:
     """
     k = min(k, model.n_classes)
     n_samples = X.shape[0]
+    if model.link != "softmax":
+        return _top_k_of_link(model, X, k)
     best_classes = np.zeros((n_samples, k), np.int64)
     best_scores = np.full((n_samples, k), -np.inf)
     log_total = np.full(n_samples, -np.inf)
@@ -49,6 +53,18 @@ def top_k(model: Model, X: Any, k: int, **blocks: int) -> Prediction:
         scores, numbers = np.hstack([best_scores[rows], scores]), np.hstack([best_classes[rows], numbers])
         best_scores[rows], best_classes[rows] = _largest(scores, numbers, k)
     return Prediction(best_classes, np.exp(best_scores - log_total[:, None]))
+
+
+def _top_k_of_link(model: Model, X: Any, k: int) -> Prediction:
+    """As ``top_k``; noise that is alike for all classes leaves the order of probabilities that of the scores."""
+    link = links.load(model.link)
+    found = Prediction(np.zeros((X.shape[0], k), np.int64), np.zeros((X.shape[0], k)))
+    for block in whole_rows(model, X):
+        rows = slice(block.first_row, block.first_row + len(block.scores))
+        numbers = np.broadcast_to(np.arange(model.n_classes), block.scores.shape)
+        found.classes[rows] = _largest(block.scores, numbers, k)[1]
+        found.probabilities[rows] = np.exp(link.log_probabilities(block.scores, found.classes[rows]))
+    return found
 
 
 def _largest(scores: np.ndarray, numbers: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
