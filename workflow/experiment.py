@@ -17,7 +17,7 @@ from xsoftmax.training.plan import Plan
 
 SCHEMAS = Path(__file__).parent / "schemas"
 READERS = "xsoftmax.data.readers"
-TREE_PARAMETERS = ("dimension", "regularizer")
+TREE_PARAMETERS = ("dimension", "regularizer", "folds")
 PROSE = {"title", "description", "homepage", "licence", "citation"}
 
 

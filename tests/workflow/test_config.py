@@ -97,9 +97,9 @@ def test_fits_are_the_product_of_data_sets_methods_and_seeds():
 def test_a_method_that_draws_from_a_tree_names_it_by_its_parameters():
     changes = {"adversarial": {"proposal": {"dimension": 8, "regularizer": 0.5}}}
     experiment = Experiment.from_config(quickstart(set=changes), CONFIG)
-    assert experiment.tree("adversarial") == "dimension-8_regularizer-0.5"
+    assert experiment.tree("adversarial") == "dimension-8_regularizer-0.5_folds-1"
     assert experiment.tree("softmax") is None
-    assert experiment.trees() == ["dimension-8_regularizer-0.5"]
+    assert experiment.trees() == ["dimension-8_regularizer-0.5_folds-1"]
 
 
 def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
@@ -108,7 +108,7 @@ def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
     (tmp_path / "methods.yaml").write_text(yaml.safe_dump(methods))
     (tmp_path / "datasets").symlink_to(CONFIG / "datasets")
     experiment, default = Experiment.from_config(quickstart(), tmp_path), Tree()
-    assert experiment.trees() == [f"dimension-{default.dimension}_regularizer-{default.regularizer}"]
+    assert experiment.trees() == [f"dimension-{default.dimension}_regularizer-{default.regularizer}_folds-1"]
 
 
 def test_own_data_is_a_path_to_its_description(tmp_path):

@@ -5,11 +5,11 @@ rule tree:
     input:
         "data/prepared/{dataset}.h5",
     output:
-        f"{RESULTS}/trees/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}.h5",
+        f"{RESULTS}/trees/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}.h5",
     log:
-        f"logs/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}.log",
+        f"logs/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}.log",
     benchmark:
-        f"benchmarks/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}.tsv"
+        f"benchmarks/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}.tsv"
     conda:
         "../../envs/compute.yaml"
     threads: 1
@@ -19,10 +19,10 @@ rule tree:
     params:
         source=source("tree"),
     message:
-        "fit tree {wildcards.dimension}, {wildcards.regularizer} on {wildcards.dataset}"
+        "fit tree {wildcards.dimension}, {wildcards.regularizer}, {wildcards.folds} on {wildcards.dataset}"
     shell:
         "python -m xsoftmax tree {input} --dimension {wildcards.dimension}"
-        " --regularizer {wildcards.regularizer} -o {output} > {log} 2>&1"
+        " --regularizer {wildcards.regularizer} --folds {wildcards.folds} -o {output} > {log} 2>&1"
 
 
 rule trees:

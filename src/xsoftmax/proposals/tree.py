@@ -15,6 +15,7 @@ from xsoftmax.kernels.draws import weigh_by_probability
 from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.kernels.tree import TreeView, descend, log_probability_of
 from xsoftmax.proposals import TrainingSet, proposal
+from xsoftmax.tree.cross_validation import choose_regularizer
 from xsoftmax.tree.file import labels_sha256, read_tree
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree as TreeModel
@@ -22,10 +23,14 @@ from xsoftmax.tree.model import Tree as TreeModel
 
 @proposal(draws=True, by_row=True, cost="log2(K) x {dimension} products")
 class Tree(NamedTuple):
-    """Parameters: ``dimension``, principal components it looks at; ``regularizer``, the paper's lambda_n."""
+    """Parameters: ``dimension``, principal components it looks at; ``regularizer``, the paper's lambda_n.
+
+    ``folds`` above 1: the regularizer is chosen by cross-validation over so many folds of the training rows.
+    """
 
     dimension: int = 16
     regularizer: float = 0.1
+    folds: int = 1
 
     def fit(self, data: TrainingSet) -> "FittedTree":
         """Take the tree that is given, or fit one."""
@@ -35,7 +40,10 @@ class Tree(NamedTuple):
             stored = read_tree(data.tree, wanted)
             return FittedTree(stored.tree, stored.attributes["seconds"])
         start = time.perf_counter()
-        tree = fit_tree(data.X, data.y, data.n_classes, self.dimension, self.regularizer, data.seed)
+        rows, regularizer = (data.X, data.y, data.n_classes), self.regularizer
+        if self.folds > 1:
+            regularizer = choose_regularizer(*rows, self.dimension, self.folds, data.seed).regularizer
+        tree = fit_tree(*rows, self.dimension, regularizer, data.seed)
         return FittedTree(tree, time.perf_counter() - start)
 
 

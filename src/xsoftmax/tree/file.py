@@ -15,6 +15,7 @@ from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
 from xsoftmax.progress import Progress
+from xsoftmax.tree.cross_validation import choose_regularizer
 from xsoftmax.tree.fit import depth_of, fit_tree
 from xsoftmax.tree.model import Tree
 
@@ -29,8 +30,10 @@ class StoredTree:
     ----------
     tree : Tree
     attributes : dict
-        ``dataset``, ``n_classes``, ``n_features``, ``dimension`` and ``regularizer`` as asked for, ``seed``,
-        ``labels_sha256`` of the training rows, ``seconds`` of fitting, ``train_log_likelihood``, and versions.
+        ``dataset``, ``n_classes``, ``n_features``, ``dimension``, ``regularizer`` and ``folds`` as asked for,
+        ``seed``, ``labels_sha256`` of the training rows, ``seconds`` of fitting, ``train_log_likelihood``, and
+        versions; with folds also ``chosen_regularizer`` and the ``cross_validation_regularizers`` among which it
+        was chosen, with their ``cross_validation_log_likelihoods``.
     class_names : list of str
     """
 
@@ -40,30 +43,41 @@ class StoredTree:
 
 
 def fit_tree_file(
-    prepared: str | Path, output: str | Path, dimension: int = 16, regularizer: float = 0.1, seed: int = 0
+    prepared: str | Path,
+    output: str | Path,
+    dimension: int = 16,
+    regularizer: float = 0.1,
+    seed: int = 0,
+    folds: int = 1,
 ) -> StoredTree:
     """Fit a tree to the training rows of a prepared file and write it.
 
-    ``seconds`` counts projection and fit, not reading and not the compilation of the kernels.
+    With ``folds`` above 1 the regularizer is chosen by cross-validation instead. ``seconds`` counts projection, fit
+    and choice, not reading and not the compilation of the kernels.
     """
     with open_prepared(prepared) as data:
         train, name, class_names = data.split("train"), data.name, data.class_names
     _compile_kernels()
     begin = time.perf_counter()
+    choice = None
+    if folds > 1:
+        choice = choose_regularizer(train.X, train.y, len(class_names), dimension, folds, seed)
+    used = choice.regularizer if choice else regularizer
     with Progress(f"tree of {name}", "levels", total=depth_of(len(class_names))) as report:
-        tree = fit_tree(train.X, train.y, len(class_names), dimension, regularizer, seed, progress=report.move_to)
-    attributes = {
+        tree = fit_tree(train.X, train.y, len(class_names), dimension, used, seed, progress=report.move_to)
+    attributes: dict[str, Any] = {
         "dataset": name,
         "n_classes": len(class_names),
         "n_features": train.X.shape[1],
         "dimension": dimension,
         "regularizer": regularizer,
+        "folds": folds,
         "seed": seed,
         "labels_sha256": labels_sha256(train.y),
         "seconds": time.perf_counter() - begin,
         "train_log_likelihood": tree.log_likelihood(tree.project(train.X), train.y),
     }
-    stored = StoredTree(tree, attributes, class_names)
+    stored = StoredTree(tree, attributes | (choice.attributes if choice else {}), class_names)
     write_tree(output, stored)
     return stored
 
@@ -112,7 +126,7 @@ def read_tree(path: str | Path, fits: Mapping[str, Any] | None = None) -> Stored
 
 
 def _attributes(path: Path, file: h5py.File) -> dict[str, Any]:
-    found = {name: value.item() if hasattr(value, "item") else value for name, value in file.attrs.items()}
+    found = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in file.attrs.items()}
     if found.get("kind") != "tree":
         raise InputError(f"{path}: holds no tree; fit one with `python -m xsoftmax tree`")
     if found["schema_version"] != SCHEMA_VERSION:
@@ -120,7 +134,7 @@ def _attributes(path: Path, file: h5py.File) -> dict[str, Any]:
             f"{path}: schema version {found['schema_version']}, this xsoftmax reads {SCHEMA_VERSION}; "
             "fit the tree again"
         )
-    return found
+    return {"folds": 1} | found  # the first files did not say
 
 
 def _check(path: Path, key: str, found: Any, expected: Any) -> None:

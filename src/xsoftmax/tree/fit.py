@@ -19,7 +19,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.tree.model import Tree
 from xsoftmax.tree.node import Node, fit_node, scratch
-from xsoftmax.tree.projection import Features, principal_components
+from xsoftmax.tree.projection import Features, Projection, principal_components
 
 # Stands for infinity where all classes are on the right: sigma(-1000) and log sigma(1000) are 0, exactly.
 CERTAIN = np.float32(1000)
@@ -57,9 +57,20 @@ def fit_tree(
     progress : callable, optional
         Called with the number of levels done after each level.
     """
-    _check(X, y, n_classes, dimension, regularizer)
+    check_arguments(X, y, n_classes, dimension, regularizer)
     projection = principal_components(X, dimension, standardize, seed)
-    Z = projection(X)
+    return fit_projected(projection, projection(X), y, n_classes, regularizer, progress)
+
+
+def fit_projected(
+    projection: Projection,
+    Z: NDArray[np.float32],
+    y: NDArray[np.int32],
+    n_classes: int,
+    regularizer: float,
+    progress: Callable[[int], None] | None = None,
+) -> Tree:
+    """Fit structure and weights to rows that are projected already, (n_samples, dimension); see ``fit_tree``."""
     by_class = np.argsort(y, kind="stable")
     counts = np.bincount(y, minlength=n_classes)
     weights, order = _fit_levels(Z[by_class], counts, float(regularizer), progress)
@@ -71,7 +82,8 @@ def depth_of(n_classes: int) -> int:
     return (n_classes - 1).bit_length()
 
 
-def _check(X: Features, y: NDArray[np.int32], n_classes: int, dimension: int, regularizer: float) -> None:
+def check_arguments(X: Features, y: NDArray[np.int32], n_classes: int, dimension: int, regularizer: float) -> None:
+    """Raise InputError, naming what is wrong, if no tree can be fitted to these."""
     if dimension < 0:
         raise InputError(f"dimension of the tree is {dimension}; give 0 or more")
     if not regularizer > 0:

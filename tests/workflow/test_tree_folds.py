@@ -1,0 +1,31 @@
+"""A tree whose regularizer is chosen by cross-validation, in a config."""
+
+import sys
+
+import yaml
+
+from workflow.checkout import REPOSITORY
+from xsoftmax.tree.file import read_tree
+
+sys.path.insert(0, str(REPOSITORY / "workflow"))
+from experiment import Experiment
+
+FOLDS = {"adversarial": {"proposal": {"dimension": 4, "folds": 3}}}
+
+
+def test_folds_are_part_of_a_trees_name():
+    config = yaml.safe_load((REPOSITORY / "config" / "config.yaml").read_text()) | {"set": FOLDS}
+    assert Experiment.from_config(config, REPOSITORY / "config").trees() == ["dimension-4_regularizer-0.1_folds-3"]
+
+
+def test_a_config_with_folds_runs(checkout):
+    config = {"experiment": "folds", "datasets": ["digits"], "methods": ["adversarial"], "budget": {"epochs": 1}}
+    with checkout.rewritten("tiny.yaml", yaml.safe_dump(config | {"set": FOLDS})):
+        checkout.snakemake("results/folds/fits/digits/adversarial/seed-0/model.h5")
+    path = checkout.folder / "results/folds/trees/digits/dimension-4_regularizer-0.1_folds-3.h5"
+    found = read_tree(path, {"folds": 3, "dataset": "digits"}).attributes
+    log_likelihoods = found["cross_validation_log_likelihoods"]
+    best = found["cross_validation_regularizers"][log_likelihoods.index(max(log_likelihoods))]
+    assert found["chosen_regularizer"] == best
+    log = checkout.folder / "logs/folds/tree/digits/dimension-4_regularizer-0.1_folds-3.log"
+    assert f"{best:<8.3g} {max(log_likelihoods):.4f}  chosen" in log.read_text()
