@@ -1,0 +1,66 @@
+"""Augment and reduce, multinomial logistic: Ruiz, Titsias, Dieng and Blei, Augment and reduce, ICML 2018.
+
+    -L = -E_q[log phi(e) + sum_{k != y} log Phi(e + s_y - s_k)] - H[q]  >=  -log p(y | x)          (eq. 7)
+
+with phi and Phi of the standard logistic distribution and q the logistic distribution at mu with scale sigma. Each
+step moves (mu, sigma) of its sample along the gradient at one draw of e, then the weights at a fresh one, with
+
+    h_k = sigma(-(e + s_y - s_k))
+
+in place of a softmax's probabilities. The bound's likelihood is that of the multinomial logistic model, not the
+softmax's: prediction takes the link logistic. Cost of a step: n_sampled + 1 rows, 2 n_sampled exponentials.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from xsoftmax.kernels import augment
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.noise import Logistic
+from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.objectives import objective
+
+
+@objective(
+    title="augment-and-reduce bound (logistic)",
+    target="bound",
+    excludes_true=True,
+    n_states=augment.N_STATES,
+    draws_numbers=True,
+    link="logistic",
+)
+class AugmentReduceLogistic(NamedTuple):
+    """Parameters: ``n_sampled``; ``local_rate`` (1 + t)^-``local_power``, the length of local steps.
+
+    t counts the visits of the sample: with the paper's iterations, samples would stand still before they are seen
+    twice. ``start_at_best``: (mu, sigma) begin where the bound is highest at equal scores, or as published at
+    (0, 1), from where many classes throw mu far off. ``published``: take the local step of the authors' program,
+    0.001 (1 + t)^-``local_power``, without the gradient of q's entropy: then sigma falls towards 0.
+    """
+
+    n_sampled: int = 1
+    local_rate: float = 0.01
+    local_power: float = 0.9
+    start_at_best: bool = True
+    published: bool = False
+
+    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
+        """Give (mu, gamma, visits) of every sample before the first step, float64 of shape (n_samples, 3)."""
+        mu, gamma = augment.best_start(Logistic(), n_classes) if self.start_at_best else (0.0, augment.GAMMA_OF_ONE)
+        return np.tile([mu, gamma, 0.0], (n_samples, 1))
+
+
+MEMBER = AugmentReduceLogistic
+
+
+@implements(loss, AugmentReduceLogistic)
+def _loss(objective, state, score_true, log_q_true, draws):
+    return augment.minus_elbo(Logistic(), state, score_true, draws)
+
+
+@implements(gradient, AugmentReduceLogistic)
+def _gradient(objective, rate, state, score_true, log_q_true, draws):
+    local_rate, power, published = objective.local_rate, objective.local_power, objective.published
+    augment.move_variables(Logistic(), local_rate, power, published, state, score_true, draws)
+    return augment.coefficients_at_draw(Logistic(), state, score_true, draws)
