@@ -1,0 +1,215 @@
+"""Minibatches of the sampled loop against slow ones that are given the same draws."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import naive
+import naive_batch
+from kernels.drawing import drawn
+from training.problems import method
+from xsoftmax.kernels.batch import sweep_batches
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.random import stream
+from xsoftmax.kernels.rows import dot, features_of
+from xsoftmax.kernels.steps import Clock, coefficients, gradient, move, score_class
+from xsoftmax.kernels.sweep import sweep
+from xsoftmax.objectives.double_sum import DoubleSum
+from xsoftmax.objectives.negative_sampling import NegativeSampling
+from xsoftmax.objectives.one_vs_each import OneVsEach
+from xsoftmax.optimizers.adagrad import Adagrad
+from xsoftmax.optimizers.sgd import Sgd
+from xsoftmax.optimizers.u_max import UMax
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals.frequency import Frequency
+from xsoftmax.proposals.uniform import Uniform
+from xsoftmax.training.solvers import make_solver
+
+N, D, K = 30, 9, 7
+KEY = np.uint64(stream(5, 3))
+FIRST = 11
+OBJECTIVES = {
+    "one-vs-each": OneVsEach,
+    "negative-sampling": lambda n: NegativeSampling(n, 0.05),
+    "double-sum": DoubleSum,
+}
+
+
+def problem(seed=0):
+    rng = np.random.default_rng(seed)
+    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
+    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
+    y[:K] = np.arange(K)
+    W = (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
+    return X, y, W
+
+
+def batches_of(kernel, X, y, order, size, shared, n_sampled, excludes):
+    """What the loop draws: per batch its samples, each with classes and the log_q of all classes."""
+    all_q = np.log(np.bincount(y, minlength=K) / N) if hasattr(kernel, "table") else np.full(K, -np.log(K))
+    batches = []
+    for first in range(0, order.size, size):
+        batch = []
+        for b, i in enumerate(order[first : first + size]):
+            row, excluded, at = i, y[i] if excludes else -1, FIRST + first + b
+            if shared:
+                row, excluded, at = order[first], -1, FIRST + first
+            classes = drawn(kernel, row, excluded, KEY, at, 1, n_sampled)[0][0].tolist()
+            leaves_out = excluded >= 0 and not hasattr(kernel, "table")
+            batch.append((i, classes, np.full(K, -np.log(K - 1)) if leaves_out else all_q))
+        batches.append(batch)
+    return batches
+
+
+def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, shared, dense=True, loop=sweep_batches):
+    """Weights, accumulators (None without) and u after the compiled loop; a loop without batches takes no sizes."""
+    features = features_of(X if dense else csr_array(X), True)
+    parameters = OBJECTIVES[objective](n_sampled)
+    states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
+    layout = optimizer.layout
+    room = layout.allocate(K, D + 1, dense, getattr(optimizer, "initial_accumulator", 0.0))
+    layout.weights(room, dense)[:] = W
+    sizes = (size, shared) if loop is sweep_batches else ()
+    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), *sizes)
+    assert loop(parameters, kernel, optimizer, *arguments) == order.size
+    accumulator = None if layout.copies == 1 else (room[:, 1] if dense else room[:, :, 1])
+    return layout.weights(room, dense), accumulator, states[:, 0] if parameters.n_states else np.zeros(N)
+
+
+CASES = [
+    ("double-sum", Sgd()),
+    ("double-sum", UMax()),
+    ("double-sum", Adagrad()),
+    ("one-vs-each", Adagrad()),
+    ("negative-sampling", Adagrad()),
+]
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+@pytest.mark.parametrize(("objective", "optimizer"), CASES)
+def test_batches_are_the_naive_loop(objective, optimizer, proposal, shared, dense):
+    """Three full batches and a remainder: classes that several samples touch, and hits of true classes among them."""
+    X, y, W = problem()
+    rate, size, n_sampled = 0.2, 8, 4
+    order = np.random.default_rng(1).permutation(N)
+    kernel = proposal.fit(TrainingSet(X, y, K)).kernel(X)
+    batches = batches_of(kernel, X, y, order, size, shared, n_sampled, objective != "negative-sampling")
+    starting = np.full(W.shape, 1e-8) if isinstance(optimizer, Adagrad) else None
+    threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
+    u = np.full(N, np.log(K) if objective == "double-sum" else 0.0)
+    inputs = naive.with_constant(X)
+    W_naive, squares, u_naive = naive_batch.steps(objective, inputs, y, W, u, starting, batches, rate, threshold)
+    found, accumulator, u_found = run(
+        objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, shared, dense
+    )
+    # Adagrad's first steps are of the full rate wherever a gradient is not zero, however small.
+    assert np.allclose(found, W_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 2e-5)
+    assert not np.allclose(found, W, atol=0.02)
+    assert np.allclose(u_found, u_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 1e-5)
+    if accumulator is not None:
+        assert np.allclose(accumulator, squares, rtol=1e-2, atol=1e-6)
+    hits = sum(int(y[i]) in classes for batch in batches for i, classes, _ in batch)
+    assert (hits > 0) == (shared or not isinstance(proposal, Uniform) or objective == "negative-sampling")
+
+
+@pytest.mark.parametrize("optimizer", [UMax(), Adagrad()], ids=["u-max", "adagrad"])
+def test_batches_of_one_are_single_steps(optimizer):
+    X, y, W = problem()
+    kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
+    arguments = ("double-sum", optimizer, kernel, X, y, W, np.arange(N), 0.1, 3, 1, False)
+    one, single = run(*arguments), run(*arguments, loop=sweep)
+    assert np.allclose(one[0], single[0], rtol=1e-5, atol=1e-6)
+    assert np.allclose(one[2], single[2], rtol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+def test_a_chunk_of_whole_batches_does_not_matter(shared):
+    X, y, _ = problem()
+    settings = {"batch": {"size": 4, "shared": shared}, "ridge": 1.0}
+    chosen = method({"name": "double-sum", "n_sampled": 3}, "frequency", "u-max", **settings)
+    data = TrainingSet(X, y, K, 3)
+    solvers = [make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data) for _ in range(2)]
+    order = np.random.default_rng(1).permutation(N)
+    solvers[0].advance(order, 2, 0, 0.1)
+    solvers[1].advance(order[:12], 2, 0, 0.1)
+    solvers[1].advance(order[12:], 2, 12, 0.1)
+    assert np.array_equal(solvers[0].weights(), solvers[1].weights())
+    assert np.array_equal(solvers[0].states, solvers[1].states)
+    assert solvers[0].weights().any()
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
+@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+def test_the_mean_step_is_along_the_exact_gradient(proposal, shared):
+    """Of the double sum, averaged over a batch, within 5 standard errors; biases show the coefficients."""
+    X, y, W = problem()
+    batch, u, kernel = np.array([0, 4, 9, 21]), 1.2, proposal.fit(TrainingSet(X, y, K)).kernel(X)
+    features, moves = features_of(X, True), []
+    for position in range(20000):
+        room, states = W.copy(), np.full((N, 1), u)
+        clock = Clock(KEY, 4 * position, 0)
+        sweep_batches(DoubleSum(3), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 4, shared)
+        moves.append((W - room).astype(float))
+    expected = np.zeros(W.shape)
+    for i in batch:
+        slopes = naive.double_sum(naive.scores(X, W)[i], y[i], u)[1]
+        expected += np.outer(slopes, naive.with_constant(X)[i]) / len(batch)
+    error = np.std(moves, axis=0) / np.sqrt(len(moves))
+    assert (np.abs(np.mean(moves, axis=0) - expected) <= 5 * error + 1e-5).all()
+    assert error.max() < 0.03
+    assert np.abs(expected).max() > 0.1
+
+
+def test_it_stops_before_a_batch_whose_scores_are_not_finite():
+    X, y, W = problem()
+    X[17, 2] = 1e3
+    X[np.arange(N) != 17, 2] = 0
+    W[:, 2] = np.float32(3e38)
+    arguments = (np.zeros((N, 0)), W, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 4, False)
+    kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
+    assert sweep_batches(OneVsEach(), kernel, Sgd(), features_of(X, True), y, *arguments) == 16
+
+
+# Steps are counted in batches, over chunks and epochs.
+
+
+class Counting(NamedTuple):
+    """Writes the number of the step into the rows that it moves."""
+
+    learning_rate: float = 1.0
+
+
+@implements(coefficients, Counting)
+def _coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+    return gradient(objective, rate, state, score_true, log_q_true, draws)
+
+
+@implements(score_class, Counting)
+def _score_class(optimizer, features, i, W, k):
+    return dot(features, i, W[k]) * np.float32(0)
+
+
+@implements(move, Counting)
+def _move(optimizer, features, i, step, coefficient, W, k):
+    W[k][0] = step.number
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_steps_are_counted_in_batches_across_chunks_and_epochs(size):
+    X, y, _ = problem()
+    chosen = method({"name": "double-sum", "n_sampled": 3}, "uniform", "sgd", batch={"size": size})
+    data = TrainingSet(X, y, K)
+    solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)
+    solver._parts = (*solver._parts[:2], Counting(), *solver._parts[3:])
+    order, per_epoch = np.arange(N), -(-N // size)
+    for epoch in range(3):
+        for first in range(0, N, 12):
+            used = order[first : first + 12]
+            solver.advance(used, epoch, first, 1.0)
+            last = epoch * per_epoch + first // size + -(-used.size // size) - 1
+            assert solver.weights()[:, 0].max() == last
+    assert last == 3 * per_epoch - 1
