@@ -162,3 +162,33 @@ def test_twenty_methods_are_told_apart_and_others_do_not_matter():
     assert "x" not in {each.marker for each in given.values()}
     assert all(given[method] == look(method) for method in METHODS)
     assert look("method-3") == looks(["method-3"])["method-3"]
+
+
+def test_gaps_are_drawn_above_the_references_best(tmp_path):
+    """On a logarithmic axis, lowest first in the legend, what is below the edge on it; diverged fits last."""
+    folders = write_fits(tmp_path, methods=("softmax", "one-vs-each", "u-max"), diverged=(("icd10", "u-max", 0),))
+    fits = read_fits(folders)
+    table = tables.curves(fits, "softmax")
+    softmax = table[table.method == "softmax"]
+    best = softmax.regularized_log_loss.min()
+    assert (table.gap == table.regularized_log_loss - best).all() or table.gap.isna().any()
+    assert softmax.gap.min() == 0
+    axes = figures.draw(table, tables.summary(fits), figures.GAP).axes[0]
+    assert axes.get_yscale() == "log"
+    assert labels(axes) == ["softmax", "one-vs-each", "u-max (diverged)"]
+    by_label = {line.get_label(): line for line in axes.get_lines()}
+    drawn = by_label["one-vs-each"].get_ydata()
+    expected = table[(table.method == "one-vs-each") & (table.epoch > 0)].gap
+    assert drawn[-len(expected) :] == pytest.approx(expected.to_numpy())
+    assert by_label["softmax"].get_ydata().min() == scales.LEAST_GAP
+
+
+def test_gaps_are_of_each_data_set_and_only_with_a_reference(tmp_path):
+    folders = write_fits(tmp_path, datasets=("icd10", "bibtex"), methods=("softmax", "u-max"))
+    compare(folders, tmp_path / "with", "softmax")
+    compare(folders, tmp_path / "without")
+    names = [{path.name for path in (tmp_path / kind / "figures").iterdir()} for kind in ("with", "without")]
+    assert names[0] - names[1] == {f"{d}_gap_by_epoch.{kind}" for d in ("icd10", "bibtex") for kind in ("svg", "png")}
+    assert not names[1] - names[0]
+    table = tables.curves(read_fits(folders), "softmax")
+    assert (table[table.method == "softmax"].groupby("dataset").gap.min() == 0).all()

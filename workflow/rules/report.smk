@@ -52,11 +52,16 @@ rule compare:
     params:
         fits=FITS,
         folder=subpath(output.summary, parent=True),
+        reference=(
+            f"--reference {EXPERIMENT.config['reference']}"
+            if EXPERIMENT.config["reference"]
+            else ""
+        ),
         source=source("compare"),
     message:
         "compare the fits: tables and figures"
     shell:
-        "python -m xsoftmax compare {params.fits} -o {params.folder} > {log} 2>&1"
+        "python -m xsoftmax compare {params.fits} {params.reference} -o {params.folder} > {log} 2>&1"
 
 
 rule track:

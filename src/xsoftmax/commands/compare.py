@@ -10,8 +10,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("fits", nargs="+", type=Path, metavar="FIT_DIR", help="written by train and evaluate")
     parser.add_argument("-o", "--output", required=True, type=Path, metavar="RESULTS_DIR", help="a folder")
+    parser.add_argument("--reference", metavar="METHOD", help="draw the gap to this method's best training objective")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
-    compare(options.fits, options.output)
+    compare(options.fits, options.output, options.reference)

@@ -10,7 +10,7 @@ from xsoftmax.report import tables
 from xsoftmax.report.figures import write_figures
 
 
-def compare(folders: Iterable[Path], results: Path) -> None:
+def compare(folders: Iterable[Path], results: Path, reference: str | None = None) -> None:
     """Compare fits and write what a report is made from.
 
     Parameters
@@ -21,9 +21,11 @@ def compare(folders: Iterable[Path], results: Path) -> None:
         Gets ``summary.csv`` (a row per fit), ``summary.md`` (the ranking), ``curves.csv`` (a row per fit and
         recorded epoch), ``fits.json`` (the status of each fit) and ``figures/``. The same fits give the same
         bytes.
+    reference : str, optional
+        A method: how far the others' training objective is above its best is drawn as well.
     """
     fits = read_fits(folders)
-    summary, curves = tables.summary(fits), tables.curves(fits)
+    summary, curves = tables.summary(fits), tables.curves(fits, reference)
     texts = {
         "summary.csv": summary.to_csv(index=False),
         "curves.csv": curves.to_csv(index=False),

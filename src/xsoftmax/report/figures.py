@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from xsoftmax.files import written_aside
 from xsoftmax.fits import DIVERGED
 from xsoftmax.report.looks import Look, looks
-from xsoftmax.report.scales import set_scales
+from xsoftmax.report.scales import LEAST_GAP, set_scales
 
 LABELS = {
     "seconds": "training time (seconds)",
@@ -23,6 +23,7 @@ LABELS = {
     "test_log_likelihood": "test log-likelihood\n(nats per example, log scale)",
     "train_log_likelihood": "log-likelihood of up to 5,000 training rows\n(nats per example, log scale)",
     "test_accuracy": "test accuracy",
+    "gap": "regularised training log-loss\nabove the optimum (nats, log scale)",
 }
 SETTINGS: Any = {
     "svg.hashsalt": "xsoftmax",
@@ -60,6 +61,8 @@ PLOTS = (
     Plot("epoch", "test_accuracy", "Test accuracy against epochs"),
     Plot("epoch", "train_log_likelihood", "Training log-likelihood against epochs"),
 )
+# Where an experiment names a reference.
+GAP = Plot("epoch", "gap", "Gap to the optimum against epochs")
 
 
 def write_figures(table: pd.DataFrame, summary: pd.DataFrame, folder: Path) -> list[Path]:
@@ -77,7 +80,7 @@ def write_figures(table: pd.DataFrame, summary: pd.DataFrame, folder: Path) -> l
     written: list[Path] = []
     for dataset, rows in table.groupby("dataset", sort=True):
         ended = summary[summary.dataset == dataset]
-        for plot in PLOTS:
+        for plot in (*PLOTS, GAP):
             if plot.y in rows and rows[plot.y].notna().any():
                 figure = draw(rows, ended, plot, title=f"{dataset}: {plot.title.lower()}")
                 written += _save(figure, folder / f"{dataset}_{plot.name}")
@@ -120,6 +123,8 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
     place on it for a start at (almost) zero.
     """
     rows = rows.dropna(subset=[plot.x, plot.y])
+    if plot == GAP:
+        rows = rows.assign(gap=rows.gap.clip(lower=LEAST_GAP))
     set_scales(axes, rows, plot.x, plot.y)
     shown = rows[rows[plot.x] >= rows[rows.epoch > 0][plot.x].min()] if axes.get_xscale() == "log" else rows
     appearances = looks(ended.method)
@@ -140,6 +145,8 @@ def _by_outcome(rows: pd.DataFrame, ended: pd.DataFrame, y: str) -> list[tuple[s
     last = rows.groupby(["method", "seed"])[y].last().groupby("method").mean()
     statuses = {name: group.set_index("seed").status for name, group in ended.groupby("method")}
     failed = {name: (status == DIVERGED).all() for name, status in statuses.items()}
+    if y == GAP.y:
+        last = -last
     names = sorted(statuses, key=lambda name: (failed[name], -last.get(name, -math.inf), name))
     return [(str(name), statuses[name]) for name in names]
 

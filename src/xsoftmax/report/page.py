@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined, Template
 
 from xsoftmax.errors import InputError
 from xsoftmax.fits import DIVERGED, flatten
-from xsoftmax.report.figures import PLOTS
+from xsoftmax.report.figures import GAP, PLOTS
 from xsoftmax.report.looks import looks
 from xsoftmax.report.tables import cells, headings, number, ranking, shown, training_objectives
 
@@ -152,7 +152,7 @@ def _objective_cells(row: Any) -> list[str]:
 
 
 def _figures(folder: Path, dataset: Any) -> Iterable[dict[str, str]]:
-    for plot in PLOTS:
+    for plot in (*PLOTS, GAP):
         path = folder / f"{dataset}_{plot.name}.svg"
         if path.exists():
             yield {"title": plot.title, "data": base64.b64encode(path.read_bytes()).decode()}

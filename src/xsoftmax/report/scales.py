@@ -12,6 +12,7 @@ LOG_FROM = 20  # the longest time over the shortest from which a logarithmic axi
 FEW = 5  # ticks that an axis needs to be read off
 STEPS = ((1, 10), (1, 2, 5, 10), (1, 1.5, 2, 3, 4, 5, 7, 10))
 LEAST_LOSS = 1e-4  # the least there is a place for on a mirrored logarithmic axis
+LEAST_GAP = 1e-6  # float32 weights and scores hold no less
 BELOW_START = 1.3  # times the log-loss at the start: what is still shown
 MARGIN = 0.05
 
@@ -41,6 +42,11 @@ def set_scales(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
     if y.endswith("log_likelihood"):
         start = rows[rows.epoch == rows.epoch.min()]
         _mirrored_log(axes, _losses(start, y).max(), _losses(after, y))
+    elif y == "gap":
+        low, high = float(after[y].min()), float(after[y].max())
+        room = (high / low) ** MARGIN if high > low else 1 + MARGIN
+        axes.set_yscale("log")
+        axes.set_ylim(low / room, high * room)
     else:
         low, high = float(after[y].min()), float(after[y].max())
         margin = MARGIN * (high - low) or MARGIN

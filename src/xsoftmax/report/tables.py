@@ -11,6 +11,7 @@ from xsoftmax.fits import DIVERGED, Fit
 
 MEASURES = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 KEYS = ["dataset", "method", "seed"]
+LOSS = "regularized_log_loss"
 MEGABYTE = 1e6
 
 
@@ -27,10 +28,17 @@ def summary(fits: Sequence[Fit]) -> pd.DataFrame:
     return table.sort_values(["dataset", "rank", "method", "seed"], na_position="last", ignore_index=True)
 
 
-def curves(fits: Sequence[Fit]) -> pd.DataFrame:
-    """Stack the histories of all fits: one row per fit and recorded epoch."""
+def curves(fits: Sequence[Fit], reference: str | None = None) -> pd.DataFrame:
+    """Stack the histories of all fits: one row per fit and recorded epoch.
+
+    With a ``reference``, a method, there is a column ``gap``: by how much the log-loss with the ridge, on the fixed
+    sample of training rows, is above the least one that the reference has recorded on the same data set.
+    """
     stacked = [fit.history.assign(dataset=fit.dataset, method=fit.method, seed=fit.seed) for fit in fits]
     table = pd.concat(stacked, ignore_index=True)
+    if reference is not None and LOSS in table:
+        best = table[table.method == reference].groupby("dataset")[LOSS].min()
+        table["gap"] = table[LOSS] - table.dataset.map(best)
     return table[KEYS + [name for name in table if name not in KEYS]]
 
 

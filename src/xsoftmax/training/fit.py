@@ -139,6 +139,7 @@ class _Fit:
             + self._penalty(W),
             "train_log_likelihood": evaluate(model, X, y)["log_likelihood"],
         }
+        row["regularized_log_loss"] = self._penalty(W) - row["train_log_likelihood"]
         for name in ("validation", "test"):
             split = self.splits[name]
             if split.n_samples:

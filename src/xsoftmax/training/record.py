@@ -24,6 +24,7 @@ from xsoftmax.training.plan import Plan
 _KEYS = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 COLUMNS = [
     *("epoch", "step", "seconds", "learning_rate", "objective", "train_log_likelihood"),
+    "regularized_log_loss",
     *(f"{split}_{key}" for split in ("validation", "test") for key in _KEYS),
 ]
 LIBRARIES = ("numpy", "scipy", "numba", "h5py", "scikit-learn")
