@@ -18,7 +18,13 @@ from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
 
 
-@objective(title="augment-and-reduce bound", target="bound", excludes_true=True, n_states=2)
+@objective(
+    title="augment-and-reduce bound",
+    target="bound",
+    excludes_true=True,
+    n_states=2,
+    qualifier="as local_rate falls to 0",
+)
 class AugmentReduce(NamedTuple):
     """Parameters: ``n_sampled``; alpha = ``local_rate`` (1 + t)^-``local_power``, by which eta moves.
 

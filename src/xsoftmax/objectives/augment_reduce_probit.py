@@ -29,6 +29,7 @@ from xsoftmax.objectives import objective
     n_states=augment.N_STATES,
     draws_numbers=True,
     link="probit",
+    qualifier="as local_rate falls to 0",
 )
 class AugmentReduceProbit(NamedTuple):
     """Parameters: ``n_sampled``; ``local_rate`` (1 + t)^-``local_power``, the length of local steps.
