@@ -1,0 +1,172 @@
+"""The ridge on sampled steps: step by step against a naive one, over long runs, and its mean over all draws."""
+
+import numpy as np
+import pytest
+from numba import njit
+from scipy.sparse import csr_array
+
+import naive
+import naive_batch
+from kernels.test_batch import FIRST, KEY, D, K, N, batches_of, problem
+from training.problems import method
+from xsoftmax import registry
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.batch import sweep_batches
+from xsoftmax.kernels.layout import Scaled
+from xsoftmax.kernels.ridge import Ridge, scale_row
+from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.steps import Clock, Step, move
+from xsoftmax.kernels.sweep import sweep
+from xsoftmax.objectives.double_sum import DoubleSum
+from xsoftmax.optimizers.sgd import Sgd
+from xsoftmax.optimizers.u_max import UMax
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals.frequency import Frequency
+from xsoftmax.proposals.uniform import Uniform
+from xsoftmax.training.solvers import make_solver, with_ridge
+
+RIDGE = 8.0
+
+
+def run(optimizer, kernel, X, y, W, order, rate, size, dense=True):
+    """Weights and u after the compiled loop, in single steps or batches of draws of their own."""
+    features, room = features_of(X if dense else csr_array(X), True), Scaled.allocate(K, D + 1, dense, 0.0)
+    room[:, : D + 1] = W
+    states = np.full((N, 1), np.log(K))
+    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate))
+    if size == 1:
+        assert sweep(DoubleSum(4), kernel, optimizer, *arguments) == order.size
+    else:
+        assert sweep_batches(DoubleSum(4), kernel, optimizer, *arguments, size, False) == order.size
+    return Scaled.weights(room, dense), states[:, 0]
+
+
+def inclusion(proposal, counts, n):
+    """Probability that n draws for a row of another class hold class k: distinct, or independent ones."""
+    return np.full(K, n / (K - 1)) if isinstance(proposal, Uniform) else 1 - (1 - counts / N) ** n
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
+@pytest.mark.parametrize(("weighed_by", "size"), [("beta", 1), ("draws", 1), ("draws", 8)])
+@pytest.mark.parametrize("inner", [Sgd(), UMax()], ids=["sgd", "u-max"])
+@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, size, dense):
+    """Eq. 6's inverse probabilities, or 1 / (n q): the biases are left alone."""
+    X, y, W = problem()
+    rate, order = 0.1, np.random.default_rng(1).permutation(N)
+    counts = np.bincount(y, minlength=K)
+    kernel = proposal.fit(TrainingSet(X, y, K)).kernel(X)
+    share = counts / N
+    betas = 1 / (share + (1 - share) * inclusion(proposal, counts, 4)) if weighed_by == "beta" else None
+    table = np.empty(0, np.float32) if betas is None else betas.astype(np.float32)
+    found, u_found = run(Ridge(inner, np.float32(RIDGE / N), table), kernel, X, y, W, order, rate, size, dense)
+    threshold = inner.threshold if isinstance(inner, UMax) else None
+    batches = batches_of(kernel, X, y, order, size, False, 4, True)
+    u = np.full(N, np.log(K))
+    expected, _, u_naive = naive_batch.steps(
+        "double-sum", naive.with_constant(X), y, W, u, None, batches, rate, threshold, RIDGE, betas
+    )
+    assert np.allclose(found, expected, rtol=1e-4, atol=2e-5)
+    assert np.allclose(u_found, u_naive, rtol=1e-4, atol=1e-5)
+    without, _ = run(Ridge(inner, np.float32(0), table), kernel, X, y, W, order, rate, size, dense)
+    assert np.abs(found - without).max() > 0.05
+
+
+@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+def test_the_table_is_equation_6(proposal):
+    X, y, _ = problem()
+    counts = np.bincount(y, minlength=K)
+    chosen = method({"name": "double-sum", "n_sampled": 3}, registry_name(proposal), "sgd", ridge=RIDGE)
+    found = with_ridge(chosen, proposal.fit(TrainingSet(X, y, K)), counts)
+    expected = N / (counts + (N - counts) * inclusion(proposal, counts, 3))
+    assert np.allclose(found.inverse_touch, expected, rtol=1e-5)
+    assert found.decay == np.float32(RIDGE / N)
+
+
+def registry_name(proposal):
+    return type(proposal).__name__.lower()
+
+
+@njit(**OPTIONS)
+def move_up(optimizer, features, W):
+    """One step of length 1 along the sample, for class 0."""
+    move(optimizer, features, 0, Step(np.float32(1), 0), np.float32(-1), W, 0)
+
+
+@pytest.mark.parametrize("by", [0.93, 0.9999, 1.02, -0.6, 1e-9])
+def test_long_runs_keep_factors_in_range(by):
+    """Thousands of shrinkages, a step now and then: what the row stands for is what float64 has of it."""
+    rng = np.random.default_rng(0)
+    row, x = np.ones(D + 2, np.float32), rng.standard_normal(D).astype(np.float32)
+    expected, bias = np.ones(D), 1.0
+    features, optimizer = features_of(x[None], True), Ridge(Sgd(), np.float32(0), np.empty(0, np.float32))
+    for t in range(3000):
+        scale_row(row, np.float32(by))
+        expected *= np.float64(np.float32(by))
+        assert 2.0**-20 <= abs(row[-1]) <= 2.0**20
+        if t % 10 == 0:
+            move_up(optimizer, features, row[None])
+            expected += x.astype(float)
+            bias += 1.0
+        if np.abs(expected).max() > 1e30:
+            break
+    assert np.allclose(row[:D] * row[-1], expected, rtol=2e-3, atol=2e-3 * np.abs(expected).max() + 1e-37)
+    assert row[-2] == pytest.approx(bias, rel=1e-6)
+
+
+@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
+def test_long_fits_stay_where_float64_has_them(dense):
+    """30 epochs of a strong ridge, which multiplies the factors out many times."""
+    X, y, W = problem()
+    order = np.tile(np.random.default_rng(1).permutation(N), 30)
+    kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
+    betas = np.full(K, 1.5)
+    found, _ = run(Ridge(UMax(), np.float32(60 / N), betas.astype(np.float32)), kernel, X, y, W, order, 0.1, 1, dense)
+    u, batches = np.full(N, np.log(K)), batches_of(kernel, X, y, order, 1, False, 4, True)
+    expected, _, _ = naive_batch.steps(
+        "double-sum", naive.with_constant(X), y, W, u, None, batches, 0.1, 1.0, 60.0, betas
+    )
+    assert np.allclose(found, expected, rtol=1e-3, atol=1e-4)
+    assert np.abs(expected[:, :-1]).max() > 0.01
+
+
+# Its mean, for every proposal.
+
+DRAWING = [
+    name for name in registry.names("xsoftmax.proposals") if registry.load("xsoftmax.proposals", name).MEMBER.draws
+]
+SETTINGS = {"head": {"n_head": 2}, "tree": {"dimension": 2, "regularizer": 10.0}}
+
+
+SIZES = {"single": (1, False), "own": (5, False), "shared": (5, True)}
+PULLS = [
+    pytest.param(proposal, *sizes, id=f"{proposal}-{name}", marks=[pytest.mark.slow] * (name != "single"))
+    for proposal in DRAWING
+    for name, sizes in SIZES.items()
+]
+
+
+@pytest.mark.parametrize(("proposal", "size", "shared"), PULLS)
+def test_the_mean_pull_is_the_gradient_of_the_full_ridge(proposal, size, shared):
+    """ridge w / n_samples for every class, within 5 standard errors: seen in a feature that all rows have at 0."""
+    rng = np.random.default_rng(3)
+    X, y, W = problem()
+    X[:, D - 1], W[:, D - 1] = 0, 1 + np.arange(K)
+    chosen = method(
+        {"name": "double-sum", "n_sampled": 2}, {"name": proposal} | SETTINGS.get(proposal, {}), "sgd",
+        ridge=RIDGE, batch={"size": size, "shared": shared},
+    )  # fmt: skip
+    data = TrainingSet(X, y, K)
+    solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)
+    room, rate, pulls = solver.arrays()["W"], 1e-3, []
+    for t in range(3000 if size == 1 else 1500):
+        for first in range(0, N, size) if size > 1 else range(5):
+            order = rng.permutation(N)[:size]
+            room[:, : D + 1], room[:, -1] = W, 1
+            solver.states[:] = np.log(K)
+            assert solver.advance(order, t, first, rate) == size
+            pulls.append((W[:, D - 1] - solver.weights()[:, D - 1]).astype(float) / rate)
+    expected = RIDGE / N * W[:, D - 1]
+    error = np.std(pulls, axis=0) / np.sqrt(len(pulls))
+    assert (np.abs(np.mean(pulls, axis=0) - expected) <= 5 * error + 1e-3 * expected).all()
+    assert (error < 0.05 * expected).all()
