@@ -9,8 +9,9 @@ So a binary tree over blocks of about n_features classes, whose nodes keep the s
 finds the block of a draw in log2(n_blocks) quadratic forms; the classes of the block are scored one by one. q is
 exactly normalised and stays that of the last refresh while the weights move on, so that weights 1 / q are unbiased.
 
-Cost: a draw n_features^2 log2(n_classes / n_features) / 2 products, a refresh n_classes n_features^2 / 2. Memory:
-the matrices take what the weights take, and a copy of these is kept.
+Cost: a draw n_features^2 log2(n_classes / n_features) / 2 products, a refresh n_classes n_features^2 / 2: that of
+n_classes / log2(n_classes / n_features) draws, so that with very many classes it should be rare. Memory: the matrices
+take what the weights take, and a copy of these is kept.
 """
 
 import math
