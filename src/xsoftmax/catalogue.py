@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -113,7 +113,9 @@ def entry(method: Method) -> Entry:
         unbiased_for=_unbiased_for(method),
         rows=method.objective.n_sampled + held.n_exact + 1 if method.proposal.draws else None,
         draw=method.proposal.cost.format(**method.proposal._asdict()) if method.proposal.draws else "",
-        memory=Memory(solver_copies(method) - 1, 8 * method.objective.n_states + held.per_sample, held.per_class),
+        memory=Memory(
+            solver_copies(method) - 1 + held.weights, 8 * method.objective.n_states + held.per_sample, held.per_class
+        ),
         settings=method.settings,
     )
 
@@ -204,40 +206,44 @@ def _unbiased_for(method: Method) -> str:
 
 
 class _Held(NamedTuple):
-    """What the fitted objective and proposal hold, in bytes, and the classes that every step looks at."""
+    """What the fitted objective and proposal hold, and the classes that every step looks at."""
 
+    weights: int
     per_sample: int
     per_class: int
     n_exact: int
 
 
-@cache
+# NamedTuples of different types may be equal: the types have to be looked at.
+@lru_cache(maxsize=None, typed=True)
 def _held(objective: Any, proposal: Any) -> _Held:
-    """Measure it on problems of two sizes, of which one is twice as large in one way."""
-    kernel = proposal.fit(_problem()).kernel(_problem().X)
-    nbytes = _nbytes(objective.fit(_problem())) + _nbytes(kernel)
-    more_samples = _size(objective, proposal, _problem(n_samples=2 * N_SAMPLES))
-    more_classes = _size(objective, proposal, _problem(n_classes=2 * N_CLASSES))
+    """Measure it on problems of which one is twice as large in one way; what grows with features is in weights."""
+
+    def size(n_samples: int = N_SAMPLES, n_classes: int = N_CLASSES, n_features: int = N_FEATURES) -> int:
+        data = _problem(n_samples, n_classes, n_features)
+        return _nbytes(objective.fit(data), data.X) + _nbytes(proposal.fit(data).kernel(data.X), data.X)
+
+    held, wide = size(), size(n_features=2 * N_FEATURES)
+    per_class = (size(n_classes=2 * N_CLASSES) - held) / N_CLASSES
+    per_wide_class = (size(n_classes=2 * N_CLASSES, n_features=2 * N_FEATURES) - wide) / N_CLASSES
+    per_feature = (per_wide_class - per_class) / N_FEATURES
     return _Held(
-        round((more_samples - nbytes) / N_SAMPLES),
-        round((more_classes - nbytes) / N_CLASSES),
-        getattr(kernel, "exact_classes", np.empty(0)).size,
+        round(per_feature / 4),
+        round((size(n_samples=2 * N_SAMPLES) - held) / N_SAMPLES),
+        round(per_class - per_feature * N_FEATURES),
+        getattr(proposal.fit(_problem()).kernel(_problem().X), "exact_classes", np.empty(0)).size,
     )
 
 
-def _size(objective: Any, proposal: Any, data: TrainingSet) -> int:
-    return _nbytes(objective.fit(data)) + _nbytes(proposal.fit(data).kernel(data.X))
-
-
-def _nbytes(parts: Any) -> int:
-    """Bytes of the arrays in nested tuples."""
+def _nbytes(parts: Any, X: np.ndarray) -> int:
+    """Bytes of the arrays in nested tuples, views of the rows not counted."""
     if isinstance(parts, tuple):
-        return sum(map(_nbytes, parts))
-    return getattr(parts, "nbytes", 0) if isinstance(parts, np.ndarray) else 0
+        return sum(_nbytes(part, X) for part in parts)
+    return parts.nbytes if isinstance(parts, np.ndarray) and not np.may_share_memory(parts, X) else 0
 
 
 @cache
-def _problem(n_samples: int = N_SAMPLES, n_classes: int = N_CLASSES) -> TrainingSet:
+def _problem(n_samples: int = N_SAMPLES, n_classes: int = N_CLASSES, n_features: int = N_FEATURES) -> TrainingSet:
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((n_samples, N_FEATURES)).astype(np.float32)
+    X = rng.standard_normal((n_samples, n_features)).astype(np.float32)
     return TrainingSet(X, (np.arange(n_samples) % n_classes).astype(np.int32), n_classes)
