@@ -150,8 +150,24 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
             ["objective double-sum", "variables per sample", "optimizer lbfgs", "take objective softmax"],
         ),
         (
-            settings(with_parameters("double-sum", n_sampled=2), "uniform", "implicit"),
-            ["n_sampled", "2", "optimizer implicit", "set n_sampled: 1"],
+            settings(with_parameters("double-sum-raman", n_sampled=2), "uniform", "implicit"),
+            ["objective double-sum-raman", "optimizer implicit", "set n_sampled: 1", "or take objective double-sum"],
+        ),
+        (
+            settings("double-sum-raman", "uniform", "implicit", batch={"size": 2}),
+            ["objective double-sum-raman", "optimizer implicit", "leave batch and ridge out"],
+        ),
+        (
+            settings("double-sum-raman", "uniform", "implicit", ridge=0.5),
+            ["objective double-sum-raman", "optimizer implicit", "leave batch and ridge out"],
+        ),
+        (
+            settings("double-sum", "tree", "implicit", batch={"size": 2}),
+            ["optimizer implicit", "proposal tree", "draws differently for each sample", "take uniform or frequency"],
+        ),
+        (
+            settings("double-sum", with_parameters("head", tail={"name": "tree"}), "implicit"),
+            ["optimizer implicit", "proposal head", "draws differently for each sample", "take uniform or frequency"],
         ),
         (
             settings("softmax", "all", "adagrad", ridge=0.5),
