@@ -16,7 +16,7 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, sigmoid, softplus
 from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
-from xsoftmax.proposals import TrainingSet
+from xsoftmax.training_set import TrainingSet
 
 _description = objective(title="one-vs-each bound with joint classes", target="bound", excludes_true=True)
 
