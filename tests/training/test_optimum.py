@@ -187,10 +187,10 @@ RIDGED = {
         (FIVE, {"name": "head", "n_head": 3}, ("implicit", 3.0), {"batch": {"size": 16}}, 0.001),
     ],
     "bibtex": [
-        (VANILLA, "uniform", ("sgd", 0.03), {}, 0.06),
+        (VANILLA, "uniform", ("sgd", 0.1), {}, 0.06),
         (FIVE, "uniform", ("u-max", 0.1), {}, 0.01),
         (FIVE, "frequency", ("u-max", 0.1), {}, 0.01),
-        (SUM, "uniform", ("implicit", 1.0), {}, 0.02),
+        (SUM, "uniform", ("implicit", 1.0), {}, 0.03),
         (FIVE, "uniform", ("implicit", 3.0), {"batch": {"size": 16}}, 0.01),
     ],
 }
