@@ -8,7 +8,7 @@ STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test lint lock
+.PHONY: help setup run test lint docs lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -37,6 +37,11 @@ lint: setup ## check format, style, types, layers and rules
 	lint-imports
 	snakefmt --check Snakefile workflow
 	snakemake --lint
+
+docs: setup ## run the experiment of the documentation, draw its figures, renew its generated parts
+	snakemake --cores $(CORES) --configfile config/experiments/methods.yaml
+	python -m xsoftmax figures results/methods -o docs/methods/figures
+	python -m xsoftmax methods --update README.md docs/*.md docs/methods/*.md
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \

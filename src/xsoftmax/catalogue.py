@@ -25,7 +25,7 @@ HEADINGS = {
     "memory": "extra memory",
     "source": "from",
 }
-WIDTHS = {"name": 27, "unbiased_for": 24, "memory": 20, "source": 34}  # of the columns of a terminal that are wrapped
+WIDTHS = {"name": 27, "unbiased_for": 24, "memory": 20, "source": 30}  # of the columns of a terminal that are wrapped
 # A problem on which arrays are measured; a power of two, as trees are padded to one.
 N_SAMPLES, N_CLASSES, N_FEATURES = 2048, 1024, 32
 

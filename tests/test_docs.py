@@ -1,0 +1,79 @@
+"""The documentation's pages: one per method, generated parts as the code has them, links that lead somewhere."""
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from xsoftmax.catalogue import catalogue
+from xsoftmax.errors import InputError
+from xsoftmax.marked_blocks import renewed
+from xsoftmax.method_pages import OUTCOME, PAGES, writers
+from xsoftmax.methods import read_methods
+
+ROOT = Path(__file__).parents[1]
+METHODS = read_methods(ROOT / "config" / "methods.yaml")
+MARKDOWN = [path.relative_to(ROOT) for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))]
+SECTIONS = ["Objective", "Step", "When to use it, and when it fails", "Defaults", "A run"]
+
+
+@pytest.fixture(scope="module")
+def entries():
+    return catalogue(METHODS)
+
+
+def test_every_method_has_a_page_and_every_page_a_method():
+    assert {path.stem for path in (ROOT / PAGES).glob("*.md")} == set(METHODS)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_page_says_what_a_page_should(name):
+    text = (ROOT / PAGES / f"{name}.md").read_text()
+    assert text.startswith(f"# {name}\n")
+    assert re.findall("^## (.*)$", text, re.MULTILINE) == SECTIONS
+    for block in ("method", "settings", "outcome"):
+        assert text.count(f"<!-- {block} {name} -->") == 1
+    assert f"](figures/{name}.svg)" in text
+    assert all(f"**{word}.**" in text for word in ("Cost", "Bias"))
+    assert METHODS[name]["source"] in text
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=str)
+def test_generated_parts_are_current(page, entries, monkeypatch):
+    """If this fails, run `make docs`, or only its last line."""
+    monkeypatch.chdir(ROOT)
+    text = page.read_text()
+    assert renewed(text, writers(entries, page), str(page)) == text
+
+
+def test_the_readme_has_the_table_of_methods(entries):
+    text = (ROOT / "README.md").read_text()
+    assert all(f"[{name}](docs/methods/{name}.md)" in text for name in METHODS)
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=str)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text()):
+        if not target.startswith(("http:", "https:", "#")):
+            assert ((ROOT / page).parent / target.split("#")[0]).exists(), target
+
+
+def test_figures_are_those_of_the_methods_and_small():
+    figures = list((ROOT / OUTCOME).parent.glob("*.svg"))
+    assert {path.stem for path in figures} == set(METHODS)
+    assert all(path.stat().st_size < 40_000 for path in figures)
+    with (ROOT / OUTCOME).open() as file:
+        assert {row["method"] for row in csv.DictReader(file)} == set(METHODS)
+
+
+def test_a_page_of_no_method_is_an_error(entries):
+    with pytest.raises(InputError, match="unknown method 'hinge'; known: softmax, "):
+        renewed("<!-- settings hinge -->\n<!-- /settings -->", writers(entries, Path("docs/methods/hinge.md")))
+    with pytest.raises(InputError, match=r"none.csv: no such file; `python -m xsoftmax figures` writes it"):
+        renewed("<!-- outcome sgd -->\n<!-- /outcome -->", writers(entries, Path("x.md"), Path("none.csv")))
+
+
+def test_the_experiment_of_the_figures_has_every_method():
+    text = (ROOT / "config" / "experiments" / "methods.yaml").read_text()
+    assert re.findall(r"^  - (\S+)$", text, re.MULTILINE) == list(METHODS)
