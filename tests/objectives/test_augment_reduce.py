@@ -282,7 +282,7 @@ def test_scores_far_apart_stay_finite(model):
         assert np.isfinite(loss_of(objective, state, s[0], all_but(0, s)))
 
 
-# The toy of ALGORITHMS.md, 4.2: where mu and sigma settle.
+# A toy problem: where mu and sigma settle.
 
 
 @every_model

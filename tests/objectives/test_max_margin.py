@@ -100,7 +100,7 @@ def test_float32_scores_give_slopes_to_float32():
 
 
 def test_all_scores_equal_spread_the_slope_over_all_classes():
-    """ALGORITHMS.md 3.4: with many classes at zero, all of them are pushed; and no sort is needed to see it."""
+    """With many classes at zero, all of them are pushed; and no sort is needed to see it."""
     found = evaluate(MaxMargin(), np.zeros(100_001, np.float32), 7, dtype=np.float32)
     assert np.allclose(np.delete(found.slopes, 7), 1e-5, rtol=1e-5)
     assert found.slopes[7] == pytest.approx(-1, rel=1e-4)

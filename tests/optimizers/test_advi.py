@@ -74,7 +74,7 @@ def test_the_first_step_of_all_takes_the_square_itself(dense):
     features = features_of(X if dense else csr_array(X), True)
     for number, share in ((0, 1.0), (1, 0.1), (24, 0.1)):
         room = Stamped.allocate(2, 3, dense, 0.0)
-        moved(Advi(), features, 0, np.float32(0.1), number, np.float32(3), room, 1)
+        moved(Advi(gradient_scale=1.0), features, 0, np.float32(0.1), number, np.float32(3), room, 1)
         g = 3.0 * np.array([0.5, -2.0, 1.0])
         expected = -0.1 / np.sqrt(number + 1) * g / (1 + np.sqrt(share) * np.abs(g))
         assert np.allclose(Stamped.weights(room, dense)[1], expected, rtol=1e-6)
@@ -89,8 +89,8 @@ def test_a_gap_of_many_steps_leaves_nothing(dense):
     features = features_of(X if dense else csr_array(X), True)
     for gap, kept in ((1, 0.9), (20, 0.9**20), (100_000_000, 0.0)):
         room = Stamped.allocate(1, 3, dense, 0.0)
-        moved(Advi(), features, 0, np.float32(0.1), 5, np.float32(2), room, 0)
-        moved(Advi(), features, 0, np.float32(0.1), 5 + gap, np.float32(1), room, 0)
+        moved(Advi(gradient_scale=1.0), features, 0, np.float32(0.1), 5, np.float32(2), room, 0)
+        moved(Advi(gradient_scale=1.0), features, 0, np.float32(0.1), 5 + gap, np.float32(1), room, 0)
         assert np.allclose(accumulators(room, dense)[0], 0.1 + kept * 0.4, rtol=1e-6)
 
 
@@ -101,7 +101,7 @@ def test_the_prior_pulls_touched_entries_alone(dense):
     room = Stamped.allocate(2, 4, dense, 0.0)
     start = np.array([1.0, 2.0, 3.0, 4.0])
     Stamped.weights(room, dense)[:] = start
-    moved(Advi(prior_variance=0.5), features, 0, np.float32(0.1), 0, np.float32(1.5), room, 0)
+    moved(Advi(gradient_scale=1.0, prior_variance=0.5), features, 0, np.float32(0.1), 0, np.float32(1.5), room, 0)
     g = 1.5 * np.array([2.0, 0.0, 1.0, 1.0]) + np.array([1, 0, 1, 1]) * start / 0.5
     assert np.allclose(Stamped.weights(room, dense)[0], start - 0.1 * g / (1 + np.abs(g)), rtol=1e-6)
     assert np.array_equal(Stamped.weights(room, dense)[1], start)
@@ -146,11 +146,14 @@ def test_whole_fits_are_the_dense_rule(batch, dense):
 
 
 def test_what_cannot_be_is_refused():
-    axes = {"objective": {"name": "one-vs-each"}, "proposal": {"name": "uniform"}}
-    with pytest.raises(InputError, match="gradient_scale is 0; set it above 0"):
-        build_method("mine", axes | {"optimizer": {"name": "advi", "gradient_scale": 0}})
     with pytest.raises(InputError, match="takes single steps"):
         build_method(
             "mine",
             {"objective": {"name": "softmax"}, "proposal": {"name": "all"}, "optimizer": {"name": "advi"}},
         )
+
+
+def test_the_scale_of_gradients_is_the_number_of_training_rows_unless_it_is_given():
+    data = TrainingSet(np.zeros((7, 1), np.float32), np.zeros(7, np.int32), 2)
+    assert Advi().fit(data).gradient_scale == 7
+    assert Advi(gradient_scale=3.0).fit(data).gradient_scale == 3

@@ -1,16 +1,18 @@
-"""Optima: L-BFGS meets scikit-learn's, unbiased methods come near it, and one-vs-each does not."""
+"""Optima: L-BFGS meets scikit-learn's, methods of the softmax come near it, others reach their own."""
 
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 import naive
+import naive_bounds
 from training.problems import method
 from xsoftmax.cli import main
 from xsoftmax.data.readers import hierarchy
@@ -139,80 +141,249 @@ def train_loss(result, path):
     return objective_of(result.model.W, train.X.astype(float), train.y, 0.0, result.model.bias)
 
 
-# Found by trying; 1,000 epochs, the rate falling to 0.7 % of this.
-RATES = {
-    "flat_digits": {"u-max": 0.1, "implicit": 0.3},
-    "noisy_hierarchy": {"u-max": 0.01, "implicit": 0.1},
+# Methods of the softmax. A row: objective, proposal, optimizer and rate, other settings of the method, and by what share
+# of the optimum the training log-loss may lie above it after 500 epochs, in which the rate falls to 0.7 %: about twice
+# what was measured. Rates were found by trying. One-vs-each's own optimum lies 4.7 % and 6.1 % above the softmax's.
+
+SUM = {"name": "double-sum", "start_at_log_classes": False}
+FIVE = SUM | {"n_sampled": 5}
+VANILLA = {"name": "double-sum", "n_sampled": 5}  # with u at 0 its first step overflows
+RAMAN = {"name": "double-sum-raman"}
+RAMAN_FIVE = RAMAN | {"n_sampled": 5}
+SOX = {"name": "sox", "n_sampled": 5, "averaging": 0.1}
+SCENT = {"name": "scent", "n_sampled": 5, "averaging": 0.01}
+# A bound that is tight at the optimal eta; with the paper's local_power of 0.9, eta all but stands still too early.
+REDUCE = {"name": "augment-reduce", "n_sampled": 5, "local_power": 0.6}
+COMPOSITION = {"name": "composition", "n_sampled": 5}
+BATCH = {"batch": {"size": 16}}
+HEAD = {"name": "head", "n_head": 3}
+TREE = {"name": "tree", "dimension": 5, "regularizer": 1.0}
+MINIBATCHES = {"name": "all", "batch_size": 10}
+UNSEPARABLE = {
+    "flat_digits": [
+        (SUM, "uniform", ("u-max", 0.1), {}, 0.013),
+        (SUM, "uniform", ("implicit", 0.3), {}, 0.008),
+        (VANILLA, "uniform", ("sgd", 0.1), {}, 0.015),
+        (FIVE, "uniform", ("u-max", 0.3), {}, 0.002),
+        (FIVE, "frequency", ("u-max", 0.3), {}, 0.003),
+        (FIVE, HEAD, ("u-max", 0.3), {}, 0.002),
+        (FIVE, {"name": "head", "n_head": 9}, ("u-max", 0.3), {}, 0.002),
+        (FIVE, "mixture", ("u-max", 0.3), {}, 0.002),
+        (FIVE, "quadratic-kernel", ("u-max", 0.3), {}, 0.002),
+        (FIVE, TREE, ("u-max", 0.1), {}, 0.015),
+        (FIVE, "uniform", ("implicit", 3.0), BATCH, 0.005),
+        (RAMAN, "uniform", ("implicit", 1.0), {}, 0.02),
+        (RAMAN_FIVE, "uniform", ("sgd", 0.2), {}, 0.04),
+        (RAMAN_FIVE, "uniform", ("u-max", 0.5), {}, 0.014),
+        (SOX, "uniform", ("sgd", 0.3), {}, 0.003),
+        (SCENT, "uniform", ("sgd", 0.3), {}, 0.004),
+        (REDUCE, "uniform", ("sgd", 0.3), {}, 0.01),
+        (COMPOSITION, "uniform", ("sgd", 0.1), {}, 0.012),
+        ("softmax", MINIBATCHES, ("sgd", 3.0), {}, 0.002),
+    ],
+    "noisy_hierarchy": [
+        (SUM, "uniform", ("u-max", 0.01), {}, 0.02),
+        (SUM, "uniform", ("implicit", 0.1), {}, 0.006),
+        (VANILLA, "uniform", ("sgd", 0.03), {}, 0.02),
+        (FIVE, "uniform", ("u-max", 0.1), {}, 0.002),
+        (FIVE, "frequency", ("u-max", 0.1), {}, 0.002),
+        (FIVE, HEAD, ("u-max", 0.1), {}, 0.001),
+        (FIVE, {"name": "head", "n_head": 49}, ("u-max", 0.1), {}, 0.002),
+        (FIVE, "mixture", ("u-max", 0.1), {}, 0.002),
+        (FIVE, "quadratic-kernel", ("u-max", 0.03), {}, 0.04),
+        (FIVE, TREE, ("u-max", 0.03), {}, 0.02),
+        (FIVE, "uniform", ("implicit", 3.0), BATCH, 0.001),
+        (RAMAN, "uniform", ("implicit", 0.1), {}, 0.005),
+        (RAMAN_FIVE, "uniform", ("sgd", 0.1), {}, 0.001),
+        (RAMAN_FIVE, "uniform", ("u-max", 0.1), {}, 0.001),
+        (SOX, "uniform", ("sgd", 0.1), {}, 0.01),
+        (SCENT | {"averaging": 0.003}, "uniform", ("sgd", 0.1), {}, 0.01),
+        (REDUCE, "uniform", ("sgd", 0.3), {}, 0.01),
+        (COMPOSITION, "uniform", ("sgd", 0.03), {}, 0.005),
+        ("softmax", MINIBATCHES, ("sgd", 1.0), {}, 0.001),
+    ],
 }
 
 
-@pytest.mark.parametrize("problem", RATES)
-def test_unbiased_methods_reach_the_optimum_and_one_vs_each_does_not(problem, request):
-    """Training log-loss within 1 % of the softmax's optimum; the bound's own optimum is 4 % and 6 % above it."""
+def numbered(table, quick):
+    """Parameters of a test, one for each row of each problem; all but a few are slow."""
+    return [
+        pytest.param(
+            problem, row, id=f"{problem}-{number}", marks=[] if (problem, number) in quick else [pytest.mark.slow]
+        )
+        for problem, rows in table.items()
+        for number, row in enumerate(rows)
+    ]
+
+
+def stochastic(row, decay, **others):
+    objective, proposal, (optimizer, rate), more, _ = row
+    schedule = {"name": "exponential", "decay": decay}
+    return method(
+        objective, proposal, {"name": optimizer, "learning_rate": rate}, schedule=schedule, **more, **others
+    )
+
+
+UNSEPARABLE_QUICK = {("flat_digits", 0), ("flat_digits", 1), ("flat_digits", 15), ("noisy_hierarchy", 3)}
+
+
+@pytest.mark.parametrize(("problem", "row"), numbered(UNSEPARABLE, UNSEPARABLE_QUICK))
+def test_methods_of_the_softmax_reach_its_optimum(problem, row, request):
     path = request.getfixturevalue(problem)
     with open_prepared(path) as data:
         best = train_loss(optimum(data, tolerance=1e-6), path)
-        for optimizer, rate in RATES[problem].items():
-            chosen = method(
-                {"name": "double-sum", "start_at_log_classes": False},
-                optimizer={"name": optimizer, "learning_rate": rate},
-                schedule={"name": "exponential", "decay": 0.995},
-            )
-            assert best < train_loss(fit(data, chosen, 0, Plan(epochs=1000)), path) < 1.01 * best, optimizer
-        bound = train_loss(optimum(data, objective="one-vs-each", tolerance=1e-6), path)
-        assert bound > 1.03 * best
-        # Adagrad's draws go to the bound's optimum as well.
-        chosen = method({"name": "one-vs-each", "n_sampled": 5}, optimizer={"name": "adagrad", "learning_rate": 0.1})
-        assert train_loss(fit(data, chosen, 0, Plan(epochs=100)), path) > 1.02 * best
+        found = train_loss(fit(data, stochastic(row, 0.99), 0, Plan(epochs=500)), path)
+    assert -1e-6 < found / best - 1 < row[-1]
+
+
+# Others do not: the last number is what share of the optimum they lie above it at least, by the same steps.
+BIASED = {
+    "flat_digits": [
+        ({"name": "one-vs-each", "n_sampled": 5}, "uniform", ("sgd", 0.3), {}, 0.04),
+        ({"name": "sampled-softmax", "n_sampled": 3}, "uniform", ("sgd", 0.3), {}, 0.04),
+    ],
+    "noisy_hierarchy": [
+        ({"name": "one-vs-each", "n_sampled": 5}, "uniform", ("sgd", 0.1), {}, 0.05),
+        ({"name": "sampled-softmax", "n_sampled": 3}, "uniform", ("sgd", 0.3), {}, 0.1),
+    ],
+}
+
+
+@pytest.mark.parametrize(("problem", "row"), numbered(BIASED, {("flat_digits", 0), ("flat_digits", 1)}))
+def test_biased_methods_settle_above_the_softmaxs_optimum(problem, row, request):
+    path = request.getfixturevalue(problem)
+    with open_prepared(path) as data:
+        best = train_loss(optimum(data, tolerance=1e-6), path)
+        found = train_loss(fit(data, stochastic(row, 0.99), 0, Plan(epochs=500)), path)
+    assert found / best - 1 > row[-1]
+
+
+# Each at the optimum of its own objective, found by scipy in float64 from the equations, or by L-BFGS.
+
+PROBLEMS = ["flat_digits", pytest.param("noisy_hierarchy", marks=pytest.mark.slow)]
+INDEPENDENT = {"one-vs-each": naive_bounds.one_vs_each_optimum, "bouchard": naive_bounds.bouchard_optimum}
+
+
+@pytest.mark.parametrize("objective", INDEPENDENT)
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_bounds_settle_at_an_optimum_found_elsewhere(problem, objective, request):
+    path = request.getfixturevalue(problem)
+    with open_prepared(path) as data:
+        train, result = data.split("train"), optimum(data, objective=objective, tolerance=1e-6)
+        best = train_loss(optimum(data, tolerance=1e-6), path)
+    W, least = INDEPENDENT[objective](train.X.astype(float), train.y, data.n_classes, 0.0)
+    assert result.state.history[-1]["objective"] == pytest.approx(
+        least + OFFSETS[objective](data.n_classes), rel=1e-5
+    )
+    elsewhere = objective_of(W, train.X.astype(float), train.y, 0.0, True)
+    assert train_loss(result, path) == pytest.approx(elsewhere, rel=1e-3)
+    assert elsewhere > 1.03 * best
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_joint_classes_settle_between_one_vs_each_and_the_softmax(problem, request):
+    with open_prepared(request.getfixturevalue(problem)) as data:
+        half = {"name": "one-vs-each-joint", "n_joint": data.n_classes // 2}
+        least = [
+            optimum(data, objective=chosen, tolerance=1e-6).state.history[-1]["objective"]
+            for chosen in ("softmax", half, "one-vs-each")
+        ]
+    assert least[0] * 1.01 < least[1] < least[2] / 1.01
+
+
+def contrast_optimum(X, y, n_classes, ratio, noise):
+    """Least mean of softplus(c - s_y) + ratio mean_k softplus(s_k - c), c = log(noise): for uniform draws."""
+    inputs, rows, shift = naive.with_constant(X), np.arange(len(y)), np.log(noise)
+
+    def value(w):
+        s = inputs @ w.reshape(n_classes, -1).T - shift
+        slopes = ratio / n_classes * naive.sigmoid(s)
+        total = naive.softplus(-s[rows, y]).mean() + ratio * naive.softplus(s).mean() * 1.0
+        slopes[rows, y] -= naive.sigmoid(-s[rows, y])
+        return total, (slopes.T @ inputs / len(y)).ravel()
+
+    start = np.zeros(n_classes * inputs.shape[1])
+    return minimize(value, start, jac=True, method="L-BFGS-B", options={"maxiter": 5000, "ftol": 1e-13}).fun
+
+
+# The last number: how far above the least value, of the way from W = 0, the objective may end.
+OWN = {
+    "flat_digits": [
+        ({"name": "negative-sampling", "n_sampled": 5}, "uniform", ("sgd", 0.3), {}, 0.01),
+        ({"name": "nce", "n_sampled": 5, "noise_ratio": 5}, "uniform", ("sgd", 0.3), {}, 0.01),
+        ("max-margin", MINIBATCHES, ("adagrad", 0.3), {}, 0.01),
+        ({"name": "one-vs-each", "n_sampled": 5}, "uniform", ("sgd", 0.3), {}, 0.01),
+    ],
+    "noisy_hierarchy": [
+        ({"name": "negative-sampling", "n_sampled": 5}, "uniform", ("sgd", 0.3), {}, 0.01),
+        ({"name": "nce", "n_sampled": 5, "noise_ratio": 5}, "uniform", ("sgd", 0.3), {}, 0.01),
+        ("max-margin", MINIBATCHES, ("adagrad", 0.1), {}, 0.01),
+        ({"name": "one-vs-each", "n_sampled": 5}, "uniform", ("sgd", 0.03), {}, 0.01),
+    ],
+}
+
+
+def least_of(data, objective):
+    """The least mean of an objective over all classes, found without draws."""
+    name, n_classes = objective if isinstance(objective, str) else objective["name"], data.n_classes
+    if name in ("negative-sampling", "nce"):
+        ratio, noise = (1.0, 1.0) if name == "negative-sampling" else (5.0, 5.0 / n_classes)
+        train = data.split("train")
+        return contrast_optimum(train.X.astype(float), train.y, n_classes, ratio, noise)
+    return optimum(data, objective=name, tolerance=1e-6).state.history[-1]["objective"]
+
+
+@pytest.mark.parametrize(("problem", "row"), numbered(OWN, {("flat_digits", 0), ("flat_digits", 2)}))
+def test_draws_and_minibatches_reach_the_optimum_of_their_own_objective(problem, row, request):
+    with open_prepared(request.getfixturevalue(problem)) as data:
+        least = least_of(data, row[0])
+        history = fit(data, stochastic(row, 0.99), 0, Plan(epochs=500)).state.history
+    share = (history[-1]["objective"] - least) / (history[0]["objective"] - least)
+    assert -1e-4 < share < row[-1]
 
 
 # With a ridge the optimum is finite on any data. A row: objective, proposal, optimizer, other settings of the method,
 # and the greatest share of the gap at W = 0 that is left at the end: about twice what was measured.
 
 EPOCHS = 200
-SUM = {"name": "double-sum", "start_at_log_classes": False}
-FIVE = SUM | {"n_sampled": 5}
-VANILLA = {"name": "double-sum", "n_sampled": 5}  # with u at 0 its first step overflows
 RIDGED = {
     "digits": [
         (VANILLA, "uniform", ("sgd", 0.03), {}, 0.06),
         (SUM, "uniform", ("u-max", 0.01), {}, 0.01),
         (FIVE, "uniform", ("u-max", 0.1), {}, 0.003),
         (FIVE, "frequency", ("u-max", 0.1), {}, 0.003),
-        (FIVE, {"name": "head", "n_head": 3}, ("u-max", 0.1), {}, 0.003),
+        (FIVE, HEAD, ("u-max", 0.1), {}, 0.003),
         (FIVE, "mixture", ("u-max", 0.1), {}, 0.003),
         (SUM, "uniform", ("implicit", 0.1), {}, 0.003),
+        (RAMAN_FIVE, "uniform", ("u-max", 0.1), {}, 0.015),
+        (SOX, "uniform", ("sgd", 0.1), {}, 0.001),
+        (SCENT, "uniform", ("sgd", 0.1), {}, 0.001),
+        (REDUCE, "uniform", ("sgd", 0.1), {}, 0.001),
         (FIVE, "uniform", ("implicit", 3.0), {"batch": {"size": 16}}, 0.001),
         (FIVE, "frequency", ("implicit", 3.0), {"batch": {"size": 16}}, 0.001),
-        (FIVE, {"name": "head", "n_head": 3}, ("implicit", 3.0), {"batch": {"size": 16}}, 0.001),
+        (FIVE, HEAD, ("implicit", 3.0), {"batch": {"size": 16}}, 0.001),
     ],
     "bibtex": [
         (VANILLA, "uniform", ("sgd", 0.1), {}, 0.06),
         (FIVE, "uniform", ("u-max", 0.1), {}, 0.01),
         (FIVE, "frequency", ("u-max", 0.1), {}, 0.01),
         (SUM, "uniform", ("implicit", 1.0), {}, 0.03),
+        (RAMAN_FIVE, "uniform", ("u-max", 0.1), {}, 0.008),
+        (SOX, "uniform", ("sgd", 0.1), {}, 0.008),
+        (SCENT, "uniform", ("sgd", 0.1), {}, 0.01),
+        (REDUCE, "uniform", ("sgd", 0.1), {}, 0.02),
+        (COMPOSITION, "uniform", ("sgd", 0.1), {}, 0.005),
         (FIVE, "uniform", ("implicit", 3.0), {"batch": {"size": 16}}, 0.01),
     ],
 }
-QUICK = {("digits", 2), ("digits", 7)}
-ROWS = [
-    pytest.param(
-        problem, row, id=f"{problem}-{number}", marks=[] if (problem, number) in QUICK else [pytest.mark.slow]
-    )
-    for problem, rows in RIDGED.items()
-    for number, row in enumerate(rows)
-]
+RIDGED_QUICK = {("digits", 2), ("digits", 11)}
 
 
-@pytest.mark.parametrize(("problem", "row"), ROWS)
+@pytest.mark.parametrize(("problem", "row"), numbered(RIDGED, RIDGED_QUICK))
 def test_unbiased_methods_approach_the_optimum_with_a_ridge(problem, row, request):
     """Log-loss plus ridge of all training rows, without biases: from epoch to epoch, and in the end."""
-    objective, proposal, (optimizer, rate), others, share = row
-    ridge, path = 1.0, request.getfixturevalue(problem)
-    chosen = method(
-        objective, proposal, {"name": optimizer, "learning_rate": rate}, ridge=ridge, bias=False,
-        schedule={"name": "exponential", "decay": 0.98}, **others,
-    )  # fmt: skip
+    ridge, path, share = 1.0, request.getfixturevalue(problem), row[-1]
+    chosen = stochastic(row, 0.98, ridge=ridge, bias=False)
     with open_prepared(path) as data:
         train = data.split("train")
         X = csr_array(train.X, dtype=float) if problem == "bibtex" else train.X.astype(float)

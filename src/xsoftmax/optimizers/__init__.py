@@ -1,7 +1,8 @@
 """How the touched rows move; one file each.
 
 A file holds the optimizer's parameters, a NamedTuple described by ``optimizer`` and named ``MEMBER``, and its
-compiled ``coefficients``, ``row`` and ``move`` (see ``xsoftmax.kernels.steps``).
+compiled ``coefficients``, ``score_class`` and ``move`` (see ``xsoftmax.kernels.steps``). One whose parameters depend
+on the data has ``fit(TrainingSet)``.
 """
 
 from collections.abc import Callable
@@ -37,6 +38,8 @@ def optimizer(
         member.layout, member.needs = layout, needs
         member.takes_blocks, member.takes_ridge = takes_blocks, takes_ridge
         member.qualifier = qualifier
+        if not hasattr(member, "fit"):
+            member.fit = lambda self, data: self
         return member
 
     return describe

@@ -22,6 +22,7 @@ from xsoftmax.kernels.mathematics import exp32
 from xsoftmax.kernels.rows import Csr, Dense, dot
 from xsoftmax.kernels.steps import coefficients, gradient, move, score_class
 from xsoftmax.optimizers import optimizer
+from xsoftmax.training_set import TrainingSet
 
 _NEW = np.float32(0.1)
 _LOG_KEPT = np.float32(math.log(0.9))
@@ -33,19 +34,19 @@ class Advi(NamedTuple):
     """Parameters of the rule; only their product with the data's size makes steps comparable.
 
     ``learning_rate``: rho_0, 0.02 in the paper. ``gradient_scale``: g is this times the gradient of one sample, or
-    the mean gradient of a minibatch. The paper's g estimates the gradient of the sum over all samples: set it to
-    the number of training rows; the 1 beside sqrt(s) means little gradients elsewhere. ``prior_variance``: of a
-    normal prior on weights and biases alike; g of every touched entry gains w / prior_variance, and that of the
-    others does not, as in the authors' program (ALGORITHMS.md, 4.3). 0: no prior.
+    the mean gradient of a minibatch; 0, the default, stands for the number of training rows, as the paper's g
+    estimates the gradient of the sum over all of them: the 1 beside sqrt(s) means little gradients elsewhere.
+    ``prior_variance``: of a normal prior on weights and biases alike; g of every touched entry gains
+    w / prior_variance, and that of the others does not, as in the authors' program. 0: no prior.
     """
 
     learning_rate: float = 0.02
-    gradient_scale: float = 1.0
+    gradient_scale: float = 0.0
     prior_variance: float = 0.0
 
-    def problem(self) -> str:
-        """Say what is wrong with the parameters, or nothing."""
-        return "" if self.gradient_scale > 0 else "gradient_scale is 0; set it above 0, such as the training rows"
+    def fit(self, data: TrainingSet) -> "Advi":
+        """Put in the number of training rows."""
+        return self if self.gradient_scale else self._replace(gradient_scale=float(len(data.y)))
 
 
 MEMBER = Advi

@@ -72,12 +72,10 @@ def initial_states(method: Method, n_samples: int, n_classes: int) -> np.ndarray
 
 
 def with_ridge(method: Method, proposal: Proposal, class_counts: np.ndarray) -> Any:
-    """The optimizer of single steps, with the method's ridge, if it has any.
+    """The optimizer of single steps, with the method's ridge.
 
     A step touches class k with probability n_k / N + (1 - n_k / N) P(k is drawn): Fagan and Iyengar 2018, eq. 6.
     """
-    if not method.ridge:
-        return method.optimizer
     n_samples = class_counts.sum()
     inclusion = proposal.inclusion(method.objective.n_sampled) if method.batch.size == 1 else None
     share = class_counts / n_samples
@@ -120,7 +118,9 @@ class SampledSolver:
         self.chunk = steps * method.batch.size
         self._batches_per_epoch = -(-y.size // method.batch.size)
         draws_from = proposal.kernel(data.X)
-        optimizer = with_ridge(method, proposal, data.class_counts)
+        optimizer = method.optimizer.fit(data)
+        if method.ridge:
+            optimizer = with_ridge(method, proposal, data.class_counts)
         self._touch: Touch | None = None
         if solves_batches(method):
             optimizer = Ridge(method.optimizer, np.float32(method.ridge / max(1, y.size)), np.empty(0, np.float32))

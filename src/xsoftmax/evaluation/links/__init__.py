@@ -29,7 +29,7 @@ def integrated(noise: Any, scores: np.ndarray, classes: np.ndarray) -> np.ndarra
 def sampled(noise: Any, scores: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Log-likelihoods of the true classes ``y`` by importance sampling, float64 of shape (n,).
 
-    As in Ruiz et al. 2018; it fails where a class is far behind (ALGORITHMS.md, 4.4).
+    As in Ruiz et al. 2018; it fails where a class is far behind.
     """
     points = rng.normal(MEAN, DEVIATION, (len(scores), N_DRAWS))
     log_q = -0.5 * ((points - MEAN) / DEVIATION) ** 2 - np.log(DEVIATION * np.sqrt(2 * np.pi))
