@@ -141,9 +141,9 @@ def train_loss(result, path):
     return objective_of(result.model.W, train.X.astype(float), train.y, 0.0, result.model.bias)
 
 
-# Methods of the softmax. A row: objective, proposal, optimizer and rate, other settings of the method, and by what share
-# of the optimum the training log-loss may lie above it after 500 epochs, in which the rate falls to 0.7 %: about twice
-# what was measured. Rates were found by trying. One-vs-each's own optimum lies 4.7 % and 6.1 % above the softmax's.
+# Methods of the softmax. A row: objective, proposal, optimizer and rate, other settings of the method, and by what
+# share of the optimum the training log-loss may lie above it after 500 epochs, in which the rate falls to 0.7 %:
+# about twice what was measured. Rates were found by trying. The optimum of one-vs-each lies 4.7 % and 6.1 % above.
 
 SUM = {"name": "double-sum", "start_at_log_classes": False}
 FIVE = SUM | {"n_sampled": 5}
@@ -184,7 +184,7 @@ UNSEPARABLE = {
     "noisy_hierarchy": [
         (SUM, "uniform", ("u-max", 0.01), {}, 0.02),
         (SUM, "uniform", ("implicit", 0.1), {}, 0.006),
-        (VANILLA, "uniform", ("sgd", 0.03), {}, 0.02),
+        (VANILLA, "uniform", ("sgd", 0.05), {}, 0.035),
         (FIVE, "uniform", ("u-max", 0.1), {}, 0.002),
         (FIVE, "frequency", ("u-max", 0.1), {}, 0.002),
         (FIVE, HEAD, ("u-max", 0.1), {}, 0.001),
@@ -272,12 +272,10 @@ def test_bounds_settle_at_an_optimum_found_elsewhere(problem, objective, request
         train, result = data.split("train"), optimum(data, objective=objective, tolerance=1e-6)
         best = train_loss(optimum(data, tolerance=1e-6), path)
     W, least = INDEPENDENT[objective](train.X.astype(float), train.y, data.n_classes, 0.0)
-    assert result.state.history[-1]["objective"] == pytest.approx(
-        least + OFFSETS[objective](data.n_classes), rel=1e-5
-    )
+    assert result.state.history[-1]["objective"] == pytest.approx(least, rel=1e-5)
     elsewhere = objective_of(W, train.X.astype(float), train.y, 0.0, True)
     assert train_loss(result, path) == pytest.approx(elsewhere, rel=1e-3)
-    assert elsewhere > 1.03 * best
+    assert elsewhere > 1.01 * best
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
@@ -292,13 +290,13 @@ def test_joint_classes_settle_between_one_vs_each_and_the_softmax(problem, reque
 
 
 def contrast_optimum(X, y, n_classes, ratio, noise):
-    """Least mean of softplus(c - s_y) + ratio mean_k softplus(s_k - c), c = log(noise): for uniform draws."""
+    """Least mean of softplus(c - s_y) + ratio mean_k softplus(s_k - c), c = log(noise), for uniform draws."""
     inputs, rows, shift = naive.with_constant(X), np.arange(len(y)), np.log(noise)
 
     def value(w):
         s = inputs @ w.reshape(n_classes, -1).T - shift
         slopes = ratio / n_classes * naive.sigmoid(s)
-        total = naive.softplus(-s[rows, y]).mean() + ratio * naive.softplus(s).mean() * 1.0
+        total = naive.softplus(-s[rows, y]).mean() + ratio * naive.softplus(s).mean()
         slopes[rows, y] -= naive.sigmoid(-s[rows, y])
         return total, (slopes.T @ inputs / len(y)).ravel()
 
