@@ -23,7 +23,7 @@ from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock
 from xsoftmax.kernels.sweep import sweep
-from xsoftmax.methods import AXES, build_method
+from xsoftmax.methods import AXES, build_method, solves_batches
 from xsoftmax.model import load_model, save_model
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet
@@ -306,17 +306,17 @@ UNBIASED_WITH = {
 
 
 @njit(**OPTIONS)
-def take_steps(objective, kernel, features, y, states, W, i, first, n_steps, total, squares):
-    """Take one step of SGD of rate 1 from the same weights and states, again and again; sum the coefficients.
+def take_steps(objective, kernel, optimizer, rate, features, y, states, W, i, first, n_steps, total, squares):
+    """Take one step from the same weights and states, again and again; sum the coefficients.
 
     The biases' constant feature is 1, so that they show the coefficients.
     """
     room, moved, order = np.empty_like(W), np.empty_like(states), np.array([i])
     for position in range(first, first + n_steps):
         room[:], moved[:] = W, states
-        sweep(objective, kernel, Sgd(), features, y, moved, room, order, Clock(KEY, position, 0), np.float32(1))
+        sweep(objective, kernel, optimizer, features, y, moved, room, order, Clock(KEY, position, 0), rate)
         for k in range(total.size):
-            coefficient = np.float64(W[k, -1] - room[k, -1])
+            coefficient = np.float64(W[k, -1] - room[k, -1]) / np.float64(rate)
             total[k] += coefficient
             squares[k] += coefficient**2
 
@@ -324,10 +324,11 @@ def take_steps(objective, kernel, features, y, states, W, i, first, n_steps, tot
 KEY = np.uint64(stream(7, 0))
 
 
-def mean_coefficients(objective, kernel, X, y, i, W, states):
+def mean_coefficients(objective, kernel, X, y, i, W, states, optimizer=None, rate=1.0):
     """Mean over many draws of the coefficients of all classes for row i, and its standard error."""
     total, squares = np.zeros(len(W)), np.zeros(len(W))
-    take_steps(objective, kernel, features_of(X, True), y, states, W, i, 10**6, N_DRAWS, total, squares)
+    how = (Sgd() if optimizer is None else optimizer, np.float32(rate))
+    take_steps(objective, kernel, *how, features_of(X, True), y, states, W, i, 10**6, N_DRAWS, total, squares)
     mean = total / N_DRAWS
     return mean, np.sqrt(np.maximum(squares / N_DRAWS - mean**2, 0) / N_DRAWS)
 
@@ -389,6 +390,46 @@ def test_expected_steps_are_exact_gradients(pair):
             assert error.max() < 0.1
 
 
+def best_state(objective, s, y):
+    """The state, the first of its variables at its best for these scores of all classes."""
+    state = objective.initial_states(1, K)[0]
+
+    def value(u):
+        moved, labels = np.concatenate([[u], state[1:]])[None], np.array([y], np.int32)
+        return loss_block(objective, labels, moved, np.zeros(1, np.int64), s[None].copy(), np.zeros((1, K)))[0]
+
+    state[0] = minimize_scalar(value, bracket=(0.0, 5.0), tol=1e-10).x
+    return state
+
+
+OWN_OPTIMIZERS = [names for names in COMBINATIONS if method_of(names).optimizer.needs != "gradient"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [n if n[1] in ("uniform", "frequency") else pytest.param(n, marks=pytest.mark.slow) for n in OWN_OPTIMIZERS],
+    ids=" ".join,
+)
+def test_expected_steps_of_guarded_and_implicit_steps(names):
+    """At the best u, where no guard lifts it, and at a low rate for implicit steps: the softmax's own gradient."""
+    X, y = separable()
+    W = (0.7 * np.random.default_rng(5).standard_normal((K, D + 1))).astype(np.float32)
+    member, data = method_of(names), TrainingSet(X, y, K)
+    if solves_batches(member):  # has a loop of its own: tests/kernels/test_implicit_batch.py
+        return
+    fitted, of, i = member.proposal.fit(data), member.objective.fit(data), int(np.flatnonzero(y == 5)[2])
+    kernel, s = fitted.kernel(X), naive.scores(X, W)[i]
+    if member.proposal.adaptive:
+        fitted.refresh(W)
+    states = np.tile(best_state(of, s, y[i]), (len(y), 1))
+    rate = 1.0 if member.optimizer.needs == "raise_bound" else 1e-3
+    mean, error = mean_coefficients(of, kernel, X, y, i, W, states, member.optimizer, rate)
+    # An implicit step is shorter by about its rate times the coefficient's square.
+    allowed = 5 * error + (1e-4 if rate == 1.0 else 10 * rate)
+    assert (np.abs(mean - naive.softmax(s, y[i])[1]) <= allowed).all()
+    assert error.max() < 0.05
+
+
 @pytest.mark.parametrize("name", registry.names(AXES["objective"]))
 def test_what_is_unbiased_for_the_softmax_has_its_value_and_slopes(name):
     """Over all classes, and at the best value of its variable, the first if there are several."""
@@ -398,16 +439,7 @@ def test_what_is_unbiased_for_the_softmax_has_its_value_and_slopes(name):
     rng, log_q = np.random.default_rng(3), np.full(K, -np.log(K))
     for y in range(K):
         s = 2 * rng.standard_normal(K)
-        state = np.zeros(0)
-        if objective.n_states:
-            state = objective.initial_states(1, K)[0]
-
-            def value(u, y=y, s=s, state=state):
-                moved = np.concatenate([[u], state[1:]])[None]
-                arguments = (np.array([y], np.int32), moved, np.zeros(1, np.int64), s[None].copy(), log_q[None])
-                return loss_block(objective, *arguments)[0]
-
-            state[0] = minimize_scalar(value, bracket=(0.0, 5.0), tol=1e-10).x
+        state = best_state(objective, s, y) if objective.n_states else np.zeros(0)
         loss, slopes = naive.softmax(s, y)
         arguments = (np.array([y], np.int32), state[None].copy(), np.zeros(1, np.int64), s[None].copy(), log_q[None])
         assert loss_block(objective, *arguments)[0] == pytest.approx(loss, rel=1e-7)
@@ -463,7 +495,7 @@ def test_bounds_never_exceed_the_exact_log_likelihood(name):
     objective = objective.fit(TrainingSet(np.zeros((200, 0), np.float32), y, K))
     s = rng.standard_normal((200, K)) * 10 ** rng.uniform(-2, 2, (200, 1))
     states = objective.initial_states(200, K) if objective.n_states else np.zeros((200, 0))
-    states = states + np.abs(rng.standard_normal(states.shape))
+    states = states + 2 * rng.standard_normal(states.shape)
     losses = loss_block(objective, y, states, np.arange(200), s.copy(), np.zeros((1, 1)))
     exact = -naive.log_probabilities(s)[np.arange(200), y]
     assert (losses >= exact - 1e-9 * np.abs(exact) - 1e-9).all()

@@ -10,7 +10,7 @@ import yaml
 
 from xsoftmax import registry
 from xsoftmax.errors import InputError
-from xsoftmax.schedules import Schedule, schedule_type
+from xsoftmax.schedules import Constant, Schedule, schedule_type
 
 AXES = {
     "objective": "xsoftmax.objectives",
@@ -296,7 +296,8 @@ def _check_fit(method: Method) -> None:
         (
             solves_batches(method) and (by.adaptive or _differs_by_row(by)),
             f"{optimizer} shares its draws in a batch and weighs its ridge by how often a class is touched, "
-            f"{proposal} draws differently for each sample; take uniform or frequency",
+            f"{proposal} draws differently for each sample; take uniform or frequency, or n_sampled: 1 without batch "
+            "and ridge",
         ),
         (
             not by.draws and method.batch.size > 1,
@@ -312,7 +313,12 @@ def _check_fit(method: Method) -> None:
         ),
         (
             method.ridge and not of.excludes_true,
-            f"ridge is {method.ridge:g}, but {objective} has a regularizer of its own; set that, and ridge: 0",
+            f"ridge is {method.ridge:g}, but the draws of {objective}, a mean under {proposal}, say nothing of how "
+            "often a class is touched; set ridge: 0, and its regularizer if it has one",
+        ),
+        (
+            full_gradient and (how.learning_rate != 1 or not isinstance(method.schedule, Constant)),
+            f"{optimizer} finds the length of its steps by itself; leave out learning_rate and schedule",
         ),
         (
             method.bias_start != "zero" and not (by.draws and by.distribution and method.bias),

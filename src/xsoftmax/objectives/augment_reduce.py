@@ -38,7 +38,7 @@ class AugmentReduce(NamedTuple):
 
     def problem(self) -> str:
         """Say what is wrong with the parameters, or nothing."""
-        return "" if self.local_rate <= 1 else f"local_rate is {self.local_rate:g}; set it to 1 or less"
+        return "" if 0 < self.local_rate <= 1 else f"local_rate is {self.local_rate:g}; set it above 0, to 1 at most"
 
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
         """Give (log eta, visits) of every sample before the first step, float64 of shape (n_samples, 2).

@@ -1,6 +1,9 @@
 """U-max: SGD on a double sum, with u lifted first where it is too low for a bounded gradient.
 
-Fagan and Iyengar 2018, Algorithm 1. ``rate`` is the paper's eta times the number of samples.
+Fagan and Iyengar 2018, Algorithm 1. ``rate`` is the paper's eta times the number of samples. A step that lifts u
+follows the draws twice, so that its mean is not the gradient; where u is within ``threshold`` of its best, none does.
+The projections of u and W onto balls are left out: without a ridge these are infinite, and with one they bind only
+where the objective is worse than at W = 0.
 """
 
 from typing import NamedTuple
@@ -12,7 +15,7 @@ from xsoftmax.kernels.steps import coefficients, gradient, move, raise_bound, sc
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer(layout=Plain, needs="raise_bound", takes_ridge=True)
+@optimizer(layout=Plain, needs="raise_bound", takes_ridge=True, qualifier="where u is within threshold of its best")
 class UMax(NamedTuple):
     """Parameters: ``learning_rate``; ``threshold``, the paper's delta."""
 

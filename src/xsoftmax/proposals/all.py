@@ -10,7 +10,7 @@ from xsoftmax.proposals import TrainingSet, proposal
 
 @proposal(draws=False)
 class All(NamedTuple):
-    """Parameters: ``batch_size``, samples per step; the step is along their mean gradient."""
+    """Parameters: ``batch_size``, samples per step, along their mean gradient; L-BFGS takes all at once."""
 
     batch_size: int = 64
 
