@@ -264,6 +264,7 @@ PROBLEMS = ["flat_digits", pytest.param("noisy_hierarchy", marks=pytest.mark.slo
 INDEPENDENT = {"one-vs-each": naive_bounds.one_vs_each_optimum, "bouchard": naive_bounds.bouchard_optimum}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", INDEPENDENT)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_bounds_settle_at_an_optimum_found_elsewhere(problem, objective, request):
