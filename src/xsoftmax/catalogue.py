@@ -11,9 +11,11 @@ import numpy as np
 
 from xsoftmax import registry
 from xsoftmax.errors import InputError
-from xsoftmax.methods import AXES, Method, build_method
+from xsoftmax.methods import AXES, Method, build_method, solves_batches
 from xsoftmax.proposals import TrainingSet
+from xsoftmax.training.implicit import touch_of
 from xsoftmax.training.memory import solver_copies
+from xsoftmax.training.solvers import with_ridge
 
 HEADINGS = {
     "name": "method",
@@ -58,7 +60,7 @@ class Entry:
     unbiased_for : str
         What its mean stochastic gradient is the gradient of: "softmax", the name of a bound or loss, or "nothing".
     rows : int or None
-        Classes whose weights a step reads per sample, the true one included; None: all.
+        Most classes whose weights a step reads per sample, the true one included; None: all.
     draw : str
         What drawing one of them costs; empty where none is drawn.
     memory : Memory
@@ -111,10 +113,12 @@ def entry(method: Method) -> Entry:
         source=method.source,
         **{axis: method.settings[axis]["name"] for axis in AXES},
         unbiased_for=_unbiased_for(method),
-        rows=method.objective.n_sampled + held.n_exact + 1 if method.proposal.draws else None,
+        rows=_rows(method, held.n_exact),
         draw=method.proposal.cost.format(**method.proposal._asdict()) if method.proposal.draws else "",
         memory=Memory(
-            solver_copies(method) - 1 + held.weights, 8 * method.objective.n_states + held.per_sample, held.per_class
+            solver_copies(method) - 1 + held.weights,
+            8 * method.objective.n_states + held.per_sample,
+            held.per_class + _ridge_bytes(method),
         ),
         settings=method.settings,
     )
@@ -198,11 +202,35 @@ def _line(cells: Iterable[str]) -> str:
 def _unbiased_for(method: Method) -> str:
     """Name what the mean gradient is that of, and under what conditions."""
     objective = method.objective
-    if objective.target == "nothing":
+    target = objective.target if method.proposal.draws else objective.target_of_all
+    if target == "nothing":
         return ", ".join(filter(None, ["nothing", objective.qualifier]))
-    name = "softmax" if objective.target == "softmax" else objective.title
+    name = "softmax" if target == "softmax" else objective.title
     joint = "jointly with a variable per sample" if name == "softmax" and objective.n_states else ""
     return ", ".join(filter(None, [name, objective.qualifier or joint, method.optimizer.qualifier]))
+
+
+def _rows(method: Method, n_exact: int) -> int | None:
+    """Most classes that are scored for one sample; of an implicit step on a batch all its labels are."""
+    if not method.proposal.draws:
+        return None
+    n_labels = method.batch.size if solves_batches(method) else 1
+    return int(n_labels + method.objective.n_sampled + n_exact)
+
+
+def _ridge_bytes(method: Method) -> int:
+    """Bytes per class of what a ridge is weighted by: how often steps touch the class."""
+
+    def size(n_classes: int) -> int:
+        data = _problem(n_classes=n_classes)
+        proposal = method.proposal.fit(data)
+        if solves_batches(method):
+            n_sampled, kernel = method.objective.n_sampled, proposal.kernel(data.X)
+            return _nbytes(touch_of(proposal, kernel, data.class_counts, n_sampled, method.batch.size), data.X)
+        return _nbytes(with_ridge(method, proposal, data.class_counts), data.X)
+
+    weighed = method.proposal.draws and (method.ridge or solves_batches(method))
+    return (size(2 * N_CLASSES) - size(N_CLASSES)) // N_CLASSES if weighed else 0
 
 
 class _Held(NamedTuple):

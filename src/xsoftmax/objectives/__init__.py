@@ -22,6 +22,7 @@ def objective(
     draws_numbers: bool = False,
     link: str = "softmax",
     qualifier: str = "",
+    target_of_all: str = "",
 ) -> Callable[[Any], Any]:
     """Describe an objective: a decorator for its NamedTuple of parameters.
 
@@ -52,6 +53,8 @@ def objective(
         How scores become probabilities: a module of ``xsoftmax.evaluation.links``.
     qualifier : str
         Under what condition the gradient is that of the target, where there is one: "as ... falls to 0".
+    target_of_all : str
+        The target where every class is looked at, if that is another one.
 
     A member whose compiled code needs more than its parameters has ``fit(TrainingSet)``, which returns another
     NamedTuple, described in the same way.
@@ -62,7 +65,7 @@ def objective(
         member.excludes_true, member.uses_log_q, member.adds_log_q = excludes_true, uses_log_q, adds_log_q
         member.needs_all_classes, member.n_states = needs_all_classes, n_states
         member.solves_states, member.draws_numbers, member.link = solves_states, draws_numbers, link
-        member.qualifier = qualifier
+        member.qualifier, member.target_of_all = qualifier, target_of_all or target
         if not hasattr(member, "fit"):
             member.fit = lambda self, data: self
         return member

@@ -18,7 +18,13 @@ from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
 
 
-@objective(title="double-sum bound", target="softmax", excludes_true=True, n_states=2)
+@objective(
+    title="double-sum bound",
+    target="softmax",
+    excludes_true=True,
+    n_states=2,
+    qualifier="with an average per sample, as its share falls to 0",
+)
 class Composition(NamedTuple):
     """Parameters: ``n_sampled``; the average moves by the share ``averaging`` (1 + earlier visits)^-``power``.
 

@@ -20,7 +20,7 @@ from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
 
 
-@objective(title="sampled softmax loss", target="nothing", excludes_true=True)
+@objective(title="sampled softmax loss", target="nothing", excludes_true=True, target_of_all="softmax")
 class SampledSoftmax(NamedTuple):
     """Parameters: ``n_sampled`` other classes per step."""
 
