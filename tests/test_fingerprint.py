@@ -9,7 +9,7 @@ import pytest
 
 import xsoftmax
 from xsoftmax.fingerprint import fingerprint, modules_below
-from xsoftmax.methods import component_modules, read_methods
+from xsoftmax.methods import component_modules, members, read_methods
 
 SOURCES = Path(xsoftmax.__file__).parent
 METHODS = read_methods(Path(__file__).parents[1] / "config" / "methods.yaml")
@@ -62,8 +62,14 @@ def changed_by_edit(copy, asked, module):
     return {name for name in asked if before[name] != after[name]}
 
 
+# Proposals that import others.
+MADE_OF = {"head": {"uniform", "frequency"}, "mixture": {"uniform", "frequency"}}
+
+
 def methods_with(axis, member):
-    found = {name for name, chosen in METHODS.items() if chosen[axis]["name"] == member}
+    """Methods of which it is a part, or a part's default."""
+    of = {member} | {whole for whole, defaults in MADE_OF.items() if member in defaults}
+    found = {name for name, chosen in METHODS.items() if any(members(chosen[axis], part) for part in of)}
     assert found
     return found
 

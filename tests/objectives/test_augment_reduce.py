@@ -319,7 +319,7 @@ def test_eta_begins_at_the_inner_sum_of_equal_scores():
 
 def test_a_local_rate_above_one_is_refused():
     axes = {"proposal": {"name": "uniform"}, "optimizer": {"name": "sgd"}}
-    with pytest.raises(InputError, match=r"local_rate is 1\.5; set it to 1 or less"):
+    with pytest.raises(InputError, match=r"local_rate is 1\.5; set it above 0, to 1 at most"):
         build_method("mine", axes | {"objective": {"name": "augment-reduce", "local_rate": 1.5}})
 
 

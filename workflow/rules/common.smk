@@ -10,7 +10,7 @@ import yaml
 sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
 
 from experiment import Experiment
-from xsoftmax.fingerprint import fingerprint
+from xsoftmax.fingerprint import fingerprint, modules_below
 
 EXPERIMENT = Experiment.from_config(config)
 RESULTS = f"results/{EXPERIMENT.name}"
@@ -38,9 +38,14 @@ wildcard_constraints:
     seed="[0-9]+",
 
 
+# How scores become probabilities, loaded by name.
+LINKS = modules_below("xsoftmax.evaluation.links")
+
+
 def source(verb, *components):
     """Hash of the sources behind a verb and the components it loads: a rule reruns when they change."""
-    return fingerprint(f"xsoftmax.commands.{verb}", *components)
+    measures = LINKS if verb in ("train", "evaluate") else []
+    return fingerprint(f"xsoftmax.commands.{verb}", *components, *measures)
 
 
 def memory(megabytes):

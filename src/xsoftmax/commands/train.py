@@ -6,6 +6,7 @@ from pathlib import Path
 
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
+from xsoftmax.evaluation import links
 from xsoftmax.files import remove
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import Method, build_method, merged, read_methods
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Train and write the fit; a fit that diverges is a result, not an error."""
     method = _method(options)
-    code = fingerprint(__name__, *method.modules)
+    code = fingerprint(__name__, *method.modules, *links.MODULES)
     plan = Plan(
         epochs=options.epochs,
         seconds=options.seconds,

@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 
 from xsoftmax import registry
+from xsoftmax.fingerprint import modules_below
 from xsoftmax.kernels.integral import log_likelihoods, sampled_log_likelihoods
 
 # What Ruiz et al. 2018 estimate their integrals with: draws per row, from N(mean, deviation^2).
 N_DRAWS, MEAN, DEVIATION = 1000, 5.0, 5.0
+
+
+# What a measured likelihood depends on, beside what is imported: links are loaded by name.
+MODULES = modules_below("xsoftmax.evaluation.links")
 
 
 def load(name: str) -> ModuleType:
