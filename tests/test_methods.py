@@ -139,11 +139,11 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
         ),
         (
             settings("one-vs-each", "uniform", "implicit"),
-            ["optimizer implicit", "needs proximal", "objective one-vs-each", "gradient"],
+            ["optimizer implicit", "needs a proximal step", "objective one-vs-each", "gradient"],
         ),
         (
             settings("negative-sampling", "uniform", "u-max"),
-            ["optimizer u-max", "needs raise bound", "objective negative-sampling", "gradient"],
+            ["optimizer u-max", "needs a variable per sample with a raise_bound", "objective negative-sampling", "gradient"],
         ),
         (
             settings("double-sum", "all", "lbfgs"),
@@ -168,6 +168,18 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
         (
             settings("double-sum", with_parameters("head", tail={"name": "tree"}), "implicit"),
             ["optimizer implicit", "proposal head", "draws differently for each sample", "take uniform or frequency"],
+        ),
+        (
+            settings("nce", "tree", batch={"size": 5, "shared": True}),
+            ["batch is shared", "proposal tree", "differently for each sample", "take uniform or frequency"],
+        ),
+        (
+            settings("softmax", "all", with_parameters("lbfgs", learning_rate=0.5)),
+            ["optimizer lbfgs", "by itself", "leave out learning_rate and schedule"],
+        ),
+        (
+            settings("nce", ridge=0.5),
+            ["ridge is 0.5", "objective nce", "proposal uniform", "set ridge: 0"],
         ),
         (
             settings("softmax", "all", "adagrad", ridge=0.5),

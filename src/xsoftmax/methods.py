@@ -18,6 +18,11 @@ AXES = {
     "optimizer": "xsoftmax.optimizers",
 }
 _KEYS = {*AXES, "schedule", "batch", "ridge", "bias", "bias_start", "source"}
+# What an optimizer needs beside a gradient, in words.
+_NEEDS = {
+    "raise_bound": "a variable per sample with a raise_bound",
+    "proximal": "a proximal step, solved for the weights it ends at",
+}
 BIAS_STARTS = ("zero", "minus-log-q")
 
 
@@ -242,7 +247,7 @@ def _check_fit(method: Method) -> None:
     of, by, how = method.objective, method.proposal, method.optimizer
     full_gradient = how.layout is None
     n_joint, n_head = getattr(of, "n_joint", 0), getattr(by, "n_head", 0)
-    missing = how.needs.replace("_", " ")
+    missing = _NEEDS.get(how.needs, how.needs)
     rules = [
         (
             of.needs_all_classes and by.draws,
@@ -273,7 +278,7 @@ def _check_fit(method: Method) -> None:
         (
             how.needs not in of.offers,
             f"{optimizer} needs {missing}, {objective} has only {', '.join(of.offers)}; "
-            "take optimizer sgd or adagrad",
+            "take objective double-sum, or optimizer sgd or adagrad",
         ),
         (
             by.draws and n_joint > n_head,
@@ -302,6 +307,11 @@ def _check_fit(method: Method) -> None:
         (
             not by.draws and method.batch.size > 1,
             f"batch has size {method.batch.size}, {proposal} has its own; set batch_size of {proposal}",
+        ),
+        (
+            method.batch.shared and (by.adaptive or _differs_by_row(by)),
+            f"batch is shared, {proposal} draws differently for each sample; leave shared out, or take uniform or "
+            "frequency",
         ),
         (
             method.batch.shared and method.batch.size == 1,

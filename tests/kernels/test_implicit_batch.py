@@ -337,7 +337,7 @@ def test_the_drawn_terms_stand_for_all_classes_outside_the_labels(proposal):
     [
         ({"proposal": "tree", "ridge": 1.0}, "proposal tree draws differently for each sample"),
         ({"proposal": "tree", "batch": {"size": 4}}, "take uniform or frequency"),
-        ({"objective": {"name": "one-vs-each"}, "batch": {"size": 4}}, "optimizer implicit needs proximal"),
+        ({"objective": {"name": "one-vs-each"}, "batch": {"size": 4}}, "optimizer implicit needs a proximal step"),
     ],
 )
 def test_combinations_that_make_no_sense_are_refused(changes, words):

@@ -1,6 +1,7 @@
 """Fetch the raw files of a data set, check their sha256, unpack them."""
 
 import argparse
+import os
 from pathlib import Path
 
 from xsoftmax.data.config import load_config
@@ -11,7 +12,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("config", type=Path, help="description of the data set, such as config/datasets/icd10.yaml")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for the raw files")
-    parser.add_argument("--mirror", help="folder or address that is tried before the upstream addresses")
+    parser.add_argument(
+        "--mirror",
+        default=os.environ.get("XSOFTMAX_MIRROR"),
+        help="folder or address that is tried before the upstream addresses (default: XSOFTMAX_MIRROR, if it is set)",
+    )
 
 
 def run(options: argparse.Namespace) -> None:

@@ -1,6 +1,7 @@
 """Compare fits: write the tables and figures of an experiment."""
 
 import json
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -25,6 +26,13 @@ def compare(folders: Iterable[Path], results: Path, reference: str | None = None
         A method: how far the others' training objective is above its best is drawn as well.
     """
     fits = read_fits(folders)
+    for fit in fits:
+        if fit.method == reference and not fit.status.get("message", "").startswith("converged"):
+            print(
+                f"warning: the reference {reference} on {fit.dataset} has not converged in {fit.status.get('epoch')} "
+                "epochs: gaps and distances are to where it stands; give it a larger budget",
+                file=sys.stderr,
+            )
     summary, curves = tables.summary(fits), tables.curves(fits, reference)
     texts = {
         "summary.csv": summary.to_csv(index=False),

@@ -124,6 +124,7 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
     """
     rows = rows.dropna(subset=[plot.x, plot.y])
     if plot == GAP:
+        rows = rows[rows.gap >= 0]  # below is who has passed a reference that has not converged
         rows = rows.assign(gap=rows.gap.clip(lower=LEAST_GAP))
     set_scales(axes, rows, plot.x, plot.y)
     shown = rows[rows[plot.x] >= rows[rows.epoch > 0][plot.x].min()] if axes.get_xscale() == "log" else rows
