@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from xsoftmax.catalogue import catalogue
 from xsoftmax.errors import InputError
@@ -65,6 +66,14 @@ def test_figures_are_those_of_the_methods_and_small():
     assert all(path.stat().st_size < 40_000 for path in figures)
     with (ROOT / OUTCOME).open() as file:
         assert {row["method"] for row in csv.DictReader(file)} == set(METHODS)
+
+
+def test_a_page_tells_what_its_run_changed():
+    experiment = yaml.safe_load((ROOT / "config" / "experiments" / "methods.yaml").read_text())
+    for name in METHODS:
+        changed = experiment["set"].get(name, {}).get("optimizer", {}).get("learning_rate")
+        run = "these settings" if changed is None else f"optimizer.learning_rate {changed}"
+        assert f"On bibtex-pca, with {run}, " in (ROOT / PAGES / f"{name}.md").read_text(), name
 
 
 def test_a_page_of_no_method_is_an_error(entries):

@@ -74,11 +74,12 @@ def _outcome(path: Path, name: str) -> str:
     if name not in found:
         raise InputError(f"{path}: no method {name!r}; run the experiment of the figures with it")
     row = found[name]
+    place = f"On {row['dataset']}, with {row['set']}" if row["set"] else f"On {row['dataset']}, with these settings"
     if not row["test_log_likelihood"]:
-        return f"On {row['dataset']} it {row['status']}."
+        return f"{place}, it {row['status']}."
     value = f"{float(row['test_log_likelihood']):.3f}".replace("-", "−")
     accuracy = f"{float(row['test_accuracy']):.3f}"
     return (
-        f"On {row['dataset']}, after {float(row['epochs']):g} epochs in {float(row['seconds']):.3g} s: "
+        f"{place}, after {float(row['epochs']):g} epochs in {float(row['seconds']):.3g} s: "
         f"test log-likelihood {value} nats, accuracy {accuracy}; {row['status']}."
     )

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import seaborn as sns
+import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
@@ -32,6 +33,8 @@ LOOKS: Any = SETTINGS | {
 
 def write_method_figures(results: Path, folder: Path, optimum: str) -> list[Path]:
     """Draw ``<method>.svg`` for every method of an experiment, and write how each ended to ``outcome.csv``.
+
+    Its column ``set`` has what the experiment's ``set:`` changed for the method, if `config.yaml` is there to say.
 
     Parameters
     ----------
@@ -60,8 +63,24 @@ def write_method_figures(results: Path, folder: Path, optimum: str) -> list[Path
     for path in set(folder.glob("*.svg")) - set(written):
         path.unlink()
     with written_aside(folder / "outcome.csv") as aside:
-        aside.write_text(summary[OUTCOME].sort_values("method").to_csv(index=False))
+        changes = _changes(results / "config.yaml")
+        changed = [changes.get(method, "") for method in summary.method]
+        aside.write_text(summary[OUTCOME].assign(set=changed).sort_values("method").to_csv(index=False))
     return written
+
+
+def _changes(path: Path) -> dict[str, str]:
+    """What an experiment sets for each method, as "optimizer.learning_rate 0.3, ridge 1"; its file may be missing."""
+    config = yaml.safe_load(path.read_text()) if path.exists() else {}
+    changes = config.get("set") or {}
+    return {method: ", ".join(_flat(settings)) for method, settings in changes.items()}
+
+
+def _flat(settings: Any, prefix: str = "") -> list[str]:
+    if not isinstance(settings, dict):
+        return [f"{prefix} {settings}"]
+    dot = "." if prefix else ""
+    return [text for key, value in settings.items() for text in _flat(value, f"{prefix}{dot}{key}")]
 
 
 def draw(curves: pd.DataFrame, method: str, optimum: str, best: float) -> Figure:
