@@ -138,7 +138,8 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
 
 def legend(axes: Axes) -> None:
     """Name the methods to the right of the axes, best first."""
-    axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=2.4)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=2.4)
 
 
 def _by_outcome(rows: pd.DataFrame, ended: pd.DataFrame, y: str) -> list[tuple[str, pd.Series]]:
