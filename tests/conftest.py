@@ -4,6 +4,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums in one order, and no fight
 
 import numpy as np
 import pytest
+from numba.core.caching import FunctionCache
 from scipy.sparse import csr_array
 
 from xsoftmax.data.store import Split, open_prepared, write_prepared
@@ -13,6 +14,12 @@ from xsoftmax.data.transform import Transform
 @pytest.fixture
 def rng():
     return np.random.default_rng(20250101)
+
+
+@pytest.fixture
+def nothing_cached(monkeypatch):
+    """Keep what numba compiles for types of a test's own out of its cache, which other programs read."""
+    monkeypatch.setattr(FunctionCache, "save_overload", lambda self, signature, data: None)
 
 
 @pytest.fixture(scope="session")

@@ -299,7 +299,7 @@ UNBIASED_WITH = {
     "nce": {"regularizer": 0.05, "noise_ratio": 2.0},
     "sox": {"averaging": 1e-3},
     "scent": {"averaging": 1e-3},
-    "augment-reduce": {"local_rate": 0.0},
+    "augment-reduce": {"local_rate": 1e-6},
     "augment-reduce-probit": {"local_rate": 0.0},
     "augment-reduce-logistic": {"local_rate": 0.0},
 }
@@ -513,7 +513,9 @@ def hard():
 @every_combination
 @pytest.mark.parametrize("rate", [1.0, 1e5])
 def test_hard_data_and_high_rates_give_finite_weights_or_divergence(names, rate, prepare):
-    method = method_of(names, optimizer={"learning_rate": rate})
+    method = method_of(names)
+    if method.optimizer.layout is not None:  # L-BFGS finds the length of its steps
+        method = method_of(names, optimizer={"learning_rate": rate})
     result = trained(prepare(*hard(), K, n_test=30), method, epochs=2)
     if result.state.status == "diverged":
         assert result.model is None

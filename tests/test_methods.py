@@ -143,7 +143,12 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
         ),
         (
             settings("negative-sampling", "uniform", "u-max"),
-            ["optimizer u-max", "needs a variable per sample with a raise_bound", "objective negative-sampling", "gradient"],
+            [
+                "optimizer u-max",
+                "needs a variable per sample with a raise_bound",
+                "objective negative-sampling",
+                "gradient",
+            ],
         ),
         (
             settings("double-sum", "all", "lbfgs"),

@@ -198,6 +198,7 @@ def _move(optimizer, features, i, step, coefficient, W, k):
     W[k][0] = step.number
 
 
+@pytest.mark.usefixtures("nothing_cached")
 @pytest.mark.parametrize("size", [1, 4])
 def test_steps_are_counted_in_batches_across_chunks_and_epochs(size):
     X, y, _ = problem()
