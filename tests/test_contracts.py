@@ -36,6 +36,7 @@ K, D, EPOCHS = 6, 10, 12
 PARAMETERS = {
     # A tree that finds the true class by itself leaves nothing to learn, and 1 / q of the others without bound.
     "tree": {"dimension": 2, "regularizer": 10.0},
+    "all": {"batch_size": 16},
     "head": {"n_head": 2},
     # A class whose score is about 0 is drawn once in K alpha s^2 draws, and weighs as much.
     "quadratic-kernel": {"alpha": 1.0},
