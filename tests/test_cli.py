@@ -132,3 +132,13 @@ def test_a_reader_that_goes_away_is_no_error():
     command = f"{sys.executable} -m xsoftmax --help | head -c 1; exit ${{PIPESTATUS[0]}}"
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert "Traceback" not in ended.stderr
+
+
+def test_a_mirror_may_be_named_by_the_environment(tmp_path, monkeypatch):
+    (tmp_path / "mirror" / "mine").mkdir(parents=True)
+    (tmp_path / "mirror" / "mine" / "mine.svm").write_text("1 1:2\n")
+    source = '{name: mine.svm, urls: ["https://nowhere.invalid/mine.svm"]}'
+    (tmp_path / "mine.yaml").write_text(f"name: mine\nformat: svmlight\nfiles: [{source}]\n")
+    monkeypatch.setenv("XSOFTMAX_MIRROR", str(tmp_path / "mirror"))
+    assert status_of("download", tmp_path / "mine.yaml", "-o", tmp_path / "raw") == 0
+    assert (tmp_path / "raw" / "mine.svm").read_text() == "1 1:2\n"

@@ -1,3 +1,4 @@
+import json
 import math
 
 import matplotlib.colors
@@ -192,3 +193,13 @@ def test_gaps_are_of_each_data_set_and_only_with_a_reference(tmp_path):
     assert not names[1] - names[0]
     table = tables.curves(read_fits(folders), "softmax")
     assert (table[table.method == "softmax"].groupby("dataset").gap.min() == 0).all()
+
+
+def test_a_reference_that_has_not_converged_is_warned_of(tmp_path, capsys):
+    folders = write_fits(tmp_path, methods=("softmax", "u-max"))
+    compare(folders, tmp_path / "short", "softmax")
+    assert "warning: the reference softmax on icd10 has not converged" in capsys.readouterr().err
+    path = folders[0] / "status.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"message": "converged after 20 epochs"}))
+    compare(folders, tmp_path / "long", "softmax")
+    assert "warning" not in capsys.readouterr().err
