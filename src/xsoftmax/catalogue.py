@@ -15,7 +15,7 @@ from xsoftmax.methods import AXES, Method, build_method, solves_batches
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.training.implicit import touch_of
 from xsoftmax.training.memory import solver_copies
-from xsoftmax.training.solvers import with_ridge
+from xsoftmax.training.sampled import with_ridge
 
 HEADINGS = {
     "name": "method",

@@ -23,7 +23,8 @@ from xsoftmax.optimizers.u_max import UMax
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import Uniform
-from xsoftmax.training.solvers import make_solver, with_ridge
+from xsoftmax.training.sampled import with_ridge
+from xsoftmax.training.solvers import make_solver
 
 RIDGE = 8.0
 

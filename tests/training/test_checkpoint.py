@@ -17,7 +17,7 @@ import xsoftmax.training.fit as fit_module
 from training.problems import D, K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
-from xsoftmax.training import solvers
+from xsoftmax.training import sampled
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -62,7 +62,7 @@ class KilledError(Exception):
 @pytest.fixture
 def killed_after(monkeypatch):
     """A function that makes fits die after so many chunks of 30 steps; 0: never."""
-    monkeypatch.setattr(solvers, "DEFAULT_CHUNK", 30)
+    monkeypatch.setattr(sampled, "DEFAULT_CHUNK", 30)
     advance, left = fit_module._Fit._advance, [0]
 
     def counted(self):
@@ -143,14 +143,14 @@ def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path, killed_aft
         interrupted(data, chosen, kept, killed_after, epochs=3, tree=tree)
         moved = tree.rename(tmp_path / "2.h5")
         steps = []
-        advance = solvers.SampledSolver.advance
+        advance = sampled.SampledSolver.advance
 
         def counted(self, samples, *arguments):
             steps.append(samples.size)
             return advance(self, samples, *arguments)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(solvers.SampledSolver, "advance", counted)
+            patch.setattr(sampled.SampledSolver, "advance", counted)
             fit(data, chosen, 0, Plan(epochs=3, tree=moved, checkpoint=kept))
     assert sum(steps) < 1200
 
@@ -202,8 +202,8 @@ METHODS = {
 }
 PROGRAM = """
 import sys
-from xsoftmax.training import solvers
-solvers.DEFAULT_CHUNK = 500
+from xsoftmax.training import sampled
+sampled.DEFAULT_CHUNK = 500
 from xsoftmax.cli import main
 sys.exit(main())
 """

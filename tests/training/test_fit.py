@@ -15,7 +15,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.methods import build_method, read_methods
 from xsoftmax.model import DivergedError, load_model
-from xsoftmax.training import solvers
+from xsoftmax.training import sampled
 from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import check_memory, estimate
 from xsoftmax.training.plan import Plan
@@ -35,7 +35,7 @@ def data(path):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(solvers, "DEFAULT_CHUNK", 30)
+    monkeypatch.setattr(sampled, "DEFAULT_CHUNK", 30)
 
 
 def trained(data, *, seed=0, chosen=None, **plan):
@@ -48,14 +48,14 @@ def column(result, name):
 
 def test_an_epoch_visits_every_row_once(data, small_chunks, monkeypatch):
     visited = []
-    advance = solvers.SampledSolver.advance
+    advance = sampled.SampledSolver.advance
 
     def noted(self, samples, epoch, first, rate):
         if samples.size:
             visited.append((epoch, first, samples.copy()))
         return advance(self, samples, epoch, first, rate)
 
-    monkeypatch.setattr(solvers.SampledSolver, "advance", noted)
+    monkeypatch.setattr(sampled.SampledSolver, "advance", noted)
     trained(data, epochs=3)
     orders = [np.concatenate([samples for at, _, samples in visited if at == epoch]) for epoch in range(3)]
     assert all(sorted(order) == list(range(300)) for order in orders)
@@ -367,7 +367,7 @@ def test_estimates_count_copies(data):
 
 
 def test_weights_that_are_not_finite_diverge_even_where_no_row_sees_them(data, monkeypatch):
-    weights = solvers.SampledSolver.weights
+    weights = sampled.SampledSolver.weights
 
     def spoilt(self):
         W = weights(self).copy()
@@ -376,7 +376,7 @@ def test_weights_that_are_not_finite_diverge_even_where_no_row_sees_them(data, m
 
     measure = fit_module._Fit._measure
     monkeypatch.setattr(fit_module._Fit, "_measure", lambda self, W: measure(self, np.where(np.isfinite(W), W, 0)))
-    monkeypatch.setattr(solvers.SampledSolver, "weights", spoilt)
+    monkeypatch.setattr(sampled.SampledSolver, "weights", spoilt)
     result = trained(data, epochs=1)
     assert result.state.status == "diverged"
     assert "weights are not finite" in result.state.message

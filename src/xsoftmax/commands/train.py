@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint", type=Path, help="file to resume from, removed when done")
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0, help="default: %(default)s")
     parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
+    parser.add_argument("--threads", type=int, default=1, help="more than 1: bits differ from run to run")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the fit")
 
 
@@ -48,6 +49,7 @@ def run(options: argparse.Namespace) -> None:
         checkpoint=options.checkpoint,
         checkpoint_seconds=options.checkpoint_seconds,
         memory=options.memory and options.memory * 2**20,
+        threads=options.threads,
         tree=options.tree,
         identity=code,
     )

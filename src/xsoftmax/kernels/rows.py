@@ -44,6 +44,11 @@ def features_of(X, bias: bool) -> Dense | Csr:
     return Dense(np.ascontiguousarray(X, np.float32), constant)
 
 
+def n_columns(features: Dense | Csr) -> int:
+    """Number of features, the bias not counted."""
+    return features.X.shape[1] if isinstance(features, Dense) else features.n_features
+
+
 def dot(features, i, row):
     """Inner product of sample ``i``, constant feature included, with a row of weights."""
     raise TypeError("compiled code only")

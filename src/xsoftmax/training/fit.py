@@ -17,6 +17,7 @@ from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.progress import Progress
 from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.threads import Team
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
 from xsoftmax.training.memory import check_memory
 from xsoftmax.training.plan import SUBSET, FitState, Plan
@@ -67,7 +68,8 @@ class _Fit:
         training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree)
         self.objective = method.objective.fit(training_set)
         self.proposal: Proposal = method.proposal.fit(training_set)
-        self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set)
+        self.team = Team(plan.threads)
+        self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
         keeps_best = plan.patience is not None
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
         self.subset = np.sort(np.random.default_rng(0).permutation(self.train.n_samples)[:SUBSET])

@@ -30,6 +30,8 @@ class Plan:
         Between two checkpoints.
     memory : int or None
         Bytes that the program may take.
+    threads : int
+        Of training and evaluation. Sampled methods then change weights without locks: bits differ from run to run.
     tree : Path or None
         A fitted tree, for proposal tree.
     identity : str
@@ -43,6 +45,7 @@ class Plan:
     checkpoint: Path | None = None
     checkpoint_seconds: float = 60.0
     memory: int | None = None
+    threads: int = 1
     tree: Path | None = None
     identity: str = ""
 

@@ -1,0 +1,108 @@
+"""The solver of methods that look at a few drawn classes: single steps or minibatches, class-major weights."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.batch import sweep_batches
+from xsoftmax.kernels.implicit_batch import Touch, sweep_implicit
+from xsoftmax.kernels.layout import Scaled
+from xsoftmax.kernels.random import stream
+from xsoftmax.kernels.ridge import Ridge
+from xsoftmax.kernels.rows import Csr, Dense, n_columns
+from xsoftmax.kernels.steps import Clock, log_probability
+from xsoftmax.kernels.sweep import sweep
+from xsoftmax.methods import Method, solves_batches
+from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.threads import Team
+from xsoftmax.training.implicit import touch_of
+
+DEFAULT_CHUNK = 2**15
+
+
+class SampledSolver:
+    """Steps on a few drawn classes, of one sample or a minibatch; class-major weights in the optimizer's layout."""
+
+    converged = False
+
+    def __init__(
+        self,
+        method: Method,
+        objective: Any,
+        proposal: Proposal,
+        data: TrainingSet,
+        features: Dense | Csr,
+        y: np.ndarray,
+        states: np.ndarray,
+        team: Team,
+    ) -> None:
+        self.states, self._team = states, team
+        self._batch, self._seed = method.batch, data.seed
+        steps = max(1, DEFAULT_CHUNK // method.batch.size)
+        self._refresh: Callable[[np.ndarray], None] | None = None
+        if method.proposal.adaptive:
+            steps, self._refresh = proposal.refresh_steps, proposal.refresh  # type: ignore[attr-defined]
+        self.chunk = steps * method.batch.size
+        self._batches_per_epoch = -(-y.size // method.batch.size)
+        draws_from = proposal.kernel(data.X)
+        optimizer = method.optimizer.fit(data)
+        if method.ridge:
+            optimizer = with_ridge(method, proposal, data.class_counts)
+        self._touch: Touch | None = None
+        if solves_batches(method):
+            optimizer = Ridge(method.optimizer, np.float32(method.ridge / max(1, y.size)), np.empty(0, np.float32))
+            n_sampled = method.objective.n_sampled
+            self._touch = touch_of(proposal, draws_from, data.class_counts, n_sampled, method.batch.size)
+        self._parts = (objective, draws_from, optimizer, features, y)
+        self._layout = Scaled if method.ridge or self._touch is not None else method.optimizer.layout
+        self._dense = isinstance(features, Dense)
+        accumulator = getattr(method.optimizer, "initial_accumulator", 0.0)
+        self._W = self._layout.allocate(data.n_classes, n_columns(features) + 1, self._dense, accumulator)
+        if method.bias_start == "minus-log-q":
+            self._layout.start_biases(self._W, self._dense, minus_mean_log_q(draws_from, y, data.n_classes))
+
+    def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
+        """See ``Solver``."""
+        if self._refresh is not None:
+            self._refresh(self.weights())
+        size, shared = self._batch
+        step = epoch * self._batches_per_epoch + first // size
+        clock = Clock(np.uint64(stream(self._seed, epoch)), first, step)
+        arguments = (*self._parts, self.states, self._W, samples, clock, np.float32(rate))
+        if self._touch is not None:
+            return sweep_implicit(*arguments, size, self._touch)
+        return sweep(*arguments) if size == 1 else sweep_batches(*arguments, size, shared)
+
+    def weights(self) -> np.ndarray:
+        """See ``Solver``; a view."""
+        return self._layout.weights(self._W, self._dense)
+
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """See ``Solver``."""
+        return {"W": self._W, "states": self.states}
+
+
+def with_ridge(method: Method, proposal: Proposal, class_counts: np.ndarray) -> Any:
+    """The optimizer of single steps, with the method's ridge.
+
+    A step touches class k with probability n_k / N + (1 - n_k / N) P(k is drawn): Fagan and Iyengar 2018, eq. 6.
+    """
+    n_samples = class_counts.sum()
+    inclusion = proposal.inclusion(method.objective.n_sampled) if method.batch.size == 1 else None
+    share = class_counts / n_samples
+    touch = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
+    inverse = np.divide(1, touch, where=touch > 0, out=np.zeros_like(touch))
+    return Ridge(method.optimizer, np.float32(method.ridge / n_samples), inverse.astype(np.float32))
+
+
+@njit(**OPTIONS)
+def minus_mean_log_q(draws_from, labels, n_classes):
+    """Minus the mean of log q(k | x) over the training rows x of each class k; 0 for a class without rows."""
+    total, count = np.zeros(n_classes), np.zeros(n_classes)
+    for i in range(labels.size):
+        total[labels[i]] -= log_probability(draws_from, i, np.int64(labels[i]))
+        count[labels[i]] += 1
+    return total / np.maximum(count, 1.0)
