@@ -1,0 +1,172 @@
+"""What memory itself allows: loops that touch exactly the memory of a step, its rows known in advance.
+
+A floor that is too slow flatters us, so there are several ways to do each and the fastest here and now counts. They
+add zeros: whatever trains on the same weights does not notice.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit
+from numba.core import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from xsoftmax.kernels import OPTIONS
+
+_AHEAD = 2  # steps between asking for a row's first lines and using them; the processor fetches the others by itself
+_LINE = 16  # float32 in a cache line
+_NOTHING = np.float32(0)
+
+
+@intrinsic
+def _ask_for(_typing_context, array, index):
+    """Prefetch the cache line of one element."""
+
+    def codegen(context, builder, signature, arguments):
+        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
+        builder.call(prefetch, [address, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), codegen
+
+
+@njit(**OPTIONS)
+def _ask_for_first_lines(X, W, i, pair):
+    for line in range(2):
+        _ask_for(X[i], line * _LINE)  # type: ignore[call-arg]
+        for k in pair:
+            _ask_for(W[k, 0], line * _LINE)  # type: ignore[call-arg]
+            _ask_for(W[k, 1], line * _LINE)  # type: ignore[call-arg]
+
+
+@njit(**OPTIONS)
+def dense_together(X, W, order, pairs, nothing):
+    """Read a row of ``X``; read and write two rows of ``W`` (n_classes, 2, width), all four halves at once."""
+    for t in range(order.size):
+        x = X[order[t]]
+        first, second = W[pairs[t, 0]], W[pairs[t, 1]]
+        w, a, v, b = first[0], first[1], second[0], second[1]
+        for d in range(x.size):
+            value = nothing * x[d]
+            w[d] += value
+            a[d] += value
+            v[d] += value
+            b[d] += value
+
+
+@njit(**OPTIONS)
+def dense_ahead(X, W, order, pairs, nothing):
+    """As ``dense_together``, with the first lines of later rows asked for."""
+    for t in range(order.size):
+        later = min(t + _AHEAD, order.size - 1)
+        _ask_for_first_lines(X, W, order[later], pairs[later])
+        x = X[order[t]]
+        first, second = W[pairs[t, 0]], W[pairs[t, 1]]
+        w, a, v, b = first[0], first[1], second[0], second[1]
+        for d in range(x.size):
+            value = nothing * x[d]
+            w[d] += value
+            a[d] += value
+            v[d] += value
+            b[d] += value
+
+
+@njit(**OPTIONS)
+def dense_row_by_row(X, W, order, pairs, nothing):
+    """As ``dense_ahead``, one row of ``W`` after the other."""
+    for t in range(order.size):
+        later = min(t + _AHEAD, order.size - 1)
+        _ask_for_first_lines(X, W, order[later], pairs[later])
+        x = X[order[t]]
+        for k in pairs[t]:
+            w, a = W[k, 0], W[k, 1]
+            for d in range(x.size):
+                value = nothing * x[d]
+                w[d] += value
+                a[d] += value
+
+
+@njit(**OPTIONS)
+def sparse_row_by_row(X, W, order, pairs, nothing):
+    """Read a row of ``X`` (Csr); read and write its entries in two rows of ``W`` (n_classes, width, n_numbers)."""
+    for t in range(order.size):
+        i = order[t]
+        for k in pairs[t]:
+            row = W[k]
+            for j in range(X.indptr[i], X.indptr[i + 1]):
+                for which in range(row.shape[1]):
+                    row[X.indices[j], which] += nothing * X.data[j]
+
+
+@njit(**OPTIONS)
+def sparse_together(X, W, order, pairs, nothing):
+    """As ``sparse_row_by_row``, both rows at once."""
+    for t in range(order.size):
+        i = order[t]
+        first, second = W[pairs[t, 0]], W[pairs[t, 1]]
+        for j in range(X.indptr[i], X.indptr[i + 1]):
+            d, value = X.indices[j], nothing * X.data[j]
+            for which in range(first.shape[1]):
+                first[d, which] += value
+                second[d, which] += value
+
+
+DENSE = (dense_together, dense_ahead, dense_row_by_row)
+SPARSE = (sparse_together, sparse_row_by_row)
+
+
+def fastest(ways: Mapping[str, Callable[[], Any]], rounds: int = 3) -> str:
+    """Name the way that took the least time, the best of some rounds after a warm one."""
+    best = dict.fromkeys(ways, np.inf)
+    for turn in range(rounds + 1):
+        for name, way in ways.items():
+            start = time.thread_time()
+            way()
+            if turn:
+                best[name] = min(best[name], time.thread_time() - start)
+    return min(best, key=best.__getitem__)
+
+
+def row_floor(features: Any, W: np.ndarray, n_steps: int, seed: int = 0) -> tuple[str, Callable[[], object]]:
+    """Choose the fastest floor of a step that touches two rows of the weights, all rows drawn uniformly.
+
+    Parameters
+    ----------
+    features : Dense or Csr
+    W : ndarray
+        Of the solver whose floor it is: (n_classes, 2, width) for dense rows, (n_classes, width, n) for sparse ones.
+    n_steps : int
+        Per call.
+
+    Returns
+    -------
+    name : str
+    run : callable
+        Each call goes to other rows than the one before.
+    """
+    rng = np.random.default_rng(seed)
+    dense = hasattr(features, "X")
+    X = features.X if dense else features
+    n_samples = features.X.shape[0] if dense else features.indptr.size - 1
+    plans = [
+        (rng.integers(0, n_samples, n_steps), rng.integers(0, W.shape[0], (n_steps, 2))) for _ in range(_N_PLANS)
+    ]
+
+    def way(kernel: Callable[..., None]) -> Callable[[], object]:
+        turn = iter(range(10**9))
+        return lambda: kernel(X, W, *plans[next(turn) % _N_PLANS], _NOTHING)
+
+    ways = {kernel.__name__: way(kernel) for kernel in (DENSE if dense else SPARSE)}
+    name = fastest(ways)
+    return name.replace("_", " "), ways[name]
+
+
+_N_PLANS = 8
