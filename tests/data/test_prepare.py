@@ -103,6 +103,40 @@ def test_a_split_that_leaves_nothing_is_refused(tmp_path):
         run(tmp_path, {"a": "1 1:0\n2\n"})
 
 
+def held_out(folder, content, seed=0, **settings):
+    split = SplitOptions(**{"validation": 0.1, "test": 0.2, "seed": seed, "keep_classes": True})
+    sizes, path = run(folder, {"a": content}, split=split, **settings)
+    with open_prepared(path) as data:
+        return sizes, {name: data.split(name).X.indices.tolist() for name in ("train", "validation", "test")}
+
+
+def test_every_class_keeps_a_training_row_if_asked(tmp_path):
+    content = "".join(f"{i if i < 60 else 100 + i % 5} {i + 1}:1\n" for i in range(100))
+    sizes, found = held_out(tmp_path, content)
+    assert [len(rows) for rows in found.values()] == [70, 10, 20]
+    assert sizes["classes"] == 65
+    assert sizes["dropped_unseen_validation"] == sizes["dropped_unseen_test"] == 0
+    assert sorted(np.concatenate(list(found.values()))) == list(range(100))
+    assert found == held_out(tmp_path, content)[1]
+    kept = {tuple(row for row in held_out(tmp_path, content, seed)[1]["train"] if row >= 60) for seed in range(20)}
+    assert len(kept) == 20
+    assert set.union(*map(set, kept)) == set(range(60, 100))
+
+
+def test_all_labels_of_a_row_are_kept_with_it(tmp_path):
+    content = "".join(f"{i % 7},{50 + i // 2} {i + 1}:1\n" for i in range(60))
+    sizes, found = held_out(tmp_path, content, label="all")
+    assert sizes["classes"] == 37
+    assert [len(rows) for rows in found.values()] == [2 * 42, 2 * 6, 2 * 12]  # two examples of each row
+    for pair in range(30):
+        assert {2 * pair, 2 * pair + 1} & set(found["train"])
+
+
+def test_rows_that_cannot_be_spared(tmp_path):
+    with pytest.raises(InputError, match=r"3 validation and 6 test rows of 30 .* only 8 can be spared"):
+        held_out(tmp_path, "".join(f"{min(i, 21)} {i + 1}:1\n" for i in range(30)))
+
+
 def normalized(folder, wanted):
     contents = {"train": "1 1:3 2:-4\n2 1:1 3:2\n", "test": "1 1:6 2:8 4:5\n"}
     settings = {"parts": {"train": "train", "test": "test"}, "normalize": wanted}

@@ -60,11 +60,16 @@ class TextOptions:
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """Sizes of what is split off: a share below 1, otherwise a number of rows."""
+    """Sizes of what is split off: a share below 1, otherwise a number of rows.
+
+    With ``keep_classes`` one row of every class, drawn at random, always trains: for data where many classes have
+    one row only.
+    """
 
     validation: float = 0.1
     test: float = 0.1
     seed: int = 0
+    keep_classes: bool = False
 
 
 @dataclass(frozen=True)

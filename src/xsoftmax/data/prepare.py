@@ -108,7 +108,7 @@ def _split(
     """Drop empty rows, split, choose words where training rows decide on them, and drop what that empties."""
     empty_before = {part: features.empty(part) for part in features.matrices}
     kept = {part: _usable(each, empty_before[part]) for part, each in chosen.items()}
-    assigned = splits.assign(kept, config.split)
+    assigned = splits.assign(kept, chosen, config.split)
     part, rows = assigned["train"]
     features = features.with_words_of(features.matrices[part][rows])
     examples, dropped = (
