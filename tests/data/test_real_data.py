@@ -7,11 +7,21 @@ import numpy as np
 import pytest
 
 from xsoftmax.cli import main
-from xsoftmax.data.store import open_prepared
+from xsoftmax.data.readers import debian
+from xsoftmax.data.store import SPLITS, open_prepared
 
 ROOT = Path(__file__).parents[2]
 MIRROR = Path(os.environ.get("XSOFTMAX_MIRROR") or ROOT.parent / "shared/data")
-NEEDS_MIRROR = ("mnist", "bibtex", "delicious", "20news")
+# by the folder of the mirror
+NEEDS_MIRROR = {
+    "mnist": "mnist",
+    "bibtex": "bibtex",
+    "delicious": "delicious",
+    "20news": "20news",
+    "debian": "debian-descriptions",
+    "debian-section": "debian-descriptions",
+}
+NAMES = ("icd10", "icd10-subcategory", "digits", "zipf", "hierarchy", *NEEDS_MIRROR)
 
 
 def prepared(name, folder, mirror=None):
@@ -22,18 +32,27 @@ def prepared(name, folder, mirror=None):
     return open_prepared(folder / "a.h5")
 
 
-@pytest.mark.parametrize("name", ["icd10", "icd10-subcategory", "digits", "zipf", "hierarchy", *NEEDS_MIRROR])
+def skip_without_mirror(name):
+    folder = NEEDS_MIRROR.get(name)
+    if folder is not None and not (MIRROR / folder).is_dir():
+        pytest.skip(f"{name} NOT TESTED: no mirror at {MIRROR}; set XSOFTMAX_MIRROR to a folder that has {folder}/")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "debian"])
 def test_sizes_are_those_expected(name, tmp_path, capsys):
-    if name in NEEDS_MIRROR and not (MIRROR / name).is_dir():
-        pytest.skip(f"{name} NOT TESTED: no mirror at {MIRROR}; set XSOFTMAX_MIRROR to a folder that has {name}/")
+    skip_without_mirror(name)
     with prepared(name, tmp_path, MIRROR) as data:
-        train = data.rows("train", 0, 1000)
-        assert train.y.max() < data.n_classes == len(data.class_names)
-        assert (data.class_counts > 0).all()
-        assert data.class_counts.sum() == data.n_samples("train")
-        if data.storage == "csr" and data.n_features:
-            np.testing.assert_allclose(train.X.multiply(train.X).sum(axis=1), 1, rtol=1e-5)
+        check_rows(data)
     assert f"{tmp_path}/a.h5: rows " in capsys.readouterr().out
+
+
+def check_rows(data):
+    train = data.rows("train", 0, 1000)
+    assert train.y.max() < data.n_classes == len(data.class_names)
+    assert (data.class_counts > 0).all()
+    assert data.class_counts.sum() == data.n_samples("train")
+    if data.storage == "csr" and data.n_features:
+        np.testing.assert_allclose(train.X.multiply(train.X).sum(axis=1), 1, rtol=1e-5)
 
 
 def test_icd10_is_as_the_quick_start_says(tmp_path):
@@ -44,6 +63,24 @@ def test_icd10_is_as_the_quick_start_says(tmp_path):
         X = data.transform.apply(["Cholera due to Vibrio cholerae 01, biovar eltor"])
         np.testing.assert_allclose(X.toarray()[0], train.X[[1]].toarray()[0], rtol=1e-6)
         assert data.class_names[train.y[1]] == "A00"
+
+
+def test_debian_trains_on_every_source_package(tmp_path):
+    skip_without_mirror("debian")
+    with prepared("debian", tmp_path, MIRROR) as data:
+        check_rows(data)
+        names, counts, splits = data.class_names, data.class_counts, [data.split(name) for name in SPLITS]
+        transform = data.transform
+    assert (counts == 1).sum() >= 24_802
+    assert not any("(" in name or " " in name for name in names)
+    rows = debian.read(
+        packages=tmp_path / "raw/Packages.xz", translation=tmp_path / "raw/Translation-en.xz", label="section"
+    )
+    # 0ad-data-common, the third package of the index, is built from 0ad-data
+    X = transform.apply([list(rows.features)[2]]).toarray()[0]
+    of_source = [split.X[split.y == names.index("0ad-data")].toarray() for split in splits]
+    assert [len(each) for each in of_source] in ([2, 0, 0], [1, 1, 0], [1, 0, 1])
+    assert np.abs(np.concatenate(of_source) - X).max(axis=1).min() < 1e-6
 
 
 def test_errors_end_with_status_1(tmp_path, capsys):
