@@ -19,6 +19,8 @@ _HALF = np.float32(0.5)
 _LOWEST = np.float32(-87)
 _HIGHEST = np.float32(88)
 _LOG2_E = np.float32(1.4426950408889634)
+# Added and taken away again, it rounds to the next integer; math.floor would be a call into the C library.
+_ROUND = np.float32(1.5 * 2**23)
 # ln 2 in two parts, so that x - n ln 2 is exact to float32.
 _LN2_HIGH = np.float32(0.693359375)
 _LN2_LOW = np.float32(-2.12194440e-4)
@@ -46,7 +48,7 @@ def exp32(x):
     The argument is clamped to [-87, 88]: what is smaller gives 1.6e-38, what is larger 1.7e38.
     """
     x = min(max(x, _LOWEST), _HIGHEST)
-    n = np.float32(math.floor(x * _LOG2_E + _HALF))
+    n = (x * _LOG2_E + _ROUND) - _ROUND
     r = x - n * _LN2_HIGH - n * _LN2_LOW
     p = (((_P0 * r + _P1) * r + _P2) * r + _P3) * r + _P4
     p = (p * r + _HALF) * r * r + r + _ONE
