@@ -8,6 +8,7 @@ from tree.clusters import clustered
 from xsoftmax.errors import InputError
 from xsoftmax.kernels.tree import descend, log_probability_of
 from xsoftmax.tree.fit import fit_tree
+from xsoftmax.tree.model import on_cache_lines
 
 SIZES = [2, 3, 5, 8, 1000]
 
@@ -71,10 +72,11 @@ def test_kernels_agree_with_each_other(fitted):
     Z = tree.project(X)
     complete = tree.log_probability(Z, dtype=np.float64)
     np.testing.assert_allclose(tree.log_probability_of(Z, y), complete[np.arange(len(y)), y], rtol=1e-5, atol=1e-5)
+    rows = on_cache_lines(Z)
     for i in range(50):
-        drawn, log_q, _ = descend(tree.view, Z[i], np.uint64(1000 + i))
+        drawn, log_q, _ = descend(tree.view, rows, i, np.uint64(1000 + i))
         assert log_q == pytest.approx(complete[i, drawn], rel=1e-5, abs=1e-5)
-        assert log_q == log_probability_of(tree.view, Z[i], drawn)
+        assert log_q == log_probability_of(tree.view, rows, i, drawn)
 
 
 def test_log_probability_survives_extreme_scores(fitted):

@@ -42,6 +42,12 @@ def next_u64(state):
 
 
 @njit(**OPTIONS)
+def skip(state, n):
+    """State after ``n`` numbers, uint64, that nobody looks at."""
+    return state + n * _GAMMA
+
+
+@njit(**OPTIONS)
 def uniform(bits):
     """Turn random bits into a float32 in [0, 1)."""
     return np.float32(bits >> np.uint64(40)) * np.float32(2.0**-24)

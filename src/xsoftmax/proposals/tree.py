@@ -9,16 +9,19 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
+from numba import njit
 
+from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability
 from xsoftmax.kernels.steps import draw, log_probability
-from xsoftmax.kernels.tree import TreeView, descend, log_probability_of
+from xsoftmax.kernels.tree import TreeView, descend, descend_block, log_probability_of
 from xsoftmax.proposals import TrainingSet, proposal
 from xsoftmax.tree.cross_validation import choose_regularizer
 from xsoftmax.tree.file import labels_sha256, read_tree
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree as TreeModel
+from xsoftmax.tree.model import on_cache_lines
 
 
 @proposal(draws=True, by_row=True, cost="log2(K) x {dimension} products")
@@ -60,7 +63,7 @@ class FittedTree:
 
     def kernel(self, X: Any) -> "TreeDraws":
         """What the training loop draws from: the tree, and the rows as it sees them."""
-        return TreeDraws(*self.tree.view, self.tree.project(X))
+        return TreeDraws(*self.tree.view, on_cache_lines(self.tree.project(X)))
 
     def log_q(self, X: Any, start: int, stop: int) -> np.ndarray:
         """Log-probabilities of a block of classes, float32 of shape (n_samples, stop - start)."""
@@ -81,7 +84,7 @@ def restore(group: h5py.Group) -> FittedTree:
 
 
 class TreeDraws(NamedTuple):
-    """What the kernels see: the arrays of ``TreeView``, and ``Z``, a projected row per training sample."""
+    """What the kernels see: the arrays of ``TreeView``, and ``Z``, the projected training rows, laid out alike."""
 
     weights: np.ndarray
     bias: np.ndarray
@@ -90,15 +93,24 @@ class TreeDraws(NamedTuple):
     Z: np.ndarray
 
 
+@njit(inline="always", **OPTIONS)
+def _view(proposal):
+    return TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)
+
+
 @implements(draw, TreeDraws)
 def _draw(proposal, i, excluded, rng, draws):
-    view = TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)
     for j in range(draws.classes.size):
-        draws.classes[j], draws.log_q[j], rng = descend(view, proposal.Z[i], rng)
+        draws.classes[j], draws.log_q[j], rng = descend(_view(proposal), proposal.Z, i, rng)
     weigh_by_probability(draws)
+
+
+@njit(**OPTIONS)
+def _draw_block(proposal, samples, states, classes, log_q):
+    """What ``draw`` draws for each of ``samples`` from its random state, into arrays of shape (n, n_draws)."""
+    descend_block(_view(proposal), proposal.Z, samples, states, classes.shape[1], classes, log_q)
 
 
 @implements(log_probability, TreeDraws)
 def _log_probability(proposal, i, k):
-    view = TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)
-    return log_probability_of(view, proposal.Z[i], k)
+    return log_probability_of(_view(proposal), proposal.Z, i, k)

@@ -7,11 +7,11 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from xsoftmax.kernels.tree import TreeView, draw_rows, log_probabilities, log_probability_of_rows
+from xsoftmax.kernels.cache_lines import FLOATS
+from xsoftmax.kernels.tree import TreeView, draw_rows, log_probabilities, log_probability_block
 from xsoftmax.tree.projection import Features, Projection
 
-_CACHE_LINE = 64
-_FLOATS_PER_LINE = 16
+_CACHE_LINE = 4 * FLOATS
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +59,8 @@ class Tree:
     @cached_property
     def view(self) -> TreeView:
         """The arrays as the kernels want them: a node's weights on cache lines of their own."""
-        width = -(-self.dimension // _FLOATS_PER_LINE) * _FLOATS_PER_LINE
-        padded = _aligned_zeros((self.class_of_leaf.size, width))
-        padded[:, : self.dimension] = self.weights[:, :-1]
         bias = np.ascontiguousarray(self.weights[:, -1])
-        return TreeView(padded, bias, self.class_of_leaf, self.leaf_of_class)
+        return TreeView(on_cache_lines(self.weights[:, :-1]), bias, self.class_of_leaf, self.leaf_of_class)
 
     def project(self, X: Features) -> NDArray[np.float32]:
         """Turn rows into what all other methods take: whitened components of shape (n_samples, dimension)."""
@@ -96,7 +93,7 @@ class Tree:
     def log_probability_of(self, Z: NDArray[np.float32], y: NDArray[np.int32]) -> NDArray[np.float32]:
         """Log-probability of one class per row, shape (n_samples,), in log2(n_leaves) scores each."""
         out = np.empty(Z.shape[0], np.float32)
-        log_probability_of_rows(self.view, np.ascontiguousarray(Z, np.float32), y.astype(np.int32), out)
+        log_probability_block(self.view, on_cache_lines(Z), np.arange(Z.shape[0]), y.astype(np.int32), out)
         return out
 
     def log_likelihood(self, Z: NDArray[np.float32], y: NDArray[np.int32]) -> float:
@@ -105,10 +102,10 @@ class Tree:
 
     def sample(self, Z: NDArray[np.float32], seed: int = 0) -> NDArray[np.int64]:
         """Draw one class per row, shape (n_samples,)."""
-        classes = np.empty(Z.shape[0], np.int64)
-        log_q = np.empty(Z.shape[0], np.float32)
-        draw_rows(self.view, np.ascontiguousarray(Z, np.float32), seed, classes, log_q)
-        return classes
+        classes = np.empty((Z.shape[0], 1), np.int64)
+        log_q = np.empty((Z.shape[0], 1), np.float32)
+        draw_rows(self.view, on_cache_lines(Z), seed, classes, log_q)
+        return classes[:, 0]
 
     def to_group(self, group: h5py.Group) -> None:
         """Write the tree into an open HDF5 group, a tree's own file or a part of a model's."""
@@ -130,8 +127,12 @@ class Tree:
         }
 
 
-def _aligned_zeros(shape: tuple[int, int]) -> NDArray[np.float32]:
-    n_bytes = 4 * shape[0] * shape[1]
-    buffer = np.zeros(n_bytes + _CACHE_LINE, np.uint8)
+def on_cache_lines(rows: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Copy rows to float32 that begins with a cache line and ends with one, filled up with zeros."""
+    n_rows, n_columns = rows.shape
+    width = max(-(-n_columns // FLOATS), 1) * FLOATS
+    buffer = np.zeros(4 * n_rows * width + _CACHE_LINE, np.uint8)
     offset = -buffer.ctypes.data % _CACHE_LINE
-    return buffer[offset : offset + n_bytes].view(np.float32).reshape(shape)
+    copy = buffer[offset : offset + 4 * n_rows * width].view(np.float32).reshape(n_rows, width)
+    copy[:, :n_columns] = rows
+    return copy
