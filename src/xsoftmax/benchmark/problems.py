@@ -1,11 +1,14 @@
 """Generated training rows of a given shape, and steps of a method on them, as a fit takes them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.store import Split, write_prepared
+from xsoftmax.data.transform import Transform
 from xsoftmax.methods import Method, build_method
 from xsoftmax.threads import Team
 from xsoftmax.training.solvers import Solver, make_solver
@@ -95,7 +98,18 @@ def steps_of(
     return solver, Steps(solver, rows.y.size, n, chosen.optimizer.learning_rate)
 
 
-def in_turn(run: Callable[[Any], object], arguments: list[Any]) -> Callable[[], object]:
-    """A call with the next of the arguments each time."""
-    place = iter(range(10**9))
-    return lambda: run(arguments[next(place) % len(arguments)])
+def write_problem(path: Path, rows: Rows, n_classes: int, n_test: int = 0) -> None:
+    """Write rows as a prepared file, the last ``n_test`` for the test."""
+    n_train = rows.y.size - n_test
+    ends = {"train": slice(0, n_train), "validation": slice(0, 0), "test": slice(n_train, None)}
+    write_prepared(
+        path,
+        dataset="benchmark",
+        splits={name: Split(rows.X[part], rows.y[part]) for name, part in ends.items()},
+        class_names=[str(k) for k in range(n_classes)],
+        class_counts=np.bincount(rows.y[:n_train], minlength=n_classes),
+        transform=Transform("sparse" if issparse(rows.X) else "dense", n_columns=rows.X.shape[1]),
+        parameters={},
+        source_sha256={},
+        dropped={},
+    )
