@@ -5,6 +5,7 @@
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 import time
@@ -14,7 +15,6 @@ from typing import Any, NamedTuple
 
 from numba.core import event
 
-from xsoftmax.cli import main
 from xsoftmax.errors import InputError
 
 _MARK = "observed: "
@@ -75,9 +75,13 @@ def _peak_bytes() -> int:
     raise InputError("the system does not tell a process's peak memory (/proc/self/status); measure it on Linux")
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _run() -> int:
+    """Do what ``python -m xsoftmax`` does with our arguments, and print what it took."""
     with event.install_recorder("numba:compile") as compilations:
-        status = main(arguments)
+        try:
+            runpy.run_module("xsoftmax", run_name="__main__", alter_sys=True)
+        except SystemExit as end:
+            status = int(end.code or 0)
     compiled = sum(each.is_start for _, each in compilations.buffer)
     found: dict[str, Any] = {"compiled": compiled, "peak_bytes": _peak_bytes()}
     print(_MARK + json.dumps(found))
@@ -85,4 +89,4 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(_run(sys.argv[1:]))
+    sys.exit(_run())
