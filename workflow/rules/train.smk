@@ -21,7 +21,7 @@ rule train:
         "fit"
     conda:
         "../../envs/compute.yaml"
-    threads: 1
+    threads: EXPERIMENT.config["threads"]
     resources:
         mem_mb=memory(4000),
         runtime=240,
@@ -39,6 +39,6 @@ rule train:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
         "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method}"
-        " --set {params.changes:q} {params.tree} --seed {wildcards.seed} {params.options}"
+        " --set {params.changes:q} {params.tree} --seed {wildcards.seed} {params.options} --threads {threads}"
         " --checkpoint {params.checkpoint} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
         " -o {params.folder} > {log} 2>&1"

@@ -2,12 +2,20 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 from numba.extending import overload
 
 
-def implements(function: Callable, member: type, inline: Literal["never", "always"] = "never") -> Callable:
+def lean(function: Callable) -> Callable:
+    """Mark a name whose code allocates nothing, whatever the type: see ``xsoftmax.kernels.LEAN``."""
+    function.lean = True  # type: ignore[attr-defined]
+    return function
+
+
+def implements(
+    function: Callable, member: type, inline: Literal["never", "always"] = "never", allocates: bool = False
+) -> Callable:
     """Make the decorated function what compiled code runs for ``function(first, ...)``.
 
     Parameters
@@ -18,14 +26,31 @@ def implements(function: Callable, member: type, inline: Literal["never", "alway
         The NamedTuple of ``first`` for which this code is meant.
     inline : {"never", "always"}
         "always" inserts the code at the call before types are known, which helps short loops to vectorise.
+    allocates : bool
+        Whether this code makes arrays although ``function`` is ``lean``.
     """
+    return _attach(function, lambda kind: kind is member, inline, allocates)
+
+
+def otherwise(function: Callable, unless: str, allocates: bool = False) -> Callable:
+    """Make the decorated function what compiled code runs for all types that have no attribute ``unless``.
+
+    A type that has it brings code of its own with ``implements``.
+    """
+    return _attach(function, lambda kind: kind is not None and not hasattr(kind, unless), "never", allocates)
+
+
+def _attach(
+    function: Callable, is_meant: Callable[[type | None], bool], inline: Literal["never", "always"], allocates: bool
+) -> Callable:
+    options: Any = {"_nrt": allocates} if hasattr(function, "lean") else {}
 
     def attach(implementation: Callable) -> Callable:
         def choose(*types):
-            return implementation if getattr(types[0], "instance_class", None) is member else None
+            return implementation if is_meant(getattr(types[0], "instance_class", None)) else None
 
         choose.__signature__ = inspect.signature(implementation)  # type: ignore[attr-defined]
-        overload(function, inline=inline)(choose)
+        overload(function, jit_options=options, inline=inline)(choose)
         return implementation
 
     return attach

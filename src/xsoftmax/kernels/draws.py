@@ -3,9 +3,11 @@
 import numpy as np
 from numba import njit
 
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS, PART
+from xsoftmax.kernels.dispatch import otherwise
 from xsoftmax.kernels.mathematics import exp
-from xsoftmax.kernels.steps import Draws, excludes_true
+from xsoftmax.kernels.random import start
+from xsoftmax.kernels.steps import Draws, DrawsAhead, draw, draw_ahead, excludes_true
 
 # Smaller coefficients move no weight, but products with them are denormal numbers, a hundred times slower.
 NEGLIGIBLE = np.float32(1e-30)
@@ -24,7 +26,48 @@ def empty_draws(n_draws):
     )
 
 
-@njit(**OPTIONS)
+def empty_draws_ahead(n_steps: int, n_draws: int) -> DrawsAhead:
+    """Room for the draws of several steps."""
+    shape = (n_steps, n_draws)
+    return DrawsAhead(
+        np.empty(shape, np.int64),
+        np.empty(shape, np.float32),
+        np.empty(shape, np.float32),
+        np.empty(n_steps, np.int64),
+        np.empty(n_steps, np.uint64),
+        empty_draws(n_draws),
+    )
+
+
+@njit(**LEAN)
+def draw_steps(objective, proposal, labels, samples, clock, first, ahead):
+    """Draw for the steps ``first``... of a call, one sample each."""
+    for b in range(samples.size):
+        ahead.excluded[b] = labels[samples[b]] if excludes_true(objective) else -1
+        ahead.states[b] = start(clock.key, clock.position + first + b)
+    draw_ahead(proposal, samples, ahead)
+
+
+@otherwise(draw_ahead, unless="draws_ahead")
+def _draw_one_by_one(proposal, samples, ahead):
+    for b in range(samples.size):
+        draw(proposal, samples[b], ahead.excluded[b], ahead.states[b], ahead.step)
+        for j in range(ahead.step.classes.size):
+            ahead.classes[b, j] = ahead.step.classes[j]
+            ahead.log_q[b, j] = ahead.step.log_q[j]
+            ahead.weights[b, j] = ahead.step.weights[j]
+
+
+@njit(**PART)
+def take_step(ahead, b):
+    """Copy the draws of step ``b`` into ``ahead.step``."""
+    for j in range(ahead.step.classes.size):
+        ahead.step.classes[j] = ahead.classes[b, j]
+        ahead.step.log_q[j] = ahead.log_q[b, j]
+        ahead.step.weights[j] = ahead.weights[b, j]
+
+
+@njit(inline="always", **LEAN)
 def part_of(draws, first, stop):
     """View of the draws ``first`` to ``stop``, for a proposal that is made of others."""
     return Draws(
@@ -37,7 +80,7 @@ def part_of(draws, first, stop):
     )
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def weigh_by_probability(draws):
     """Weights of independent draws from one distribution: 1 / (n q)."""
     share = np.float32(1) / np.float32(draws.classes.size)
@@ -45,7 +88,7 @@ def weigh_by_probability(draws):
         draws.weights[j] = share * exp(-draws.log_q[j])
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def weigh_for(objective, y, draws):
     """Turn weights for a sum over all classes into those of the objective: over the others, or of a mean."""
     share = np.float32(1) / np.float32(draws.classes.size)
@@ -56,7 +99,7 @@ def weigh_for(objective, y, draws):
             draws.weights[j] = np.float32(0)
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def gather_repeats(y, draws):
     """Add coefficients and weights of repeated classes into their first; return the coefficients of the true one."""
     of_true = np.float32(0)

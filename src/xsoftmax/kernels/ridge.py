@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import overload
 
-from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels import LEAN
+from xsoftmax.kernels.dispatch import implements, lean, otherwise
 from xsoftmax.kernels.rows import axpy, bias_of, dot
 from xsoftmax.kernels.steps import coefficients, move, score_class
 
@@ -41,24 +40,28 @@ class Ridge(NamedTuple):
     inverse_touch: np.ndarray
 
 
+@lean
 def shrink(optimizer, features, step, W, k, weight):
     """Apply the ridge to class ``k``, touched by a draw of this weight; nothing if there is none."""
     raise TypeError("compiled code only")
 
 
-@overload(shrink)
+# It has a shrink of its own.
+Ridge.shrinks = True  # type: ignore[attr-defined]
+
+
+@otherwise(shrink, unless="shrinks")
+def _no_shrink(optimizer, features, step, W, k, weight):
+    pass
+
+
+@implements(shrink, Ridge)
 def _shrink(optimizer, features, step, W, k, weight):
-    if optimizer.instance_class is not Ridge:
-        return lambda optimizer, features, step, W, k, weight: None
-
-    def implementation(optimizer, features, step, W, k, weight):
-        b = optimizer.inverse_touch[k] if optimizer.inverse_touch.size else weight
-        scale_row(W[k], np.float32(1) - step.rate * optimizer.decay * b)
-
-    return implementation
+    b = optimizer.inverse_touch[k] if optimizer.inverse_touch.size else weight
+    scale_row(W[k], np.float32(1) - step.rate * optimizer.decay * b)
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def scale_row(row, by):
     """Multiply a scaled row, but for its bias, by a float32."""
     last = row.size - 1

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import implements, lean
 
 
 class Dense(NamedTuple):
@@ -49,21 +49,37 @@ def n_columns(features: Dense | Csr) -> int:
     return features.X.shape[1] if isinstance(features, Dense) else features.n_features
 
 
+@lean
 def dot(features, i, row):
     """Inner product of sample ``i``, constant feature included, with a row of weights."""
     raise TypeError("compiled code only")
 
 
+@lean
 def axpy(features, i, a, row):
     """Add ``a`` times sample ``i``, constant feature included, to a row of weights."""
     raise TypeError("compiled code only")
 
 
+@lean
+def dot_two(features, i, row, other):
+    """Inner products of sample ``i`` with two rows of weights, read at once."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def axpy_two(features, i, a, row, b, other):
+    """Add ``a`` times sample ``i`` to one row of weights and ``b`` times to another."""
+    raise TypeError("compiled code only")
+
+
+@lean
 def bias_of(features):
     """Value of the constant feature, float32."""
     raise TypeError("compiled code only")
 
 
+@lean
 def squared_norm(features, i):
     """Squared Euclidean norm of sample ``i``, constant feature included, float32."""
     raise TypeError("compiled code only")
@@ -99,6 +115,47 @@ def _axpy_csr(features, i, a, row):
     for j in range(features.indptr[i], features.indptr[i + 1]):
         row[features.indices[j]] += a * features.data[j]
     row[features.n_features] += a * features.constant
+
+
+@implements(dot_two, Dense)
+def _dot_two_dense(features, i, row, other):
+    x = features.X[i]
+    total, of_other = np.float32(0), np.float32(0)
+    for d in range(x.size):
+        total += x[d] * row[d]
+        of_other += x[d] * other[d]
+    return total + features.constant * row[x.size], of_other + features.constant * other[x.size]
+
+
+@implements(dot_two, Csr)
+def _dot_two_csr(features, i, row, other):
+    total, of_other = np.float32(0), np.float32(0)
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        d = features.indices[j]
+        total += features.data[j] * row[d]
+        of_other += features.data[j] * other[d]
+    d = features.n_features
+    return total + features.constant * row[d], of_other + features.constant * other[d]
+
+
+@implements(axpy_two, Dense)
+def _axpy_two_dense(features, i, a, row, b, other):
+    x = features.X[i]
+    for d in range(x.size):
+        row[d] += a * x[d]
+        other[d] += b * x[d]
+    row[x.size] += a * features.constant
+    other[x.size] += b * features.constant
+
+
+@implements(axpy_two, Csr)
+def _axpy_two_csr(features, i, a, row, b, other):
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        d = features.indices[j]
+        row[d] += a * features.data[j]
+        other[d] += b * features.data[j]
+    row[features.n_features] += a * features.constant
+    other[features.n_features] += b * features.constant
 
 
 @implements(bias_of, Dense)

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from xsoftmax.kernels.dispatch import lean
+
 
 class Draws(NamedTuple):
     """The classes looked at in one step beside the true one; arrays of shape (n_draws,), float32 but for ``classes``.
@@ -27,6 +29,29 @@ class Draws(NamedTuple):
     scores: np.ndarray
     out: np.ndarray
     rng: np.ndarray
+
+
+class DrawsAhead(NamedTuple):
+    """The classes of several steps, drawn before the first of them.
+
+    Attributes
+    ----------
+    classes, log_q, weights : ndarray of shape (n_steps, n_draws)
+        As in ``Draws``.
+    excluded : ndarray of shape (n_steps,), int64
+        Class that a step's draws may leave out, or -1.
+    states : ndarray of shape (n_steps,), uint64
+        Random state from which a step's draws begin.
+    step : Draws
+        Room for the draws of one step.
+    """
+
+    classes: np.ndarray
+    log_q: np.ndarray
+    weights: np.ndarray
+    excluded: np.ndarray
+    states: np.ndarray
+    step: Draws
 
 
 class Clock(NamedTuple):
@@ -57,21 +82,25 @@ class Step(NamedTuple):
 # An objective says
 
 
+@lean
 def loss(objective, state, score_true, log_q_true, draws):
     """Value of one sample's loss, float64."""
     raise TypeError("compiled code only")
 
 
+@lean
 def gradient(objective, rate, state, score_true, log_q_true, draws):
     """Write the derivatives by ``draws.scores`` to ``draws.out``, return that by ``score_true``; move ``state``."""
     raise TypeError("compiled code only")
 
 
+@lean
 def raise_bound(objective, threshold, state, score_true, draws):
     """Lift ``state`` where it lies more than ``threshold`` below what these scores prove (for U-max)."""
     raise TypeError("compiled code only")
 
 
+@lean
 def proximal(objective, rate, state, squared_norm, score_true, draws):
     """As ``gradient``, but at the end point of the step, for one draw; the coefficients include the rate."""
     raise TypeError("compiled code only")
@@ -80,6 +109,7 @@ def proximal(objective, rate, state, squared_norm, score_true, draws):
 # A proposal says
 
 
+@lean
 def draw(proposal, i, excluded, rng, draws):
     """Draw classes for sample ``i`` from random state ``rng``, each with its log-probability and its weight.
 
@@ -90,11 +120,23 @@ def draw(proposal, i, excluded, rng, draws):
     raise TypeError("compiled code only")
 
 
+@lean
+def draw_ahead(proposal, samples, ahead):
+    """Do what ``draw`` does for several samples, into the first rows of ``ahead``.
+
+    A proposal whose type has ``draws_ahead`` brings code of its own, which gives the same classes; for the others
+    there is the loop of ``xsoftmax.kernels.draws``.
+    """
+    raise TypeError("compiled code only")
+
+
+@lean
 def log_probability(proposal, i, k):
     """Log-probability with which class ``k`` is drawn for sample ``i``, float32."""
     raise TypeError("compiled code only")
 
 
+@lean
 def n_exact(proposal) -> int:
     """Count the classes that every step looks at, before those that are drawn: a field ``exact_classes``."""
     raise TypeError("compiled code only")
@@ -103,31 +145,53 @@ def n_exact(proposal) -> int:
 # An optimizer says
 
 
+@lean
 def coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
     """Fill ``draws.out`` with the coefficients of the drawn classes; return that of the true class."""
     raise TypeError("compiled code only")
 
 
+@lean
 def score_class(optimizer, features, i, W, k):
     """Score of class ``k`` for sample ``i``, float32."""
     raise TypeError("compiled code only")
 
 
+@lean
 def move(optimizer, features, i, step, coefficient, W, k):
     """Move the weights of class ``k`` by one coefficient, and whatever is accumulated beside them."""
     raise TypeError("compiled code only")
 
 
+@lean
+def score_two(optimizer, features, i, W, k, other):
+    """Scores of two classes, as ``score_class`` gives them up to rounding, with both rows on their way at once.
+
+    An optimizer whose type has ``takes_two`` brings this and ``move_two``; for others ``xsoftmax.kernels.pairs`` does
+    one after the other.
+    """
+    raise TypeError("compiled code only")
+
+
+@lean
+def move_two(optimizer, features, i, step, coefficient, W, k, other_coefficient, other):
+    """Move two different classes as ``move`` does."""
+    raise TypeError("compiled code only")
+
+
+@lean
 def move_block(optimizer, rate, gradient, w, accumulator):
     """Move weights by their gradient, element by element: arrays of one shape, (n_classes,)."""
     raise TypeError("compiled code only")
 
 
+@lean
 def excludes_true(objective) -> bool:
     """Tell whether its sum is over the other classes (draws of the true one count nothing) or under the proposal."""
     raise TypeError("compiled code only")
 
 
+@lean
 def uses_log_q(objective) -> bool:
     """Tell whether it looks at the proposal's log-probabilities."""
     raise TypeError("compiled code only")
@@ -145,6 +209,7 @@ def _uses_log_q(objective):
     return lambda objective: flag
 
 
+@lean
 def draws_numbers(objective) -> bool:
     """Tell whether it draws random numbers of its own, from ``draws.rng``."""
     raise TypeError("compiled code only")

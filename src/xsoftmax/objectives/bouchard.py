@@ -61,7 +61,7 @@ def _loss(objective, state, score_true, log_q_true, draws):
     return total + alpha - score_true
 
 
-@implements(gradient, Bouchard)
+@implements(gradient, Bouchard, allocates=True)
 def _gradient(objective, rate, state, score_true, log_q_true, draws):
     top, first, second, lowest = _ends(score_true, draws.scores)
     _fill_ratios(score_true, draws.scores, top, second, draws.out)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Interleaved
-from xsoftmax.kernels.rows import Csr, Dense, dot
-from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, score_class
+from xsoftmax.kernels.rows import Csr, Dense, dot, dot_two
+from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, move_two, score_class, score_two
 from xsoftmax.optimizers import optimizer
 
 
@@ -32,6 +32,9 @@ class Adagrad(NamedTuple):
 MEMBER = Adagrad
 
 
+Adagrad.takes_two = True  # type: ignore[attr-defined]
+
+
 @implements(coefficients, Adagrad)
 def _coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
     return gradient(objective, rate, state, score_true, log_q_true, draws)
@@ -39,12 +42,22 @@ def _coefficients(optimizer, objective, features, i, rate, state, score_true, lo
 
 @implements(score_class, Adagrad)
 def _score_class(optimizer, features, i, W, k):
-    return dot(features, i, weights_beside(features, W, k))
+    return score_beside(features, i, W, k)
 
 
 @implements(move, Adagrad)
 def _move(optimizer, features, i, step, coefficient, W, k):
     adagrad(features, i, step.rate, coefficient, W, k)
+
+
+@implements(score_two, Adagrad)
+def _score_two(optimizer, features, i, W, k, other):
+    return score_two_beside(features, i, W, k, other)
+
+
+@implements(move_two, Adagrad)
+def _move_two(optimizer, features, i, step, coefficient, W, k, other_coefficient, other):
+    adagrad_two(features, i, step.rate, coefficient, W, k, other_coefficient, other)
 
 
 @implements(move_block, Adagrad)
@@ -53,15 +66,25 @@ def _move_block(optimizer, rate, gradient, w, accumulator):
         w[k], accumulator[k] = _moved(w[k], accumulator[k], rate, gradient[k])
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _moved(w, a, rate, g):
     """One entry and its accumulator after a step."""
     a += g * g
     return w - rate * g / np.sqrt(a), a
 
 
-def weights_beside(features, W, k):
-    """View of the weights of class ``k`` where they lie beside accumulators (``Interleaved``)."""
+def score_beside(features, i, W, k):
+    """Score of class ``k`` where weights lie beside accumulators (``Interleaved``)."""
+    raise TypeError("compiled code only")
+
+
+def score_two_beside(features, i, W, k, other):
+    """Scores of two classes (``Interleaved``)."""
+    raise TypeError("compiled code only")
+
+
+def adagrad_two(features, i, rate, coefficient, W, k, other_coefficient, other):
+    """Take the Adagrad steps of two classes along sample ``i``, on interleaved weights."""
     raise TypeError("compiled code only")
 
 
@@ -70,14 +93,49 @@ def adagrad(features, i, rate, coefficient, W, k):
     raise TypeError("compiled code only")
 
 
-@implements(weights_beside, Dense)
-def _weights_beside_dense(features, W, k):
-    return W[k, 0]
+@implements(score_beside, Dense)
+def _score_beside_dense(features, i, W, k):
+    return dot(features, i, W[k, 0])
 
 
-@implements(weights_beside, Csr)
-def _weights_beside_csr(features, W, k):
-    return W[k, :, 0]
+@implements(score_beside, Csr)
+def _score_beside_csr(features, i, W, k):
+    return dot(features, i, W[k, :, 0])
+
+
+@implements(score_two_beside, Dense)
+def _score_two_beside_dense(features, i, W, k, other):
+    return dot_two(features, i, W[k, 0], W[other, 0])
+
+
+@implements(score_two_beside, Csr)
+def _score_two_beside_csr(features, i, W, k, other):
+    return dot_two(features, i, W[k, :, 0], W[other, :, 0])
+
+
+@implements(adagrad_two, Dense)
+def _adagrad_two_dense(features, i, rate, coefficient, W, k, other_coefficient, other):
+    x = features.X[i]
+    w, a = W[k, 0], W[k, 1]
+    v, b = W[other, 0], W[other, 1]
+    for d in range(x.size):
+        w[d], a[d] = _moved(w[d], a[d], rate, coefficient * x[d])
+        v[d], b[d] = _moved(v[d], b[d], rate, other_coefficient * x[d])
+    d = x.size
+    w[d], a[d] = _moved(w[d], a[d], rate, coefficient * features.constant)
+    v[d], b[d] = _moved(v[d], b[d], rate, other_coefficient * features.constant)
+
+
+@implements(adagrad_two, Csr)
+def _adagrad_two_csr(features, i, rate, coefficient, W, k, other_coefficient, other):
+    row, its = W[k], W[other]
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        d = features.indices[j]
+        row[d, 0], row[d, 1] = _moved(row[d, 0], row[d, 1], rate, coefficient * features.data[j])
+        its[d, 0], its[d, 1] = _moved(its[d, 0], its[d, 1], rate, other_coefficient * features.data[j])
+    d = features.n_features
+    row[d, 0], row[d, 1] = _moved(row[d, 0], row[d, 1], rate, coefficient * features.constant)
+    its[d, 0], its[d, 1] = _moved(its[d, 0], its[d, 1], rate, other_coefficient * features.constant)
 
 
 @implements(adagrad, Dense)

@@ -59,7 +59,7 @@ def _coefficients(optimizer, objective, features, i, rate, state, score_true, lo
 
 @implements(score_class, Advi)
 def _score_class(optimizer, features, i, W, k):
-    return dot(features, i, stamped_weights(features, W, k))
+    return score_stamped(features, i, W, k)
 
 
 @implements(move, Advi)
@@ -83,8 +83,8 @@ def _kept(number, stamp):
     return exp32(np.float32(number - stamp) * _LOG_KEPT)
 
 
-def stamped_weights(features, W, k):
-    """View of the weights of class ``k`` (``Stamped``); dense rows have the stamp after them."""
+def score_stamped(features, i, W, k):
+    """Score of class ``k`` (``Stamped``); dense rows have the stamp after the weights."""
     raise TypeError("compiled code only")
 
 
@@ -93,14 +93,14 @@ def advi(features, i, number, rate, precision, scaled, W, k):
     raise TypeError("compiled code only")
 
 
-@implements(stamped_weights, Dense)
-def _stamped_weights_dense(features, W, k):
-    return W[k, 0]
+@implements(score_stamped, Dense)
+def _score_stamped_dense(features, i, W, k):
+    return dot(features, i, W[k, 0])
 
 
-@implements(stamped_weights, Csr)
-def _stamped_weights_csr(features, W, k):
-    return W[k, :, 0]
+@implements(score_stamped, Csr)
+def _score_stamped_csr(features, i, W, k):
+    return dot(features, i, W[k, :, 0])
 
 
 @implements(advi, Dense)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
-from xsoftmax.kernels.rows import axpy, dot, squared_norm
-from xsoftmax.kernels.steps import coefficients, move, proximal, score_class
+from xsoftmax.kernels.rows import axpy, axpy_two, dot, dot_two, squared_norm
+from xsoftmax.kernels.steps import coefficients, move, move_two, proximal, score_class, score_two
 from xsoftmax.optimizers import optimizer
 
 
@@ -21,6 +21,9 @@ class Implicit(NamedTuple):
 
 
 MEMBER = Implicit
+
+
+Implicit.takes_two = True  # type: ignore[attr-defined]
 
 
 @implements(coefficients, Implicit)
@@ -36,3 +39,13 @@ def _score_class(optimizer, features, i, W, k):
 @implements(move, Implicit)
 def _move(optimizer, features, i, step, coefficient, W, k):
     axpy(features, i, -coefficient, W[k])
+
+
+@implements(score_two, Implicit)
+def _score_two(optimizer, features, i, W, k, other):
+    return dot_two(features, i, W[k], W[other])
+
+
+@implements(move_two, Implicit)
+def _move_two(optimizer, features, i, step, coefficient, W, k, other_coefficient, other):
+    axpy_two(features, i, -coefficient, W[k], -other_coefficient, W[other])

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
-from xsoftmax.kernels.rows import axpy, dot
-from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, score_class
+from xsoftmax.kernels.rows import axpy, axpy_two, dot, dot_two
+from xsoftmax.kernels.steps import coefficients, gradient, move, move_block, move_two, score_class, score_two
 from xsoftmax.optimizers import optimizer
 
 
@@ -17,6 +17,9 @@ class Sgd(NamedTuple):
 
 
 MEMBER = Sgd
+
+
+Sgd.takes_two = True  # type: ignore[attr-defined]
 
 
 @implements(coefficients, Sgd)
@@ -32,6 +35,16 @@ def _score_class(optimizer, features, i, W, k):
 @implements(move, Sgd)
 def _move(optimizer, features, i, step, coefficient, W, k):
     axpy(features, i, -step.rate * coefficient, W[k])
+
+
+@implements(score_two, Sgd)
+def _score_two(optimizer, features, i, W, k, other):
+    return dot_two(features, i, W[k], W[other])
+
+
+@implements(move_two, Sgd)
+def _move_two(optimizer, features, i, step, coefficient, W, k, other_coefficient, other):
+    axpy_two(features, i, -step.rate * coefficient, W[k], -step.rate * other_coefficient, W[other])
 
 
 @implements(move_block, Sgd)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Plain
-from xsoftmax.kernels.rows import axpy, dot
-from xsoftmax.kernels.steps import coefficients, gradient, move, raise_bound, score_class
+from xsoftmax.kernels.rows import axpy, axpy_two, dot, dot_two
+from xsoftmax.kernels.steps import coefficients, gradient, move, move_two, raise_bound, score_class, score_two
 from xsoftmax.optimizers import optimizer
 
 
@@ -24,6 +24,9 @@ class UMax(NamedTuple):
 
 
 MEMBER = UMax
+
+
+UMax.takes_two = True  # type: ignore[attr-defined]
 
 
 @implements(coefficients, UMax)
@@ -40,3 +43,13 @@ def _score_class(optimizer, features, i, W, k):
 @implements(move, UMax)
 def _move(optimizer, features, i, step, coefficient, W, k):
     axpy(features, i, -step.rate * coefficient, W[k])
+
+
+@implements(score_two, UMax)
+def _score_two(optimizer, features, i, W, k, other):
+    return dot_two(features, i, W[k], W[other])
+
+
+@implements(move_two, UMax)
+def _move_two(optimizer, features, i, step, coefficient, W, k, other_coefficient, other):
+    axpy_two(features, i, -step.rate * coefficient, W[k], -step.rate * other_coefficient, W[other])

@@ -289,7 +289,7 @@ def _draw_one(proposal, z, total, rng):
     return k, weight, rng
 
 
-@implements(draw, QuadraticKernelDraws)
+@implements(draw, QuadraticKernelDraws, allocates=True)
 def _draw(proposal, i, excluded, rng, draws):
     z = np.empty(proposal.tree.weights.shape[1])
     fill_row(proposal.features, i, z)
@@ -301,7 +301,7 @@ def _draw(proposal, i, excluded, rng, draws):
     weigh_by_probability(draws)
 
 
-@implements(log_probability, QuadraticKernelDraws)
+@implements(log_probability, QuadraticKernelDraws, allocates=True)
 def _log_probability(proposal, i, k):
     z = np.empty(proposal.tree.weights.shape[1])
     fill_row(proposal.features, i, z)

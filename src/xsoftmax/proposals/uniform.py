@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 from numba import njit
 
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.implicit_batch import draw_outside
 from xsoftmax.kernels.random import below, next_u64
@@ -76,8 +76,7 @@ def _draw(proposal, i, excluded, rng, draws):
         for j in range(draws.classes.size):
             rng, bits = next_u64(rng)
             draws.classes[j] = below(bits, proposal.n_classes)
-        draws.log_q[:] = np.float32(-math.log(proposal.n_classes))
-        draws.weights[:] = np.float32(proposal.n_classes) / np.float32(draws.classes.size)
+        _set_alike(proposal.n_classes, draws)
         return
     # Numbered as if `excluded` were not there; with replacement if there are fewer than are to be drawn.
     others = proposal.n_classes - 1
@@ -89,11 +88,19 @@ def _draw(proposal, i, excluded, rng, draws):
             draws.classes[j] = below(bits, others)
     for j in range(draws.classes.size):
         draws.classes[j] += draws.classes[j] >= excluded
-    draws.log_q[:] = np.float32(-math.log(others))
-    draws.weights[:] = np.float32(others) / np.float32(draws.classes.size)
+    _set_alike(others, draws)
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
+def _set_alike(n, draws):
+    """Log-probabilities and weights of draws from ``n`` classes."""
+    log_q, weight = np.float32(-math.log(n)), np.float32(n) / np.float32(draws.classes.size)
+    for j in range(draws.classes.size):
+        draws.log_q[j] = log_q
+        draws.weights[j] = weight
+
+
+@njit(**LEAN)
 def _draw_distinct(n, rng, out):
     """Fill ``out`` with distinct numbers below ``n``: Floyd's draws without replacement."""
     for j in range(out.size):

@@ -60,7 +60,8 @@ def estimate(method: Method, data: Prepared, keeps_best: bool) -> dict[str, int]
     needed = {
         "the data": data_bytes,
         "weights and what the optimizer keeps": solver_copies(method) * one_copy,
-        "variables per sample": 8 * n_train * (method.objective.n_states + 2),
+        "variables per sample": 8 * n_train * (method.objective.n_states + 2)
+        + 4 * n_train * method.objective.uses_log_q,
         # feature-major weights, a block of scores, and the rows of all scores that the objective's value needs
         "evaluation": one_copy
         + 4 * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)

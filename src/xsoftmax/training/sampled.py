@@ -1,6 +1,7 @@
 """The solver of methods that look at a few drawn classes: single steps or minibatches, class-major weights."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from xsoftmax.kernels.steps import Clock, log_probability
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import Method, solves_batches
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.threads import Team
+from xsoftmax.threads import Team, split_evenly
 from xsoftmax.training.implicit import touch_of
 
 DEFAULT_CHUNK = 2**15
@@ -61,20 +62,34 @@ class SampledSolver:
         self._dense = isinstance(features, Dense)
         accumulator = getattr(method.optimizer, "initial_accumulator", 0.0)
         self._W = self._layout.allocate(data.n_classes, n_columns(features) + 1, self._dense, accumulator)
-        if method.bias_start == "minus-log-q":
-            self._layout.start_biases(self._W, self._dense, minus_mean_log_q(draws_from, y, data.n_classes))
+        log_q = log_q_of(draws_from, y) if method.objective.uses_log_q or method.bias_start != "zero" else None
+        self._log_q = log_q if method.objective.uses_log_q else None
+        if log_q is not None and method.bias_start == "minus-log-q":
+            self._layout.start_biases(self._W, self._dense, minus_mean_log_q(log_q, y, data.n_classes))
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
         if self._refresh is not None:
             self._refresh(self.weights())
+        size = self._batch.size
+        parts = [slice(part.start * size, part.stop * size) for part in self._parts_of(-(-samples.size // size))]
+        used = self._team.run([self._task(samples[part], epoch, first + part.start, rate) for part in parts])
+        return sum(used)
+
+    def _parts_of(self, n_steps: int) -> list[slice]:
+        """What each thread does of some steps; they change the weights without locks."""
+        return split_evenly(n_steps, self._team.n_threads) if n_steps else [slice(0, 0)]
+
+    def _task(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> Callable[[], int]:
+        """The steps of one thread, and how many samples they used."""
         size, shared = self._batch
-        step = epoch * self._batches_per_epoch + first // size
-        clock = Clock(np.uint64(stream(self._seed, epoch)), first, step)
+        clock = Clock(np.uint64(stream(self._seed, epoch)), first, epoch * self._batches_per_epoch + first // size)
         arguments = (*self._parts, self.states, self._W, samples, clock, np.float32(rate))
         if self._touch is not None:
-            return sweep_implicit(*arguments, size, self._touch)
-        return sweep(*arguments) if size == 1 else sweep_batches(*arguments, size, shared)
+            return partial(sweep_implicit, *arguments, size, self._touch)
+        if size > 1:
+            return partial(sweep_batches, *arguments, size, shared)
+        return partial(sweep, *arguments, self._log_q)
 
     def weights(self) -> np.ndarray:
         """See ``Solver``; a view."""
@@ -99,10 +114,15 @@ def with_ridge(method: Method, proposal: Proposal, class_counts: np.ndarray) -> 
 
 
 @njit(**OPTIONS)
-def minus_mean_log_q(draws_from, labels, n_classes):
-    """Minus the mean of log q(k | x) over the training rows x of each class k; 0 for a class without rows."""
-    total, count = np.zeros(n_classes), np.zeros(n_classes)
+def log_q_of(draws_from, labels):
+    """Log-probability of each row's own label, float32."""
+    log_q = np.empty(labels.size, np.float32)
     for i in range(labels.size):
-        total[labels[i]] -= log_probability(draws_from, i, np.int64(labels[i]))
-        count[labels[i]] += 1
-    return total / np.maximum(count, 1.0)
+        log_q[i] = log_probability(draws_from, i, np.int64(labels[i]))
+    return log_q
+
+
+def minus_mean_log_q(log_q: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Minus the mean of log q over the training rows of each class; 0 for a class without rows."""
+    total = np.bincount(labels, -log_q.astype(np.float64), n_classes)
+    return total / np.maximum(np.bincount(labels, minlength=n_classes), 1)
