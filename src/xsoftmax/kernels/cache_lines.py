@@ -1,4 +1,4 @@
-"""Rows of 16 float32 at a time, a cache line each: products summed in one order, and prefetches.
+"""Rows of 16 float32 at a time, a cache line each: what the compiler does not make of loops over them by itself.
 
 Left to the compiler, a sum takes the order that suits the code around it; two kernels that must come to the same
 bits take it from here.
@@ -15,7 +15,6 @@ FLOATS = 16
 _BYTE = ir.IntType(8)
 _INT32 = ir.IntType(32)
 _INT64 = ir.IntType(64)
-_LINE = ir.VectorType(ir.FloatType(), FLOATS)
 # Arguments of LLVM's prefetch: for reading, to the nearest cache, of data.
 _HOW = (0, 3, 1)
 
@@ -26,10 +25,11 @@ def _inner(_typing_context, A, i, B, j):
     def codegen(context, builder, signature, arguments):
         first, row_of_a = _row(context, builder, signature, arguments, 0)
         _, row_of_b = _row(context, builder, signature, arguments, 2)
-        total = cgutils.alloca_once_value(builder, ir.Constant(_LINE, [0.0] * FLOATS))
-        width = builder.extract_value(first.shape, 1)
-        with cgutils.for_range_slice(builder, _INT64(0), width, _INT64(FLOATS), _INT64) as (column, _):
-            product = builder.fmul(_line(builder, row_of_a, column), _line(builder, row_of_b, column))
+        line = _line_of(types.float32)
+        total = cgutils.alloca_once_value(builder, ir.Constant(line, [0.0] * FLOATS))
+        n_lines = builder.udiv(builder.extract_value(first.shape, 1), _INT64(FLOATS))
+        with cgutils.for_range(builder, n_lines) as loop:
+            product = builder.fmul(*(_load(builder, row, loop.index, line) for row in (row_of_a, row_of_b)))
             builder.store(builder.fadd(builder.load(total), product), total)
         return _sum(builder, builder.load(total))
 
@@ -50,16 +50,118 @@ def _prefetch(_typing_context, A, i):
     return types.void(A, types.int64), codegen
 
 
-def _row(context, builder, signature, arguments, at):
-    """Array ``at`` among the arguments, and a pointer to the row of it that the argument after it tells."""
+def _score_lines(_typing_context, A, bias, i, Z, out, row):
+    """Write ``A[i] @ Z + bias[i]`` to row ``row`` of ``out``, in its precision.
+
+    ``A`` is a multiple of 16 float32 wide, ``Z`` and ``out`` 32 numbers of one type.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        weights, row_of_a = _row(context, builder, signature, arguments, 0, index=2)
+        z = context.make_array(signature.args[3])(context, builder, arguments[3])
+        _, row_of_out = _row(context, builder, signature, arguments, 4)
+        line = _line_of(signature.args[4].dtype)
+        _, at_bias = _row(context, builder, signature, arguments, 1)
+        start = _splat(builder, builder.load(builder.bitcast(at_bias, ir.FloatType().as_pointer())), line)
+        totals = [cgutils.alloca_once(builder, line) for _ in range(2)]
+        for total in totals:
+            builder.store(start, total)
+        width = builder.extract_value(weights.shape, 1)
+        with cgutils.for_range_slice(builder, _INT64(0), width, _INT64(FLOATS), _INT64) as (first, _):
+            values = [builder.load(total) for total in totals]
+            for k in range(FLOATS):
+                column = builder.add(first, _INT64(k))
+                address = builder.gep(row_of_a, [builder.mul(column, _INT64(4))])
+                weight = _splat(builder, builder.load(builder.bitcast(address, ir.FloatType().as_pointer())), line)
+                offset = builder.mul(column, builder.extract_value(z.strides, 0))
+                row_of_z = builder.gep(builder.bitcast(z.data, _BYTE.as_pointer()), [offset])
+                for h in range(2):
+                    product = builder.fmul(weight, _load(builder, row_of_z, h, line), flags=("contract",))
+                    values[h] = builder.fadd(product, values[h], flags=("contract",))
+            for value, total in zip(values, totals, strict=True):
+                builder.store(value, total)
+        for h in range(2):
+            _store(builder, builder.load(totals[h]), row_of_out, h)
+        return context.get_dummy_value()
+
+    return types.void(A, bias, types.int64, Z, out, types.int64), codegen
+
+
+def _turn_lines(_typing_context, lines, positions, first, h, out, row):
+    """Transpose a square: ``out[row + r, first + c] = lines[positions[first + c], 16 h + r]``, r and c below 16.
+
+    ``positions`` is int32; ``lines`` and ``out`` are of one type.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        _, _, first, h, _, row = arguments
+        places = context.make_array(signature.args[1])(context, builder, arguments[1])
+        line = _line_of(signature.args[4].dtype)
+        square = []
+        for c in range(FLOATS):
+            place = builder.load(builder.gep(places.data, [builder.add(first, _INT64(c))]))
+            begin = _row_at(context, builder, signature.args[0], arguments[0], builder.sext(place, _INT64))
+            square.append(_load(builder, begin, h, line))
+        for size in (8, 4, 2, 1):
+            low = [k if not k & size else FLOATS + k - size for k in range(FLOATS)]
+            high = [k + size if not k & size else FLOATS + k for k in range(FLOATS)]
+            for i in (i for i in range(FLOATS) if not i & size):
+                pair = square[i], square[i + size]
+                square[i], square[i + size] = (_shuffle(builder, *pair, chosen) for chosen in (low, high))
+        for r in range(FLOATS):
+            begin = _row_at(context, builder, signature.args[4], arguments[4], builder.add(row, _INT64(r)))
+            _store(builder, square[r], builder.gep(begin, [builder.mul(first, _INT64(_size(line)))]), 0)
+        return context.get_dummy_value()
+
+    return types.void(lines, positions, types.int64, types.int64, out, types.int64), codegen
+
+
+def _row(context, builder, signature, arguments, at, index=None):
+    """Array ``at`` among the arguments, and a pointer to its row that argument ``index``, or the next one, tells."""
+    i = arguments[at + 1 if index is None else index]
     array = context.make_array(signature.args[at])(context, builder, arguments[at])
-    offset = builder.mul(arguments[at + 1], builder.extract_value(array.strides, 0))
-    return array, builder.gep(builder.bitcast(array.data, _BYTE.as_pointer()), [offset])
+    return array, _row_at(context, builder, signature.args[at], arguments[at], i)
 
 
-def _line(builder, row, column):
-    start = builder.gep(row, [builder.mul(column, _INT64(4))])
-    return builder.load(builder.bitcast(start, _LINE.as_pointer()), align=4)
+def _row_at(context, builder, kind, value, i):
+    array = context.make_array(kind)(context, builder, value)
+    offset = builder.mul(i, builder.extract_value(array.strides, 0))
+    return builder.gep(builder.bitcast(array.data, _BYTE.as_pointer()), [offset])
+
+
+def _line_of(dtype):
+    return ir.VectorType(ir.FloatType() if dtype == types.float32 else ir.DoubleType(), FLOATS)
+
+
+def _size(line):
+    return 4 if line.element == ir.FloatType() else 8
+
+
+def _splat(builder, number, line):
+    """Repeat a float32 in all places of a line."""
+    if line.element != number.type:
+        number = builder.fpext(number, line.element)
+    nothing = ir.Constant(line, ir.Undefined)
+    return _shuffle(builder, builder.insert_element(nothing, number, _INT32(0)), nothing, [0] * FLOATS)
+
+
+def _shuffle(builder, first, second, chosen):
+    return builder.shuffle_vector(first, second, ir.Constant(ir.VectorType(_INT32, len(chosen)), chosen))
+
+
+def _place(builder, row, number, line):
+    """Pointer to line ``number`` of a row."""
+    number = _INT64(number) if isinstance(number, int) else number
+    start = builder.gep(row, [builder.mul(number, _INT64(FLOATS * _size(line)))])
+    return builder.bitcast(start, line.as_pointer())
+
+
+def _load(builder, row, number, line):
+    return builder.load(_place(builder, row, number, line), align=_size(line))
+
+
+def _store(builder, value, row, number):
+    builder.store(value, _place(builder, row, number, value.type), align=_size(value.type))
 
 
 def _sum(builder, line):
@@ -68,12 +170,13 @@ def _sum(builder, line):
     while n > 1:
         n //= 2
         nothing = ir.Constant(line.type, ir.Undefined)
-        low = ir.Constant(ir.VectorType(_INT32, n), list(range(n)))
-        high = ir.Constant(ir.VectorType(_INT32, n), list(range(n, 2 * n)))
-        line = builder.fadd(builder.shuffle_vector(line, nothing, low), builder.shuffle_vector(line, nothing, high))
+        halves = (_shuffle(builder, line, nothing, list(range(begin, begin + n))) for begin in (0, n))
+        line = builder.fadd(*halves)
     return builder.extract_element(line, _INT32(0))
 
 
 # Typed for compiled code only.
 inner: Any = intrinsic(_inner)
 prefetch: Any = intrinsic(_prefetch)
+score_lines: Any = intrinsic(_score_lines)
+turn_lines: Any = intrinsic(_turn_lines)

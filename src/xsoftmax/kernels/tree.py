@@ -27,19 +27,20 @@ from xsoftmax.kernels.random import next_u64, skip, start, stream
 
 _ZERO = np.float32(0)
 _ONE = np.float32(1)
-_TWO = np.float32(2)
 _TO_UNIT = np.float32(2.0**-32)
 _HALF_UNIT = np.float32(2.0**-33)
-# Log-odds beyond which a side is never taken, as 2^-33 is the smallest number drawn; e^-28 to the third power is
-# a float32 yet, and no denormal number.
+# Log-odds beyond which a side is never taken, as 2^-33 is the smallest number drawn.
 _RAREST = np.float32(-28)
-# 2 atanh(t) = 2 t (1 + t^2 / 3 + ...), t <= 1/3: the first term left out is below 1e-8.
-_A1 = np.float32(1 / 3)
-_A2 = np.float32(1 / 5)
-_A3 = np.float32(1 / 7)
-_A4 = np.float32(1 / 9)
-_A5 = np.float32(1 / 11)
-_A6 = np.float32(1 / 13)
+# Minimax polynomial of log(1 + e) / e on [0, 1]: relative error 3e-8, and no division.
+_L0 = np.float32(0.9999999698757188)
+_L1 = np.float32(-0.4999949312140336)
+_L2 = np.float32(0.3331909652937876)
+_L3 = np.float32(-0.2484298038488246)
+_L4 = np.float32(0.19106000371372625)
+_L5 = np.float32(-0.13663233121823856)
+_L6 = np.float32(0.07822580872962974)
+_L7 = np.float32(-0.029505153030716304)
+_L8 = np.float32(0.005232673134184143)
 
 # Sums keep their order, so that all kernels come to the same bits.
 STRICT = OPTIONS | {"fastmath": {"nsz"}}
@@ -47,8 +48,6 @@ LANES = 64
 _HALF = LANES // 2
 # Nodes of the levels above these are as good as always in the second level of the cache.
 _CACHED_LEVELS = 9
-ROWS = 32
-_TILE = 256
 
 
 class TreeView(NamedTuple):
@@ -80,11 +79,9 @@ def _log1p_exp_of_negative(distance):
     if distance == types.float32:
 
         def implementation(distance):
-            e = exp32(-distance)
-            t = e / (_TWO + e)
-            u = t * t
-            series = ((((_A6 * u + _A5) * u + _A4) * u + _A3) * u + _A2) * u + _A1
-            return _TWO * (t + t * u * series)
+            e = exp32(max(-distance, _RAREST))
+            high = ((_L8 * e + _L7) * e + _L6) * e + _L5
+            return e * (((((high * e + _L4) * e + _L3) * e + _L2) * e + _L1) * e + _L0)
     else:
 
         def implementation(distance):
@@ -116,7 +113,7 @@ def surprises(distance, bits):
 @njit(inline="always", **STRICT)
 def _log_sigmoid(unlikely, distance):
     """Log-probability of a node's likely or unlikely side, where |score| is ``distance``."""
-    return (-distance if unlikely else _ZERO) - log1p_exp_of_negative(min(distance, -_RAREST))
+    return (-distance if unlikely else _ZERO) - log1p_exp_of_negative(distance)
 
 
 @njit(**OPTIONS)
@@ -307,91 +304,3 @@ def draw_rows(view, Z, seed, classes, log_q):
     for i in range(states.size):
         states[i] = start(key, i)
     descend_block(view, Z, np.arange(Z.shape[0]), states, 1, classes, log_q)
-
-
-@njit(**OPTIONS)
-def log_probabilities(view, Z, leaves, columns, out):
-    """Log-probabilities of many classes for many rows, in the precision of ``out``.
-
-    Walks the part of the tree above the given leaves depth first, ROWS rows at a time; each node is scored
-    once, and only the path to the present leaf is kept.
-
-    Parameters
-    ----------
-    view : TreeView
-    Z : ndarray of shape (n_samples, dimension), float32
-    leaves : ndarray of int32, ascending
-    columns : ndarray of int32
-        Where in a row of ``out`` each leaf goes.
-    out : ndarray of shape (n_samples, n_columns), float32 or float64
-    """
-    depth = depth_of(view)
-    z = np.zeros((view.weights.shape[1], ROWS), out.dtype)
-    scores = np.empty(ROWS, out.dtype)
-    totals = np.zeros((depth + 1, 2, ROWS), out.dtype)
-    tile = np.empty((_TILE, ROWS), out.dtype)
-    for begin in range(0, Z.shape[0], ROWS):
-        n_rows = min(ROWS, Z.shape[0] - begin)
-        for r in range(n_rows):
-            for j in range(Z.shape[1]):
-                z[j, r] = Z[begin + r, j]
-        previous = np.int64(-1)
-        for first in range(0, leaves.size, _TILE):
-            n_leaves = min(_TILE, leaves.size - first)
-            for i in range(n_leaves):
-                leaf = np.int64(leaves[first + i])
-                _walk(view, z, depth, previous, leaf, scores, totals)
-                tile[i] = totals[depth, leaf & 1]
-                previous = leaf
-            for r in range(n_rows):
-                for i in range(n_leaves):
-                    out[begin + r, columns[first + i]] = tile[i, r]
-
-
-@njit(**OPTIONS)
-def _walk(view, z, depth, previous, leaf, scores, totals):
-    """Move the current path from one leaf to another.
-
-    ``totals[l]`` holds the log-probabilities of the two nodes of level l below the path, left and right.
-    """
-    level = 0
-    if previous >= 0:
-        level = 1
-        while level < depth and (previous >> (depth - level)) == (leaf >> (depth - level)):
-            level += 1
-    while level < depth:
-        node = (np.int64(1) << level) + (leaf >> (depth - level))
-        _score_rows(view, node, z, scores)
-        _branch_rows(scores, totals, level, node & 1)
-        level += 1
-
-
-@njit(inline="always", **OPTIONS)
-def _score_rows(view, node, z, scores):
-    """Score a node for ROWS rows.
-
-    ``z`` has a column per row; its height is padded like the weights, so four products share a load and a
-    store.
-    """
-    weights = view.weights
-    bias = view.bias[node]
-    for r in range(ROWS):
-        scores[r] = bias
-    for j in range(0, z.shape[0], 4):
-        w0, w1, w2, w3 = weights[node, j], weights[node, j + 1], weights[node, j + 2], weights[node, j + 3]
-        for r in range(ROWS):
-            scores[r] += w0 * z[j, r] + w1 * z[j + 1, r] + w2 * z[j + 2, r] + w3 * z[j + 3, r]
-
-
-@njit(inline="always", **OPTIONS)
-def _branch_rows(scores, totals, level, side):
-    """Write the log-probabilities of both children of a node, given its own, for ROWS rows.
-
-    One array for all, and inlined: with two, or called, this loop does not vectorise (6 ns for 2.6).
-    """
-    zero = scores.dtype.type(0)
-    for r in range(ROWS):
-        score = scores[r]
-        base = totals[level, side, r] - log1p_exp_of_negative(abs(score))
-        totals[level + 1, 1, r] = base + min(score, zero)
-        totals[level + 1, 0, r] = base + min(-score, zero)

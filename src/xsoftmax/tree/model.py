@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from xsoftmax.kernels.cache_lines import FLOATS
-from xsoftmax.kernels.tree import TreeView, draw_rows, log_probabilities, log_probability_block
+from xsoftmax.kernels.tree import TreeView, draw_rows, log_probability_block
+from xsoftmax.kernels.tree_levels import log_probabilities
 from xsoftmax.tree.projection import Features, Projection
 
 _CACHE_LINE = 4 * FLOATS
@@ -76,7 +77,7 @@ class Tree:
         Z : ndarray of shape (n_samples, dimension), float32
         start, stop : int
             All classes by default. A node above several of them is scored once, so a range of m classes costs
-            about m log2(2 n_classes / m) scores per row; no memory is needed beyond the result.
+            about m log2(2 n_classes / m) scores per row; beyond the result it takes memory for 32 rows of it.
         dtype : dtype
             float32 (absolute error about 1e-6) or float64 (slower).
 
@@ -84,10 +85,11 @@ class Tree:
         -------
         ndarray of shape (n_samples, stop - start)
         """
-        leaves = self.leaf_of_class[start:stop]
+        start, stop, _ = slice(start, stop).indices(self.n_classes)
+        leaves = np.flatnonzero((self.class_of_leaf >= start) & (self.class_of_leaf < stop)).astype(np.int32)
+        columns = self.class_of_leaf[leaves] - np.int32(start)
         out = np.empty((Z.shape[0], leaves.size), dtype)
-        columns = np.argsort(leaves).astype(np.int32)
-        log_probabilities(self.view, np.ascontiguousarray(Z, np.float32), leaves[columns], columns, out)
+        log_probabilities(self.view, np.ascontiguousarray(Z, np.float32), leaves, columns, out)
         return out
 
     def log_probability_of(self, Z: NDArray[np.float32], y: NDArray[np.int32]) -> NDArray[np.float32]:
