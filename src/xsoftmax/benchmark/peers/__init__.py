@@ -1,0 +1,38 @@
+"""Measure us beside what users pick today: time to quality, time per epoch, memory, on real data, one run at a time."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from xsoftmax.benchmark.peers.config import read_benchmark
+from xsoftmax.benchmark.peers.rounds import Rounds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument("--experiment", type=Path, default=Path("config/experiments/benchmark.yaml"))
+    parser.add_argument("--peers", type=Path, default=Path("config/peers.yaml"), help="default: %(default)s")
+    parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
+    parser.add_argument("--minutes", type=float, help="scale all budgets so that everything takes about so long")
+    parser.add_argument("--repetitions", type=int, default=1, help="final runs of each (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="of each run, which is pinned to as many cores")
+    parser.add_argument("--datasets", nargs="+", metavar="NAME", help="only these")
+    parser.add_argument("--entrants", nargs="+", metavar="NAME", help="only those whose names begin so")
+    parser.add_argument("--environments", type=Path, default=Path(".peers"), help="default: %(default)s")
+    parser.add_argument("--scratch", type=Path, default=Path("scratch/peers"), help="exported data (default: %(default)s)")
+    parser.add_argument("-o", "--output", type=Path, default=Path("results/benchmark/peers"), help="default: %(default)s")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Do all runs that ``output`` does not hold yet, and return them."""
+    benchmark = read_benchmark(options.experiment, options.peers, options.methods, options.datasets, options.entrants)
+    rounds = Rounds(
+        benchmark,
+        folder=options.output,
+        environments=options.environments,
+        scratch=options.scratch,
+        n_threads=options.threads,
+        repetitions=options.repetitions,
+        minutes=options.minutes,
+    )
+    return {"datasets": rounds.run()}

@@ -1,0 +1,85 @@
+"""Ours: ``xsoftmax.training.fit`` with a method of config/methods.yaml, in the environment of this package.
+
+Training and evaluation are those that users get. The last test log-likelihood is measured once more by the
+protocol's own arithmetic, and a run whose two values differ has failed.
+"""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from protocol import Record, work
+
+from xsoftmax.data.store import open_prepared
+from xsoftmax.methods import build_method, merged, read_methods
+from xsoftmax.training.fit import FitResult, fit
+from xsoftmax.training.plan import Plan
+
+GROWTH = 1.25  # of the time between looks
+TOLERANCE = 2e-4  # float32 scores, summed in another order
+
+
+def train(record: Record) -> None:
+    """Settings: ``method``, and changes of it under ``set``."""
+    job, settings = record.job, record.settings
+    entry = read_methods(Path(job["methods"]))[settings["method"]]
+    method = build_method(settings["method"], merged(entry, settings.get("set", {})))
+    plan = Plan(seconds=job["seconds"], at=_looks(job["seconds"]), threads=job["threads"])
+    with open_prepared(Path(job["data"]) / "data.h5") as data:
+        record.loaded()
+        with record.warm_up():
+            fit(data, method, job["seed"], replace(plan, epochs=0, seconds=None, at=()))
+        with record.training():
+            result = fit(data, method, job["seed"], plan)
+    _take(record, result)
+
+
+def _looks(budget: float) -> tuple[float, ...]:
+    looks, at = [], budget / 300
+    while at < budget:
+        looks.append(at)
+        at *= GROWTH
+    return (*looks, budget)
+
+
+def _take(record: Record, result: FitResult) -> None:
+    split = record.job["split"]
+    record.notes["memory_includes_evaluation"] = True
+    for row in result.state.history:
+        likelihood = row.get(f"{split}_log_likelihood", np.nan)
+        record.curve.append(
+            {
+                "epochs": row["epoch"],
+                "seconds": row["seconds"],
+                "cpu_seconds": None,
+                "log_likelihood": float(likelihood) if np.isfinite(likelihood) else None,
+                "accuracy": float(row[f"{split}_accuracy"]) if np.isfinite(likelihood) else 0.0,
+            }
+        )
+    if result.state.status == "diverged" or result.model is None:
+        record.notes["diverged"] = result.state.message
+        return
+    _check(record, result)
+
+
+def _check(record: Record, result: FitResult) -> None:
+    """Measure the final model by the protocol's arithmetic."""
+    model, ours = result.model, record.curve[-1]["log_likelihood"]
+    n_classes = record.data.n_classes
+
+    def scores(block: object) -> np.ndarray:
+        return next(iter(model.score_blocks(block, n_classes, block.shape[0]))).scores
+
+    points = list(record.curve)
+    record.look(points[-1]["epochs"], scores)
+    theirs = record.curve[-1]["log_likelihood"]
+    record.curve[:] = points
+    record.notes["log_likelihood_checked"] = theirs
+    if model.link == "softmax" and not abs(ours - theirs) <= TOLERANCE * max(1.0, abs(theirs)):
+        raise ArithmeticError(f"{json.dumps(record.settings)}: log-likelihood {ours}, checked {theirs}, {os.getpid()}")
+
+
+if __name__ == "__main__":
+    work(train)
