@@ -19,8 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--datasets", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--entrants", nargs="+", metavar="NAME", help="only those whose names begin so")
     parser.add_argument("--environments", type=Path, default=Path(".peers"), help="default: %(default)s")
-    parser.add_argument("--scratch", type=Path, default=Path("scratch/peers"), help="exported data (default: %(default)s)")
-    parser.add_argument("-o", "--output", type=Path, default=Path("results/benchmark/peers"), help="default: %(default)s")
+    parser.add_argument(
+        "--scratch", type=Path, default=Path("scratch/peers"), help="exported data (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("results/benchmark/peers"), help="default: %(default)s"
+    )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from xsoftmax.benchmark.peers.runs import Limits, limits
 from xsoftmax.errors import InputError
 
 OURS = "xsoftmax"
@@ -73,7 +74,7 @@ class Benchmark:
     rows : dict of str to int
         Most rows of ``validation`` and ``test`` that are looked at.
     patience : dict of str to float
-        ``factor`` and ``grace``.
+        ``factor``, ``grace`` and ``start``: how long a run may take beside its training.
     memory_share : float
         Of the machine's memory, for one run.
     entrants : list of Entrant
@@ -95,9 +96,10 @@ class Benchmark:
         """Seconds of training in a final run on a data set."""
         return min(self.seconds, self.less.get(dataset, self.seconds))
 
-    def wall_seconds(self, seconds: float) -> float:
-        """After how long a run of so many seconds of training is ended."""
-        return self.patience["factor"] * seconds + self.patience["grace"]
+    def limits(self, n_threads: int, seconds: float) -> Limits:
+        """Limits of a run of so many seconds of training."""
+        wall = self.patience["factor"] * seconds + self.patience["grace"]
+        return limits(n_threads, wall, self.patience["start"], self.memory_share)
 
 
 def read_benchmark(

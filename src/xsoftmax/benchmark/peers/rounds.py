@@ -10,7 +10,7 @@ from typing import Any
 from xsoftmax.benchmark.peers.config import Benchmark, Entrant
 from xsoftmax.benchmark.peers.environments import NotInstallableError, python_of
 from xsoftmax.benchmark.peers.exports import export, prepared_file
-from xsoftmax.benchmark.peers.runs import limits, run_job
+from xsoftmax.benchmark.peers.runs import run_job
 from xsoftmax.errors import InputError
 
 # Seconds that a run takes beside its training, and how many times its training a run takes: with looks and reruns.
@@ -117,7 +117,9 @@ class Rounds:
             entries[entrant.name] = entry
         able = [entrant for entrant in self.benchmark.entrants if len(entries[entrant.name]) == 2]
         for n, entrant in pilots(able, storage):
-            job = self._job(entrant, meta, "validation", entrant.choices(storage)[n], seconds * self.benchmark.pilot_share)
+            job = self._job(
+                entrant, meta, "validation", entrant.choices(storage)[n], seconds * self.benchmark.pilot_share
+            )
             self._do(entries[entrant.name], "pilots", entrant, job, f"pilot-{n}", 0)
         for seed in range(self.repetitions):
             for entrant in interleaved(able, seed):
@@ -126,7 +128,14 @@ class Rounds:
                 if settings is None:
                     entry.setdefault("no_result", _why_nothing(entry["pilots"]))
                 else:
-                    self._do(entry, "runs", entrant, self._job(entrant, meta, "test", settings, seconds), f"run-{seed}", seed)
+                    self._do(
+                        entry,
+                        "runs",
+                        entrant,
+                        self._job(entrant, meta, "test", settings, seconds),
+                        f"run-{seed}",
+                        seed,
+                    )
         return entries
 
     def _job(
@@ -145,7 +154,9 @@ class Rounds:
             "methods": str(self.benchmark.methods.absolute()),
         }
 
-    def _do(self, entry: dict[str, Any], kind: str, entrant: Entrant, job: dict[str, Any], name: str, seed: int) -> None:
+    def _do(
+        self, entry: dict[str, Any], kind: str, entrant: Entrant, job: dict[str, Any], name: str, seed: int
+    ) -> None:
         """Do one run and add it to an entry, unless time is up and it has not been done before."""
         python = self._python(entrant)
         assert isinstance(python, Path)
@@ -153,11 +164,14 @@ class Rounds:
         if time.monotonic() > self._deadline and not path.exists():
             entry["not_run"] = "time was up"
             return
-        bounds = limits(self.n_threads, self.benchmark.wall_seconds(job["seconds"]), self.benchmark.memory_share)
+        bounds = self.benchmark.limits(self.n_threads, job["seconds"])
         started = time.monotonic()
-        record = run_job(job | {"seed": seed}, python, path, bounds)
+        record = run_job(job | {"seed": seed}, python, path, bounds, _stamp(python))
         entry[kind].append(record)
-        print(f"{job['dataset']} {entrant.name} {name}: {_said(record)} ({time.monotonic() - started:.0f} s)", file=sys.stderr)
+        print(
+            f"{job['dataset']} {entrant.name} {name}: {_said(record)} ({time.monotonic() - started:.0f} s)",
+            file=sys.stderr,
+        )
 
 
 def pilots(entrants: list[Entrant], storage: str) -> Iterator[tuple[int, Entrant]]:
@@ -205,3 +219,9 @@ def _said(record: dict[str, Any]) -> str:
     log_likelihood, accuracy = _quality(record)
     last = record["curve"][-1]
     return f"{record['status']}, {log_likelihood:.4f} nats, accuracy {accuracy:.4f}, {last['seconds']:.2f} s"
+
+
+def _stamp(python: Path) -> str:
+    """What a peer's environment was made from."""
+    stamp = python.parent.parent / "requirements.sha256"
+    return stamp.read_text() if stamp.exists() else ""

@@ -37,23 +37,29 @@ class Limits:
     cores : list of int
         It is pinned to these, and told to use as many threads.
     wall_seconds : float
-        Then it is ended, and what its curve holds so far is kept.
+        Once it trains: then it should end.
+    start_seconds : float
+        For loading and compiling, beside these. A process that takes longer is ended, and what its curve holds so
+        far is kept.
     memory_bytes : int
         Of address space.
     """
 
     cores: list[int]
     wall_seconds: float
+    start_seconds: float
     memory_bytes: int
 
 
-def limits(n_threads: int, wall_seconds: float, memory_share: float) -> Limits:
+def limits(n_threads: int, wall_seconds: float, start_seconds: float, memory_share: float) -> Limits:
     """Limits of a run with so many threads: on the last cores, since the system likes the first."""
     cores = sorted(os.sched_getaffinity(0))[-n_threads:]
-    return Limits(cores, wall_seconds, int(memory_share * psutil.virtual_memory().total))
+    return Limits(cores, wall_seconds, start_seconds, int(memory_share * psutil.virtual_memory().total))
 
 
-def run_job(job: Mapping[str, Any], python: Path, path: Path, bounds: Limits, extra_identity: str = "") -> dict[str, Any]:
+def run_job(
+    job: Mapping[str, Any], python: Path, path: Path, bounds: Limits, extra_identity: str = ""
+) -> dict[str, Any]:
     """Do one run, unless ``path`` holds it already; return its record.
 
     Parameters
@@ -116,9 +122,9 @@ def _start(worker: str, python: Path, job: Path, log: Path, bounds: Limits) -> s
             start_new_session=True,
         )
         try:
-            status = process.wait(timeout=bounds.wall_seconds + 5)
+            status = process.wait(timeout=bounds.wall_seconds + bounds.start_seconds)
         except subprocess.TimeoutExpired:
-            return f"ended after {bounds.wall_seconds:.0f} s"
+            return f"ended after {bounds.wall_seconds + bounds.start_seconds:.0f} s"
         finally:
             if process.poll() is None:
                 process.kill()
@@ -147,7 +153,13 @@ def _identity(job: Mapping[str, Any], n_threads: int, extra: str) -> str:
 
 def _nothing(job: Mapping[str, Any]) -> dict[str, Any]:
     kept = {key: job[key] for key in ("dataset", "entrant", "peer", "split", "settings", "seed", "threads")}
-    return kept | {"budget_seconds": job["seconds"], "status": "running", "message": "", "curve": [], "peak_bytes": None}
+    return kept | {
+        "budget_seconds": job["seconds"],
+        "status": "running",
+        "message": "",
+        "curve": [],
+        "peak_bytes": None,
+    }
 
 
 def _last_line(log: Path) -> str:

@@ -115,6 +115,7 @@ class Record:
 
     def __post_init__(self) -> None:
         self._started = time.perf_counter()
+        self._training_from: float | None = None
         self._imported_bytes = _memory("VmRSS")
         self._loaded_bytes = self._imported_bytes
         self._next = self.job["seconds"] / FIRST_LOOKS
@@ -146,6 +147,8 @@ class Record:
     def training(self) -> Iterator[None]:
         """Count what is done within."""
         _forget_peak()
+        if self._training_from is None:
+            self._training_from = time.perf_counter()
         cpu, self._since = time.process_time(), time.perf_counter()
         yield
         self.seconds += time.perf_counter() - self._since
@@ -193,7 +196,9 @@ class Record:
             add(measure, np.asarray(scores(X[first : first + step])), y[first : first + step], kind)
         self._append(epochs, measure, start)
 
-    def look_at_rows(self, epochs: float, rows: Callable[[Any, np.ndarray], tuple[np.ndarray | None, Any]]) -> None:
+    def look_at_rows(
+        self, epochs: float | None, rows: Callable[[Any, np.ndarray], tuple[np.ndarray | None, Any]]
+    ) -> None:
         """As ``look``, from a function of all rows and classes: log-probabilities of true classes, and top classes."""
         X, y = self.test
         start = time.perf_counter()
@@ -223,7 +228,7 @@ class Record:
         aside.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
         aside.replace(path)
 
-    def _append(self, epochs: float, measure: Measure, start: float) -> None:
+    def _append(self, epochs: float | None, measure: Measure, start: float) -> None:
         mean = None if measure.log_likelihood is None else measure.log_likelihood / measure.rows
         point = {
             "epochs": epochs,
@@ -240,7 +245,8 @@ class Record:
         self.write("running")
 
     def _out_of_time(self, needed: float) -> bool:
-        return time.perf_counter() - self._started + needed > self.job["wall_seconds"]
+        """Whether looks and reruns have used up what a run may take beside its training; the start does not count."""
+        return time.perf_counter() - (self._training_from or self._started) + needed > self.job["wall_seconds"]
 
 
 def add(measure: Measure, scores: np.ndarray, y: np.ndarray, kind: str = "scores") -> None:

@@ -86,7 +86,11 @@ class FullSoftmax(Model):
             self.weight = nn.Parameter(torch.zeros(self.n_classes, self.n_features))
         else:
             self.bag = nn.EmbeddingBag(
-                self.n_features, self.n_classes, mode="sum", sparse=True, _weight=torch.zeros(self.n_features, self.n_classes)
+                self.n_features,
+                self.n_classes,
+                mode="sum",
+                sparse=True,
+                _weight=torch.zeros(self.n_features, self.n_classes),
             )
         self.bias = nn.Parameter(torch.zeros(self.n_classes))
 
@@ -125,9 +129,12 @@ class ClassRows(Model):
             return functional.linear(batch.x, weights, bias)
         if not hasattr(self, "_columns"):
             self._columns = weights.detach().t().contiguous()  # for this look: training forgets it
-        return functional.embedding_bag(
-            batch.indices, self._columns, batch.offsets, mode="sum", per_sample_weights=batch.values
-        ) + bias
+        return (
+            functional.embedding_bag(
+                batch.indices, self._columns, batch.offsets, mode="sum", per_sample_weights=batch.values
+            )
+            + bias
+        )
 
     def train(self, mode: bool = True) -> "ClassRows":
         """Forget what a look made."""

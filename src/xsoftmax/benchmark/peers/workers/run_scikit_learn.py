@@ -20,7 +20,9 @@ def train(record: Record) -> None:
         LogisticRegression(max_iter=1, **record.settings).fit(X[rows], y[rows])
     n_iterations = 1
     while True:
-        model = LogisticRegression(max_iter=n_iterations, tol=1e-9, random_state=record.job["seed"], **record.settings)
+        model = LogisticRegression(
+            max_iter=n_iterations, tol=1e-9, random_state=record.job["seed"], **record.settings
+        )
         with record.training_anew():
             model.fit(X, y)
         coefficients = np.ascontiguousarray(model.coef_.astype(np.float32, copy=False).T)

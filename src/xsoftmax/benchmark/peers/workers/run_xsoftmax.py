@@ -78,7 +78,9 @@ def _check(record: Record, result: FitResult) -> None:
     record.curve[:] = points
     record.notes["log_likelihood_checked"] = theirs
     if model.link == "softmax" and not abs(ours - theirs) <= TOLERANCE * max(1.0, abs(theirs)):
-        raise ArithmeticError(f"{json.dumps(record.settings)}: log-likelihood {ours}, checked {theirs}, {os.getpid()}")
+        raise ArithmeticError(
+            f"{json.dumps(record.settings)}: log-likelihood {ours}, checked {theirs}, {os.getpid()}"
+        )
 
 
 if __name__ == "__main__":

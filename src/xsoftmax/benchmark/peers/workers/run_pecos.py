@@ -1,0 +1,40 @@
+"""PECOS, XLinear: a tree of clusters of classes, linear rankers in it. One training is one point."""
+
+import numpy as np
+from pecos.xmc import Indexer, LabelEmbeddingFactory
+from pecos.xmc.xlinear.model import XLinearModel
+from protocol import Record, work
+from scipy.sparse import csc_matrix, csr_matrix
+
+FEW_CLASSES = 100  # no tree below its leaves' size
+
+
+def train(record: Record) -> None:
+    """Settings: ``Cp``, the weight of a positive example."""
+    X, y = record.data.X("train"), record.data.y("train")
+    record.loaded()
+    rows = csr_matrix(X) if record.data.is_dense else X
+    n, n_classes, threads = len(y), record.data.n_classes, record.job["threads"]
+    labels = csc_matrix((np.ones(n, np.float32), (np.arange(n), y)), shape=(n, n_classes))
+    record.notes["no_log_likelihood"] = "it ranks classes, no distribution"
+    with record.training():
+        chain = None
+        if n_classes > FEW_CLASSES:
+            embedding = LabelEmbeddingFactory.create(labels, rows, method="pifa", threads=threads)
+            chain = Indexer.gen(
+                embedding, indexer_type="hierarchicalkmeans", threads=threads, seed=record.job["seed"]
+            )
+        model = XLinearModel.train(rows, labels, C=chain, threads=threads, **record.settings)
+
+    def top(test: object, y: np.ndarray) -> tuple[None, np.ndarray]:
+        found = model.predict(csr_matrix(test), only_topk=1, threads=threads)
+        best = np.full(len(y), -1)
+        has = np.diff(found.indptr) > 0
+        best[has] = found.indices[found.indptr[:-1][has]]
+        return None, best
+
+    record.look_at_rows(None, top)
+
+
+if __name__ == "__main__":
+    work(train)
