@@ -83,7 +83,7 @@ def write_figures(table: pd.DataFrame, summary: pd.DataFrame, folder: Path) -> l
         for plot in (*PLOTS, GAP):
             if plot.y in rows and rows[plot.y].notna().any():
                 figure = draw(rows, ended, plot, title=f"{dataset}: {plot.title.lower()}")
-                written += _save(figure, folder / f"{dataset}_{plot.name}")
+                written += save(figure, folder / f"{dataset}_{plot.name}")
     for path in set(folder.glob("*.svg")) | set(folder.glob("*.png")):
         if path not in written:
             path.unlink()
@@ -186,7 +186,7 @@ def _label(method: str, statuses: pd.Series) -> str:
     return f"{method}\n({n_diverged} of {len(statuses)} diverged)"
 
 
-def _save(figure: Figure, stem: Path) -> list[Path]:
+def save(figure: Figure, stem: Path) -> list[Path]:
     """Store a figure as SVG and PNG without a date or a version in it."""
     paths = []
     for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):

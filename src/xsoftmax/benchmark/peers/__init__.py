@@ -6,6 +6,9 @@ from typing import Any
 
 from xsoftmax.benchmark.peers.config import read_benchmark
 from xsoftmax.benchmark.peers.rounds import Rounds
+from xsoftmax.benchmark.peers.summary import reasons, summarise, verdict
+from xsoftmax.files import written_aside
+from xsoftmax.report.peers import markdown, write_figures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Do all runs that ``output`` does not hold yet, and return them."""
+    """Do all runs that ``output`` does not hold yet, write tables and figures beside them, and return them."""
     benchmark = read_benchmark(options.experiment, options.peers, options.methods, options.datasets, options.entrants)
     rounds = Rounds(
         benchmark,
@@ -39,4 +42,21 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         repetitions=options.repetitions,
         minutes=options.minutes,
     )
-    return {"datasets": rounds.run()}
+    found = rounds.run()
+    print(write(found, options.output))
+    return {"datasets": found}
+
+
+def write(found: dict[str, Any], folder: Path) -> str:
+    """Write ``table.md`` and figures of what was found into ``folder``; return the table."""
+    there = {name: content for name, content in found.items() if "entrants" in content}
+    summaries = {name: summarise(content["entrants"]) for name, content in there.items()}
+    sentences = {
+        name: [verdict(content, summaries[name]), *reasons(content, summaries[name])]
+        for name, content in there.items()
+    }
+    text = markdown(found, summaries, sentences)
+    with written_aside(folder / "table.md") as aside:
+        aside.write_text(text)
+    write_figures(found, folder / "figures")
+    return text

@@ -168,8 +168,12 @@ class Record:
         return spent >= min(self._next, self.job["seconds"])
 
     def goes_on(self) -> bool:
-        """Whether budget is left to go on from here."""
-        return self.seconds < self.job["seconds"] and not self._out_of_time(self.job["seconds"] - self.seconds)
+        """Whether budget is left to go on from here; one look there always is."""
+        return (
+            not self.curve
+            or self.seconds < self.job["seconds"]
+            and not self._out_of_time(self.job["seconds"] - self.seconds)
+        )
 
     def allows(self, factor: float = RUNS_LEFT) -> bool:
         """Whether the budget allows a run from nothing that takes ``factor`` times as long as the last one."""
@@ -230,7 +234,7 @@ class Record:
 
     def _append(self, epochs: float | None, measure: Measure, start: float) -> None:
         mean = None if measure.log_likelihood is None else measure.log_likelihood / measure.rows
-        point = {
+        point: dict[str, Any] = {
             "epochs": epochs,
             "seconds": self.seconds,
             "cpu_seconds": self.cpu_seconds,
@@ -246,7 +250,8 @@ class Record:
 
     def _out_of_time(self, needed: float) -> bool:
         """Whether looks and reruns have used up what a run may take beside its training; the start does not count."""
-        return time.perf_counter() - (self._training_from or self._started) + needed > self.job["wall_seconds"]
+        started = time.perf_counter() if self._training_from is None else self._training_from
+        return time.perf_counter() - started + needed > self.job["wall_seconds"]
 
 
 def add(measure: Measure, scores: np.ndarray, y: np.ndarray, kind: str = "scores") -> None:

@@ -21,10 +21,10 @@ warnings.filterwarnings("ignore", message="Sparse invariant checks")
 class Batch(NamedTuple):
     """Some rows: dense x, or the indices, offsets and values of sparse ones; y; and n, their number."""
 
-    x: Tensor | None
-    indices: Tensor | None
-    offsets: Tensor | None
-    values: Tensor | None
+    x: Any
+    indices: Any
+    offsets: Any
+    values: Any
     n: int
 
 
@@ -68,7 +68,6 @@ class Model(nn.Module):
         """x, shape (n, n_features)."""
         if batch.x is not None:
             return batch.x
-        assert batch.indices is not None and batch.offsets is not None and batch.values is not None
         rows = torch.zeros(batch.n, self.n_features)
         lengths = torch.diff(batch.offsets, append=torch.tensor([len(batch.indices)], dtype=torch.int32))
         rows[torch.repeat_interleave(torch.arange(batch.n), lengths), batch.indices.long()] = batch.values
@@ -172,7 +171,6 @@ class NegativeSampling(ClassRows):
         bias = self.bias(classes)[..., 0]
         if batch.x is not None:
             return torch.einsum("nd,nmd->nm", batch.x, self.rows(classes)) + bias
-        assert batch.indices is not None and batch.offsets is not None and batch.values is not None
         lengths = torch.diff(batch.offsets, append=torch.tensor([len(batch.indices)], dtype=torch.int32))
         per_entry = torch.repeat_interleave(classes, lengths, dim=0).t() * self.n_features + batch.indices.long()
         m, nnz = per_entry.shape
@@ -245,7 +243,8 @@ def train(record: Record) -> None:
     rng = np.random.default_rng(record.job["seed"])
     with record.training():
         model, optimizer = _start(record, counts)
-    used, epoch = 0, iter(())
+    used = 0
+    epoch: Iterator[tuple[Batch, np.ndarray]] = iter(())
     while record.goes_on():
         with record.training():
             while not record.due():

@@ -18,7 +18,7 @@ NO_LIKELIHOOD = {
 BETWEEN_CLOCKS = 16  # examples
 
 
-def lines(X: Any, y: np.ndarray, first: int) -> Iterator[str]:
+def lines(X: Any, y: np.ndarray, first: int = 1) -> Iterator[str]:
     """One example per row; classes are numbered from ``first``."""
     for i, label in enumerate(y):
         if isinstance(X, np.ndarray):
@@ -55,7 +55,7 @@ def train(record: Record) -> None:
     n = len(y)
     workspace = Workspace(arguments(record))
     examples = [workspace.parse(line) for line in lines(X, y, first)]
-    tested = [workspace.parse(line) for line in lines(*record.test, first)]
+    tested = [workspace.parse(line) for line in lines(record.test[0], record.test[1], first)]
     del X
     rng = np.random.default_rng(record.job["seed"])
     order, place, used = rng.permutation(n), 0, 0

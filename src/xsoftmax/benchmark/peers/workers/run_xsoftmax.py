@@ -5,15 +5,16 @@ protocol's own arithmetic, and a run whose two values differ has failed.
 """
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from protocol import Record, work
 
 from xsoftmax.data.store import open_prepared
 from xsoftmax.methods import build_method, merged, read_methods
+from xsoftmax.model import Model
 from xsoftmax.training.fit import FitResult, fit
 from xsoftmax.training.plan import Plan
 
@@ -61,15 +62,14 @@ def _take(record: Record, result: FitResult) -> None:
     if result.state.status == "diverged" or result.model is None:
         record.notes["diverged"] = result.state.message
         return
-    _check(record, result)
+    _check(record, result.model)
 
 
-def _check(record: Record, result: FitResult) -> None:
+def _check(record: Record, model: Model) -> None:
     """Measure the final model by the protocol's arithmetic."""
-    model, ours = result.model, record.curve[-1]["log_likelihood"]
-    n_classes = record.data.n_classes
+    ours, n_classes = record.curve[-1]["log_likelihood"], record.data.n_classes
 
-    def scores(block: object) -> np.ndarray:
+    def scores(block: Any) -> np.ndarray:
         return next(iter(model.score_blocks(block, n_classes, block.shape[0]))).scores
 
     points = list(record.curve)
@@ -78,9 +78,7 @@ def _check(record: Record, result: FitResult) -> None:
     record.curve[:] = points
     record.notes["log_likelihood_checked"] = theirs
     if model.link == "softmax" and not abs(ours - theirs) <= TOLERANCE * max(1.0, abs(theirs)):
-        raise ArithmeticError(
-            f"{json.dumps(record.settings)}: log-likelihood {ours}, checked {theirs}, {os.getpid()}"
-        )
+        raise ArithmeticError(f"{json.dumps(record.settings)}: log-likelihood {ours}, checked {theirs}")
 
 
 if __name__ == "__main__":
