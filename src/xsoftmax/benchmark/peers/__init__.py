@@ -1,4 +1,4 @@
-"""Measure us beside what users pick today: time to quality, time per epoch, memory, on real data, one run at a time."""
+"""Measure us beside what users pick today: time to quality, time per epoch, memory; one run at a time."""
 
 import argparse
 from pathlib import Path

@@ -16,7 +16,7 @@ from xsoftmax.errors import InputError
 # Seconds that a run takes beside its training, and how many times its training a run takes: with looks and reruns.
 PILOT_EXTRA, FINAL_EXTRA = 6.0, 12.0
 PILOT_FACTOR, FINAL_FACTOR = 1.6, 1.9
-LEAST_SECONDS = 1.0
+LEAST_SECONDS = 0.2
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""One run: a worker in a process of its own, pinned, limited in time and memory; its file is kept and not made twice."""
+"""One run: a worker in a process of its own, pinned, limited in time and memory; its record is kept."""
 
 import hashlib
 import json

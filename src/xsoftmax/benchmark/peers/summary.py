@@ -152,7 +152,7 @@ def _fastest(rows: dict[str, dict[str, Any]], n: int, ours: bool) -> str | None:
 
 
 def verdict(found: dict[str, Any], summary: dict[str, Any]) -> str:
-    """Say in a sentence or two whether the target is met on a data set: first to within 1 % of the best likelihood."""
+    """Say whether the target is met on a data set: to be the first within 1 % of the best log-likelihood."""
     n_classes, rows, first = found["data"]["n_classes"], summary["rows"], summary["first"][0]
     if n_classes >= MANY_CLASSES:
         target = f"Target: ours within 1 % of the best log-likelihood {FACTOR:g} times as fast as the best peer."

@@ -63,11 +63,11 @@ class Data:
         """Whether X is an ndarray; otherwise it is a csr_matrix."""
         return self.meta["storage"] == "dense"
 
-    def y(self, split: str) -> np.ndarray:
+    def classes(self, split: str) -> np.ndarray:
         """Classes of a split, int32 of shape (n_samples,)."""
         return self._array(f"{split}_y")
 
-    def X(self, split: str) -> Any:
+    def features(self, split: str) -> Any:
         """Rows of a split, float32: C-ordered ndarray or csr_matrix with sorted int32 indices."""
         if self.is_dense:
             return self._array(f"{split}_X")
@@ -84,7 +84,7 @@ class Data:
         if not path.exists():
             aside = path.with_name(f".{path.name}.{os.getpid()}")
             with aside.open("w") as file:
-                file.writelines(f"{line}\n" for line in lines(self.X(split), self.y(split)))
+                file.writelines(f"{line}\n" for line in lines(self.features(split), self.classes(split)))
             aside.replace(path)
         return path
 
@@ -129,7 +129,7 @@ class Record:
     @cached_property
     def test(self) -> tuple[Any, np.ndarray]:
         """Rows and classes that are looked at: validation rows in a pilot, test rows in a final run."""
-        return self.data.X(self.job["split"]), self.data.y(self.job["split"])
+        return self.data.features(self.job["split"]), self.data.classes(self.job["split"])
 
     def loaded(self) -> None:
         """Say that the data are loaded, before the peer's own form of them is made."""
@@ -169,11 +169,8 @@ class Record:
 
     def goes_on(self) -> bool:
         """Whether budget is left to go on from here; one look there always is."""
-        return (
-            not self.curve
-            or self.seconds < self.job["seconds"]
-            and not self._out_of_time(self.job["seconds"] - self.seconds)
-        )
+        left = self.job["seconds"] - self.seconds
+        return not self.curve or (left > 0 and not self._out_of_time(left))
 
     def allows(self, factor: float = RUNS_LEFT) -> bool:
         """Whether the budget allows a run from nothing that takes ``factor`` times as long as the last one."""
@@ -203,7 +200,7 @@ class Record:
     def look_at_rows(
         self, epochs: float | None, rows: Callable[[Any, np.ndarray], tuple[np.ndarray | None, Any]]
     ) -> None:
-        """As ``look``, from a function of all rows and classes: log-probabilities of true classes, and top classes."""
+        """As ``look``, from a function of all rows: log-probabilities of true classes, and top classes."""
         X, y = self.test
         start = time.perf_counter()
         log_probabilities, top = rows(X, y)

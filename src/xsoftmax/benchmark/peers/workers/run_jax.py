@@ -99,7 +99,7 @@ class SparseRows:
 
 def train(record: Record) -> None:
     """Settings: ``learning_rate``, ``batch_size``."""
-    X, y = record.data.X("train"), record.data.y("train")
+    X, y = record.data.features("train"), record.data.classes("train")
     record.loaded()
     n, size = len(y), min(record.settings["batch_size"], len(y))
     rows = (DenseRows if record.data.is_dense else SparseRows)(X, size)

@@ -14,7 +14,7 @@ TUPLES_AT_A_TIME = 2_000_000
 
 def train(record: Record) -> None:
     """Settings: ``model`` (PLT, HSM), and keyword arguments of it."""
-    X, y = csr_matrix(record.data.X("train")), record.data.y("train")
+    X, y = csr_matrix(record.data.features("train")), record.data.classes("train")
     record.loaded()
     labels = [[int(label)] for label in y]
     settings = {key: value for key, value in record.settings.items() if key != "model"}

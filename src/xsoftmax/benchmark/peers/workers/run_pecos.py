@@ -11,7 +11,7 @@ FEW_CLASSES = 100  # no tree below its leaves' size
 
 def train(record: Record) -> None:
     """Settings: ``Cp``, the weight of a positive example."""
-    X, y = record.data.X("train"), record.data.y("train")
+    X, y = record.data.features("train"), record.data.classes("train")
     record.loaded()
     rows = csr_matrix(X) if record.data.is_dense else X
     n, n_classes, threads = len(y), record.data.n_classes, record.job["threads"]

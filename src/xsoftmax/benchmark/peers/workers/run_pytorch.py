@@ -229,7 +229,7 @@ def train(record: Record) -> None:
     """Settings: ``model``, ``learning_rate``, ``batch_size``, and those of the model."""
     torch.set_num_threads(record.job["threads"])
     torch.manual_seed(record.job["seed"])
-    X, y = record.data.X("train"), record.data.y("train")
+    X, y = record.data.features("train"), record.data.classes("train")
     record.loaded()
     labels = torch.from_numpy(y.astype(np.int64))
     rows = torch.from_numpy(X) if record.data.is_dense else X

@@ -12,7 +12,7 @@ GROWTH = 1.5  # of the number of iterations from run to run
 
 def train(record: Record) -> None:
     """Settings: ``solver``, ``C``."""
-    X, y = record.data.X("train"), record.data.y("train")
+    X, y = record.data.features("train"), record.data.classes("train")
     record.loaded()
     warnings.simplefilter("ignore", ConvergenceWarning)
     with record.warm_up():

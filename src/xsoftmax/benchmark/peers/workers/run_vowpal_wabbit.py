@@ -48,7 +48,7 @@ def train(record: Record) -> None:
     """Settings: ``reduction`` (oaa, log_multi, plt), ``learning_rate``."""
     reduction = record.settings["reduction"]
     first = 0 if reduction == "plt" else 1
-    X, y = record.data.X("train"), record.data.y("train")
+    X, y = record.data.features("train"), record.data.classes("train")
     record.loaded()
     if reduction in NO_LIKELIHOOD:
         record.notes["no_log_likelihood"] = NO_LIKELIHOOD[reduction]
