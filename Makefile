@@ -3,12 +3,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CONFIG ?=
 CORES ?= all
+MINUTES ?= 150
 TESTS ?= not slow and not cluster and not results
 STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test lint docs lock
+.PHONY: help setup run test lint docs benchmark lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -42,6 +43,9 @@ docs: setup ## run the experiment of the documentation, draw its figures, renew 
 	snakemake --cores $(CORES) --configfile config/experiments/methods.yaml
 	python -m xsoftmax figures results/methods -o docs/methods/figures
 	python -m xsoftmax methods --update README.md docs/*.md docs/methods/*.md
+
+benchmark: setup ## run ours beside other programs for MINUTES (150), on a quiet machine: table and figures
+	python -m xsoftmax benchmark peers --minutes $(MINUTES) --json results/benchmark/peers.json
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \

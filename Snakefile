@@ -11,6 +11,7 @@ include: "workflow/rules/tree.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/evaluate.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/benchmark.smk"
 
 
 localrules:
@@ -19,8 +20,11 @@ localrules:
 
 rule all:
     input:
-        f"{RESULTS}/report.html",
-        f"{RESULTS}/tracking.json",
+        (
+            f"{RESULTS}/peers.json"
+            if EXPERIMENT.config["peers"]
+            else [f"{RESULTS}/report.html", f"{RESULTS}/tracking.json"]
+        ),
 
 
 onsuccess:

@@ -200,13 +200,14 @@ def test_the_tree_of_fasttext_is_a_distribution(monkeypatch):
 def test_a_peer_that_cannot_be_installed_is_listed_with_the_reason(tmp_path, monkeypatch):
     create = tmp_path / "create.sh"
     create.write_text(
-        'mkdir -p "$1/bin"\nprintf \'#!/bin/sh\\necho "looking"; echo "ERROR: no nosuch==1" >&2; exit 1\' > "$1/bin/python"\n'
+        'mkdir -p "$1/bin"\n'
+        'printf \'#!/bin/sh\\necho "looking"; echo "ERROR: no nosuch==1" >&2; exit 1\' > "$1/bin/python"\n'
         'chmod +x "$1/bin/python"\n'
     )
     (tmp_path / "nosuch.txt").write_text("nosuch==1\n")
     monkeypatch.setattr(environments, "CREATE", create)
     monkeypatch.setattr(environments, "REQUIREMENTS", tmp_path)
-    with pytest.raises(environments.NotInstallableError, match="^ERROR: no nosuch==1$"):
+    with pytest.raises(environments.NotInstallableError, match=r"^ERROR: no nosuch==1$"):
         environments.python_of("nosuch", tmp_path / "venvs")
     benchmark = tiny(tmp_path, [entrant("peer-a", environment="nosuch")])
     monkeypatch.setattr(rounds, "prepared_file", lambda name: prepared(tmp_path))
@@ -219,7 +220,8 @@ def test_a_peer_that_cannot_be_installed_is_listed_with_the_reason(tmp_path, mon
 def test_an_environment_is_made_once(tmp_path, monkeypatch):
     create = tmp_path / "create.sh"
     create.write_text(
-        'mkdir -p "$1/bin"\necho made >> "$1/../made"\nprintf "#!/bin/sh" > "$1/bin/python"\nchmod +x "$1/bin/python"\n'
+        'mkdir -p "$1/bin"\necho made >> "$1/../made"\n'
+        'printf "#!/bin/sh" > "$1/bin/python"\nchmod +x "$1/bin/python"\n'
     )
     (tmp_path / "venvs").mkdir()
     (tmp_path / "some.txt").write_text("some==1\n")
@@ -326,6 +328,14 @@ def test_the_best_pilot_is_chosen_by_likelihood_then_accuracy():
     assert chosen([], ["only"]) == "only"
 
 
+def test_who_gives_nothing_or_takes_too_long_is_not_searched_further():
+    slow, fast = {"curve": [{"seconds": 9.0}]}, {"curve": [{"seconds": 0.5}, {"seconds": 20.0}]}
+    assert rounds.searched_enough([{"curve": []}], 8.0)
+    assert rounds.searched_enough([fast, slow], 8.0)
+    assert not rounds.searched_enough([fast], 8.0)
+    assert not rounds.searched_enough([], 8.0)
+
+
 def test_budgets_shrink_to_the_minutes_given():
     benchmark = shipped()
     metas = [{"name": "mnist", "storage": "dense"}, {"name": "icd10", "storage": "csr"}]
@@ -398,7 +408,9 @@ def curve(*points):
 
 
 def entry(*curves, **more):
-    kept = [{"curve": one, "status": "finished", "message": "", "peak_bytes": 3e6, "loaded_bytes": 1e6} for one in curves]
+    kept = [
+        {"curve": one, "status": "finished", "message": "", "peak_bytes": 3e6, "loaded_bytes": 1e6} for one in curves
+    ]
     return {"pilots": [], "runs": kept, **more}
 
 

@@ -67,7 +67,7 @@ def test_a_stage_names_the_files_of_its_rules(stage):
 def test_every_rule_that_makes_a_result_is_in_a_stage():
     files = (REPOSITORY / "workflow" / "rules").glob("*.smk")
     written = {rule for file in files for rule in re.findall(r"^rule (\w+):", file.read_text(), re.MULTILINE)}
-    assert written == {rule for stage in STAGES for rule in rules(stage)}
+    assert written - {"peers"} == {rule for stage in STAGES for rule in rules(stage)}  # times are no result to repeat
 
 
 @pytest.fixture(scope="module")

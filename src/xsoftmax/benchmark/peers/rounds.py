@@ -117,6 +117,8 @@ class Rounds:
             entries[entrant.name] = entry
         able = [entrant for entrant in self.benchmark.entrants if len(entries[entrant.name]) == 2]
         for n, entrant in pilots(able, storage):
+            if searched_enough(entries[entrant.name]["pilots"], seconds):
+                continue
             job = self._job(
                 entrant, meta, "validation", entrant.choices(storage)[n], seconds * self.benchmark.pilot_share
             )
@@ -181,6 +183,11 @@ def pilots(entrants: list[Entrant], storage: str) -> Iterator[tuple[int, Entrant
         for entrant in interleaved(entrants, n):
             if 1 < grids[entrant.name] > n:
                 yield n, entrant
+
+
+def searched_enough(records: list[dict[str, Any]], seconds: float) -> bool:
+    """Whether pilots are to end: the last one gave no result, or its first only after what a final run gets."""
+    return bool(records) and (not records[-1]["curve"] or records[-1]["curve"][0]["seconds"] > seconds)
 
 
 def interleaved(entrants: list[Entrant], turn: int = 0) -> list[Entrant]:

@@ -1,0 +1,31 @@
+"""Ours beside other programs: one job with all cores, whose runs are one at a time.
+
+`snakemake --cores all --configfile config/experiments/benchmark.yaml` runs it with the budget of that file;
+`make benchmark MINUTES=...` scales it. Runs that are done are kept in its folder; remove that to begin anew.
+"""
+
+
+rule peers:
+    input:
+        peers=EXPERIMENT.config["peers"] or [],
+    output:
+        f"{RESULTS}/peers.json",
+    log:
+        f"logs/{EXPERIMENT.name}/peers.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/peers.tsv"
+    conda:
+        "../../envs/compute.yaml"
+    threads: workflow.cores
+    resources:
+        mem_mb=memory(16000),
+        runtime=480,
+    params:
+        experiment=as_json(EXPERIMENT.config),
+        folder=subpath(output[0], parent=True),
+        source=source("benchmark", "xsoftmax.benchmark.peers"),
+    message:
+        "run peers and ours in turn"
+    shell:
+        "python -m xsoftmax benchmark peers --experiment <(echo {params.experiment:q}) --peers {input.peers}"
+        " -o {params.folder}/peers --json {output} 2>&1 | tee {log}"
