@@ -89,7 +89,7 @@ class Rounds:
         try:
             return export(prepared_file(name), self.scratch / name, self.benchmark.rows)
         except (InputError, OSError) as error:
-            return str(error)
+            return str(error).splitlines()[0].rstrip(":")
 
     def _able(self, storage: str) -> list[Entrant]:
         return [entrant for entrant in self.benchmark.entrants if not entrant.why_not(storage)]
