@@ -11,7 +11,7 @@ import pytest
 
 from xsoftmax.benchmark import suites
 from xsoftmax.benchmark.case import Case, Quantity
-from xsoftmax.benchmark.kernels import lines, measured, per_unit
+from xsoftmax.benchmark.kernels import lines, measured
 from xsoftmax.benchmark.machine import describe
 from xsoftmax.benchmark.timing import interleaved, measure, ratio
 from xsoftmax.cli import main
@@ -103,13 +103,6 @@ def test_a_limit_is_met_or_not():
     case, _ = sleeping(floor=0.02, slow=0.03)
     assert lines(measure(case, 1))[2].endswith("limit 2.5: met")
     assert lines(measure(case._replace(limits={"slow": 1.1}), 1))[2].endswith("limit 1.1: NOT MET")
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(1.5, "1.5 s"), (0.00123, "1.23 ms"), (1.2e-6, "1.2 µs"), (3e-9, "3 ns")]
-)
-def test_times_are_written_in_a_unit_that_suits(seconds, text):
-    assert per_unit(seconds, "step") == f"{text} per step"
 
 
 def test_suites_are_found_by_their_folders():

@@ -1,6 +1,7 @@
 """Measure our own speed: kernels against their floors, cost against size, and us against other programs.
 
-Figures count only from a quiet machine; what was measured with which load is in the JSON.
+Each suite writes what it measured as JSON; `report` turns that into figures and tables. Only a quiet machine tells
+the truth: with how much load something was measured is in the JSON.
 """
 
 import argparse
@@ -11,6 +12,7 @@ from typing import Any
 from xsoftmax.benchmark import suites
 from xsoftmax.benchmark.machine import describe
 from xsoftmax.files import written_aside
+from xsoftmax.marked_blocks import renew
 
 SCHEMA_VERSION = 1
 
@@ -24,15 +26,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         suite.add_arguments(choice)
         choice.add_argument("--json", type=Path, metavar="FILE", help="write what was measured, every round of it")
         choice.set_defaults(suite=name, measure=suite.run)
+    summary = "Draw figures and renew tables from what the suites wrote."
+    report = choices.add_parser("report", help=summary, description=summary)
+    report.add_argument("results", type=Path, nargs="+", metavar="FILE.json", help="one of each suite")
+    report.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder of the figures")
+    report.add_argument("--update", type=Path, nargs="+", default=[], metavar="FILE.md", help="renew their blocks")
+    report.set_defaults(suite="report")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Measure and, if asked to, write."""
+    """Measure and, if asked to, write; or report."""
+    if options.suite == "report":
+        _report(options)
+        return
     machine = describe()
     found = options.measure(options)
     if options.json:
         write(options.json, options.suite, machine, found)
         print(f"{options.json}: written")
+
+
+def _report(options: argparse.Namespace) -> None:
+    # needs the plotting libraries, which measuring does not
+    from xsoftmax.report.benchmark import read_results, write_figures, writers
+
+    results = read_results(options.results)
+    for path in write_figures(results, options.output):
+        print(f"{path}: written")
+    for path in options.update:
+        if renew(path, writers(results)):
+            print(f"{path}: renewed")
 
 
 def write(path: Path, suite: str, machine: dict[str, Any], found: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from xsoftmax import registry
 from xsoftmax.benchmark.case import Case
 from xsoftmax.benchmark.timing import ROUNDS, measure, read
 from xsoftmax.errors import InputError
+from xsoftmax.report.durations import duration
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,18 +56,9 @@ def lines(result: dict[str, Any]) -> list[str]:
         seconds = sorted(timed["seconds"]["wall"])[len(timed["seconds"]["wall"]) // 2]
         found.append(
             f"  {name:<24} {wall['median']:7.3f} x  ({wall['lower']:.3f} .. {wall['upper']:.3f}; cpu "
-            f"{cpu['median']:.3f})  {per_unit(seconds, result['unit'])}{_limit(timed['limit'], wall['median'])}"
+            f"{cpu['median']:.3f})  {duration(seconds)} per {result['unit']}{_limit(timed['limit'], wall['median'])}"
         )
     return found
-
-
-def per_unit(seconds: float, unit: str) -> str:
-    """Write a time per unit of work in a unit that suits it."""
-    scale, name = next((pair for pair in _SCALES if seconds >= pair[0]), _SCALES[-1])
-    return f"{seconds / scale:.3g} {name} per {unit}"
-
-
-_SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def _limit(limit: float | None, value: float) -> str:

@@ -11,6 +11,7 @@ import yaml
 from xsoftmax.benchmark.observed import Observed, observed
 from xsoftmax.benchmark.problems import Rows, dense_rows, method_of, sparse_rows, write_problem
 from xsoftmax.data.store import SPLITS, open_prepared
+from xsoftmax.report.durations import megabytes
 from xsoftmax.training.memory import estimate
 
 LIMIT = 1.10
@@ -128,8 +129,8 @@ def line(found: dict[str, Any]) -> str:
     )
     verdict = "met" if found["ratio"] <= found["limit"] else "NOT MET"
     return (
-        f"{found['method']}, {found['classes']:,} classes, {rows} features: peak {found['peak'] / 2**20:,.0f} MB, "
-        f"{found['ratio']:.3f} x model + optimizer ({found['model_and_optimizer'] / 2**20:,.0f} MB)  "
-        f"limit {found['limit']}: {verdict}; estimated {found['estimate'] / 2**20:,.0f} MB; "
+        f"{found['method']}, {found['classes']:,} classes, {rows} features: peak {megabytes(found['peak'])}, "
+        f"{found['ratio']:.3f} x model + optimizer ({megabytes(found['model_and_optimizer'])})  "
+        f"limit {found['limit']}: {verdict}; estimated {megabytes(found['estimate'])}; "
         f"{found['status']} after {found['steps']:,} steps"
     )

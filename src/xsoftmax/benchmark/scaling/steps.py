@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xsoftmax.benchmark.case import Case
-from xsoftmax.benchmark.kernels import per_unit
 from xsoftmax.benchmark.machine import caches
 from xsoftmax.benchmark.problems import Rows, dense_rows, method_of, steps_of
 from xsoftmax.benchmark.timing import measure
+from xsoftmax.report.durations import duration, megabytes
 
 # Time per step may grow by a quarter when there are ten times the classes: with them grows the chance that the
 # processor has forgotten where in memory a row lies.
@@ -128,7 +128,7 @@ def _lines(found: dict[str, Any]) -> list[str]:
     lines = [f"{found['method']}, {axis} growing, {points[0][fixed]:,} {fixed}"]
     for point in points:
         wall = float(np.median(point["seconds"]["wall"]))
-        lines.append(f"  {point[axis]:>12,}  {per_unit(wall, 'step'):<18} {point['bytes'] / 2**20:8,.0f} MB")
+        lines.append(f"  {point[axis]:>12,}  {duration(wall):>8} per step  {megabytes(point['bytes']):>9}")
     if found["growth"] is not None:
         verdict = "met" if found["growth"] <= found["limit"] else "NOT MET"
         lines.append(f"  growth beyond the caches: exponent {found['growth']:.3f}  limit {found['limit']}: {verdict}")

@@ -1,0 +1,108 @@
+"""Figures and generated Markdown of benchmarks, from the JSON that they wrote."""
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from xsoftmax import registry
+from xsoftmax.errors import InputError
+from xsoftmax.files import written_aside
+from xsoftmax.marked_blocks import Writers
+from xsoftmax.report.suites import LOOKS
+
+SUITES = "xsoftmax.report.suites"
+SCHEMA_VERSION = 1
+
+
+def read_results(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
+    """Read what `benchmark SUITE --json` wrote, by suite.
+
+    Raises
+    ------
+    InputError
+        If a file is missing or holds something else, or two are of the same suite.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        content = _read(path)
+        if content["suite"] in found:
+            raise InputError(f"{path}: a second file of suite {content['suite']}; give one of each")
+        found[content["suite"]] = content
+    return found
+
+
+def writers(results: Mapping[str, dict[str, Any]]) -> Writers:
+    """Give the writers of the suites' blocks; the first block of each opens with the machine it comes from.
+
+    Blocks of suites that are not among the results have none, and so stay as they are.
+    """
+    texts: dict[str, str] = {}
+    for suite, content in results.items():
+        own = dict(registry.load(SUITES, suite).blocks(content))
+        first = next(iter(own))
+        texts |= own | {first: f"{machine(content['machine'])}\n\n{own[first]}"}
+    return {name: partial(_same, text) for name, text in texts.items()}
+
+
+def _same(text: str, argument: str) -> str:
+    """A block without an argument."""
+    return text
+
+
+def write_figures(results: Mapping[str, dict[str, Any]], folder: Path) -> list[Path]:
+    """Draw all suites' figures as SVG."""
+    written = []
+    for suite, content in results.items():
+        for name, figure in registry.load(SUITES, suite).figures(content).items():
+            written.append(folder / f"{name}.svg")
+            _save(figure, written[-1])
+    return written
+
+
+def machine(found: Mapping[str, Any]) -> str:
+    """Say on what was measured, in a sentence or two."""
+    caches = ", ".join(f"{name} {_size(size)}" for name, size in found["caches"].items())
+    versions = ", ".join(f"{name} {found[name]}" for name in ("python", "numpy", "scipy", "numba") if found.get(name))
+    return (
+        f"Measured on {found['date']} at commit {found['commit']}: {found['processor']}, {found['cores']} cores, "
+        f"caches {caches or 'unknown'}, {found['memory_gb']:g} GB, huge pages: {found['huge_pages']}; {versions}, "
+        f"BLAS {', '.join(sorted(set(found['blas'])))}; load before the run {found['load'][0]:g}."
+    )
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 2**20:g} MB" if n_bytes >= 2**20 else f"{n_bytes / 2**10:g} kB"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise InputError(
+            f"{path}: no such file; `python -m xsoftmax benchmark SUITE --json FILE` writes it"
+        ) from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("kind") != "benchmark":
+        raise InputError(f"{path} holds no benchmark; `python -m xsoftmax benchmark SUITE --json FILE` writes one")
+    if content["schema_version"] != SCHEMA_VERSION:
+        raise InputError(
+            f"{path}: version {content['schema_version']}, this program reads {SCHEMA_VERSION}; run it again"
+        )
+    return content
+
+
+def _save(figure: Figure, path: Path) -> None:
+    """Store a figure without a date or a version in it, coordinates to a hundredth of a point."""
+    text = io.StringIO()
+    with mpl.rc_context(LOOKS):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    with written_aside(path) as aside:
+        aside.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))
