@@ -1,7 +1,7 @@
 """A trained model: one HDF5 file, loadable without the data, no pickle."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 
 from xsoftmax import __version__, registry
+from xsoftmax.data.names import Names
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
@@ -42,7 +43,7 @@ class Model:
     ----------
     W : ndarray of shape (n_classes, n_features + 1), float32, or None
         One class per row; the last column is the bias. None: the correction is all there is (a tree).
-    class_names : list of str
+    class_names : sequence of str
     n_features : int
     bias : bool
         Whether the last column counts.
@@ -57,7 +58,7 @@ class Model:
     """
 
     W: np.ndarray | None
-    class_names: list[str]
+    class_names: Sequence[str]
     n_features: int
     bias: bool = True
     correction: Any = None
@@ -143,9 +144,10 @@ def save_model(model: Model, path: Path) -> None:
                 "attributes": json.dumps(model.attributes, sort_keys=True),
             }
         )
-        file.create_dataset("class_names", data=np.array([name.encode() for name in model.class_names], object))
+        names = file.create_dataset("class_names", (model.n_classes,), h5py.string_dtype("ascii"))
+        Names(model.class_names).write(names)
         if model.W is not None:
-            file.create_dataset("W", data=model.W)
+            _write_rows(file.create_dataset("W", model.W.shape, np.float32), model.W)
         if model.correction is not None:
             file.attrs["correction"] = model.correction.name
             model.correction.save(file.create_group("correction"))
@@ -180,7 +182,7 @@ def load_model(path: Path) -> Model:
             raise DivergedError(f"{path} holds no model: {attributes['message']}")
         return Model(
             W=file["W"][:],
-            class_names=_class_names(file),
+            class_names=Names.read(file["class_names"]),
             n_features=int(file.attrs["n_features"]),
             bias=bool(file.attrs["bias"]),
             correction=_restore(file),
@@ -190,8 +192,10 @@ def load_model(path: Path) -> Model:
         )
 
 
-def _class_names(file: h5py.File) -> list[str]:
-    return [name.decode() for name in file["class_names"][:]]
+def _write_rows(dataset: h5py.Dataset, W: np.ndarray) -> None:
+    """Write weights that may be a view of every other number: a block at a time, as a block is copied."""
+    for start in range(0, len(W), CLASSES_AT_A_TIME):
+        dataset[start : start + CLASSES_AT_A_TIME] = W[start : start + CLASSES_AT_A_TIME]
 
 
 def _restore(file: h5py.File) -> Any:

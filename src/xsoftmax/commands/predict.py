@@ -40,5 +40,5 @@ def run(options: argparse.Namespace) -> None:
 
 def _lines(model: Model, prediction: Prediction) -> Iterator[list[str | int]]:
     for row, rank in np.ndindex(prediction.classes.shape):
-        name = model.class_names[prediction.classes[row, rank]]
+        name = model.class_names[int(prediction.classes[row, rank])]
         yield [row, rank + 1, name, f"{prediction.probabilities[row, rank]:.6g}"]

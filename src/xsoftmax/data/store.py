@@ -5,7 +5,7 @@ Layout (schema version 1): groups ``train``, ``validation`` and ``test``, each w
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 import xsoftmax
+from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
@@ -70,9 +71,9 @@ class Prepared:
         self._file.close()
 
     @property
-    def class_names(self) -> list[str]:
+    def class_names(self) -> Names:
         """Original names of classes 0..n_classes-1."""
-        return [name.decode() for name in self._file["classes/names"][:]]
+        return Names.read(self._file["classes/names"])
 
     @property
     def class_counts(self) -> np.ndarray:
@@ -137,7 +138,7 @@ def write_prepared(
     *,
     dataset: str,
     splits: Mapping[str, Split],
-    class_names: list[str],
+    class_names: Sequence[str],
     class_counts: np.ndarray,
     transform: Transform,
     parameters: Mapping[str, Any],
@@ -170,7 +171,7 @@ def write_prepared(
         file.attrs.update(attributes)
         for name in SPLITS:
             _write_split(file.create_group(name), splits[name])
-        _write(file, "classes/names", np.array([name.encode() for name in class_names], dtype=object))
+        Names(class_names).write(file.create_dataset("classes/names", (len(class_names),), h5py.string_dtype()))
         _write(file, "classes/counts", np.asarray(class_counts, dtype=np.int64))
         transform.to_group(file.create_group("transform"))
 
@@ -189,9 +190,7 @@ def _write_split(group: h5py.Group, split: Split) -> None:
 
 def _write(group: h5py.Group, name: str, values: np.ndarray) -> None:
     """Write one array in compressed chunks; an empty one has nothing to chunk."""
-    if values.dtype == object:
-        group.create_dataset(name, data=values, dtype=h5py.string_dtype())
-    elif values.size == 0:
+    if values.size == 0:
         group.create_dataset(name, data=values)
     else:
         row = max(1, values[0].nbytes)

@@ -123,7 +123,7 @@ class _Fit:
         pace = self._pace()
         values = "".join(f", {key.removesuffix('_log_likelihood')} {row[key]:.4f} nats" for key in self._watched())
         progress.say(f"epoch {row['epoch']:.4g}, trained for {state.seconds:.3g} s{values}{pace and ', '}{pace}")
-        if not np.isfinite(W).all():
+        if not _all_finite(W):
             self._diverge("its weights are not finite")
         elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self._watched())):
             self._diverge(f"its training log-likelihood is {row['train_log_likelihood']}")
@@ -252,3 +252,8 @@ class _Fit:
         if found is not None:
             self.state = FitState(**found)
             print(f"resumed {self.plan.checkpoint} at epoch {self._epochs():.2f}", file=sys.stderr)
+
+
+def _all_finite(W: np.ndarray) -> bool:
+    """Tell whether no weight is infinite or NaN, looking at a block at a time: the answers take memory, too."""
+    return all(np.isfinite(W[start : start + 2**15]).all() for start in range(0, len(W), 2**15))

@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,12 +34,12 @@ class StoredTree:
         ``seed``, ``labels_sha256`` of the training rows, ``seconds`` of fitting, ``train_log_likelihood``, and
         versions; with folds also ``chosen_regularizer`` and the ``cross_validation_regularizers`` among which it
         was chosen, with their ``cross_validation_log_likelihoods``.
-    class_names : list of str
+    class_names : sequence of str
     """
 
     tree: Tree
     attributes: dict[str, Any]
-    class_names: list[str]
+    class_names: Sequence[str]
 
 
 def fit_tree_file(

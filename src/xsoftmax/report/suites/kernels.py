@@ -130,6 +130,7 @@ def _draw_ratios(found: pd.DataFrame) -> Figure:
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter("{x:g}")
         axes.set_yticks(places, [fill(label, 50) for label in found["case"] + ": " + found["run"]])
+        axes.set_ylim(-0.6, len(found) - 0.4)
         axes.set_xlabel("time relative to the floor (log scale)")
         axes.grid(visible=False, axis="y")
         figure.legend(loc="outside upper right", ncols=2, frameon=False)

@@ -1,0 +1,54 @@
+"""Names of classes: a list in all but the memory it takes."""
+
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from xsoftmax.data import names
+from xsoftmax.data.names import Names
+
+WORDS = ["", "a", "Zoë", "汉字", "with space", "a"]
+
+
+def test_names_are_like_a_list():
+    found = Names(WORDS)
+    assert len(found) == 6
+    assert list(found) == WORDS
+    assert [found[2], found[-1], found[np.int64(3)]] == ["Zoë", "a", "汉字"]
+    assert found[1:4] == WORDS[1:4]
+    assert found[::-2] == WORDS[::-2]
+    assert "汉字" in found
+    assert found.index("a") == 1
+    for outside in (6, -7):
+        with pytest.raises(IndexError, match=f"name {outside} of 6"):
+            found[outside]
+
+
+def test_names_are_equal_to_the_same_names():
+    assert Names(WORDS) == Names(WORDS)
+    assert Names(WORDS) == WORDS
+    assert WORDS == Names(WORDS)
+    assert Names(["ab", "c"]) != Names(["a", "bc"])
+    assert Names(["ab", "c"]) != ["ab", "d"]
+    assert Names(["ab"]) != ["ab", "c"]
+    assert Names(["a"]) != "a"
+    assert Names() == []
+
+
+@pytest.mark.parametrize("at_a_time", [1, 4, 6, 100])
+def test_names_are_written_and_read_in_blocks(tmp_path, monkeypatch, at_a_time):
+    monkeypatch.setattr(names, "AT_A_TIME", at_a_time)
+    with h5py.File(tmp_path / "names.h5", "w") as file:
+        Names(WORDS).write(file.create_dataset("names", (6,), h5py.string_dtype()))
+        Names().write(file.create_dataset("none", (0,), h5py.string_dtype()))
+        assert Names.read(file["names"]) == WORDS
+        assert Names.read(file["none"]) == []
+
+
+def test_names_take_little_memory():
+    found = Names(str(k) for k in range(100_000))
+    assert len(found._text) + found._ends.nbytes < 100_000 * 14
+    assert sys.getsizeof("12345") > 50
+    assert repr(found) == "Names(['0', '1', '2'] ..., 100000 in all)"
