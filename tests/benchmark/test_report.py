@@ -114,7 +114,7 @@ def test_points_are_medians():
 
 
 def test_tables_say_what_is_not_met(written):
-    blocks = writers(read_results(written))
+    blocks = writers(read_results(written), "figures")
     assert (
         "| sampled | a step: one thread | 2 µs per step | 2.4 µs | **1.200** (1.190 to 1.210) | 1.15, **not met** |"
         in (blocks["kernels"](""))
@@ -132,12 +132,13 @@ def test_tables_say_what_is_not_met(written):
 
 def test_the_command_draws_and_renews(written, tmp_path, capsys):
     page = tmp_path / "page.md"
-    page.write_text("<!-- growth -->\n<!-- /growth -->\n<!-- other -->\nstays\n<!-- /other -->\n")
+    page.write_text("".join(f"<!-- {name} -->\nstays\n<!-- /{name} -->\n" for name in ("growth", "scaling", "other")))
     arguments = ["benchmark", "report", *map(str, written), "-o", str(tmp_path / "figures"), "--update", str(page)]
     assert main(arguments) == 0
     assert {path.name for path in (tmp_path / "figures").iterdir()} == {"kernels.svg", "profile.svg", "scaling.svg"}
     assert "| one-vs-each | 64 features | 0.050 | 0.1 |" in page.read_text()
-    assert "stays" in page.read_text()
+    assert "| 100,000 | 2 µs |\n\n![scaling](figures/scaling.svg)\n<!-- /scaling -->" in page.read_text()
+    assert page.read_text().count("stays") == 1
     assert f"{page}: renewed" in capsys.readouterr().out
 
 
@@ -179,9 +180,12 @@ def test_sizes_and_promises():
 
 def test_the_page_is_as_the_raw_files_have_it():
     """If this fails, run the last command of docs/performance.md."""
-    results = read_results(sorted((ROOT / "docs" / "performance").glob("*.json")))
-    text = PAGE.read_text()
-    assert {"kernels", "scaling"} <= set(results)
-    assert renewed(text, writers(results), str(PAGE)) == text
-    assert set(writers(results)) <= set(re.findall(r"<!-- ([a-z]+) -->", text))
-    assert all(not content["small"] for suite, content in results.items() if "small" in content)
+    folder = ROOT / "docs" / "performance"
+    results = read_results(sorted(folder.glob("*.json")))
+    found, text = writers(results, "performance"), PAGE.read_text()
+    assert renewed(text, found, str(PAGE)) == text
+    assert all(not content.get("small") for content in results.values())
+    blocks = dict(re.findall(r"<!-- ([a-z]+) -->\n(.*?)<!-- /\1 -->", text, re.DOTALL))
+    assert set(found) <= set(blocks)
+    assert {"kernels", "quantities", "profile", "growth", "scaling", "memory"} <= set(blocks)
+    assert all(blocks[name].strip() == "" for name in set(blocks) - set(found))

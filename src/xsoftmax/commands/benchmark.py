@@ -6,6 +6,7 @@ the truth: with how much load something was measured is in the JSON.
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ def _report(options: argparse.Namespace) -> None:
     for path in write_figures(results, options.output):
         print(f"{path}: written")
     for path in options.update:
-        if renew(path, writers(results)):
+        figures = Path(os.path.relpath(options.output, path.parent)).as_posix()
+        if renew(path, writers(results, figures)):
             print(f"{path}: renewed")
 
 

@@ -38,16 +38,28 @@ def read_results(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def writers(results: Mapping[str, dict[str, Any]]) -> Writers:
-    """Give the writers of the suites' blocks; the first block of each opens with the machine it comes from.
+def writers(results: Mapping[str, dict[str, Any]], figures: str) -> Writers:
+    """Give the writers of the suites' blocks.
 
-    Blocks of suites that are not among the results have none, and so stay as they are.
+    The first block of each suite opens with the machine it comes from, and one that has the name of a figure ends
+    with it. Blocks of suites that are not among the results have no writer, and so stay as they are.
+
+    Parameters
+    ----------
+    results : mapping of str to dict
+        What ``read_results`` gives.
+    figures : str
+        The folder of the figures, as the page is to link it.
     """
     texts: dict[str, str] = {}
     for suite, content in results.items():
-        own = dict(registry.load(SUITES, suite).blocks(content))
+        shown = registry.load(SUITES, suite)
+        own = dict(shown.blocks(content))
         first = next(iter(own))
-        texts |= own | {first: f"{machine(content['machine'])}\n\n{own[first]}"}
+        own[first] = f"{machine(content['machine'])}\n\n{own[first]}"
+        for name in shown.figures(content):
+            own[name] = f"{own[name].rstrip()}\n\n![{name}]({figures}/{name}.svg)"
+        texts |= own
     return {name: partial(_same, text) for name, text in texts.items()}
 
 

@@ -1,7 +1,7 @@
 """What is shown of each benchmark suite; one file per suite, of its name.
 
-A file has ``blocks(content)``, the Markdown of generated blocks by their names, and ``figures(content)``, figures by
-the names of their files; ``content`` is what the suite wrote as JSON.
+A file has ``blocks(content)``, the Markdown of generated blocks by their names (lower case letters), and
+``figures(content)``, figures by the name of the block that shows them; ``content`` is what the suite wrote as JSON.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
