@@ -17,7 +17,7 @@ FEW_STEPS = 2**13
 def cases(small: bool) -> Iterator[Case]:
     """Yield the comparisons; what small sizes can keep to is not what is promised of large ones."""
     if small:
-        yield dense(20_000, 512, FEW_STEPS, 1.7)
+        yield dense(20_000, 512, FEW_STEPS, 1.35)
         yield sparse(5_000, 2_000, FEW_STEPS)
         yield two_threads(20_000, 512, FEW_STEPS)
         yield implicit(5_000, 2_000, FEW_STEPS)
