@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from xsoftmax.data import store
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
@@ -70,6 +71,23 @@ def test_layout(tmp_path):
         assert file["train/X/data"].compression == "gzip"
         assert file["train/X/data"].shuffle
         assert file.attrs["schema_version"] == 1
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_large_arrays_lie_in_one_piece_on_a_page_of_their_own(tmp_path, monkeypatch, dense):
+    monkeypatch.setattr(store, "PLAIN_ABOVE", 7000)
+    splits = write(tmp_path / "a.h5", dense, n=900)
+    write(tmp_path / "b.h5", dense, n=900)
+    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
+    with h5py.File(tmp_path / "a.h5") as file:
+        large = [file["train/X"]] if dense else [file["train/X/data"], file["train/X/indptr"]]
+        for dataset in large:
+            assert dataset.chunks is dataset.compression is None
+            assert dataset.id.get_offset() % 4096 == 0
+        assert file["train/y"].compression == "gzip"
+    with open_prepared(tmp_path / "a.h5") as data:
+        np.testing.assert_array_equal(dense_of(data.split("train").X), dense_of(splits["train"].X))
+        np.testing.assert_array_equal(dense_of(data.rows("train", 400, 600).X), dense_of(splits["train"].X)[400:600])
 
 
 def test_only_the_chunk_is_read(tmp_path):

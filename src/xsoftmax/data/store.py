@@ -5,7 +5,7 @@ Layout (schema version 1): groups ``train``, ``validation`` and ``test``, each w
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,6 +25,8 @@ from xsoftmax.files import written_aside
 SCHEMA_VERSION = 1
 SPLITS = ("train", "validation", "test")
 CHUNK_BYTES = 2**18
+PLAIN_ABOVE = 2**24  # bytes; decompressing takes 10 to 30 times as long as reading
+PAGE = 4096
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,18 @@ class Prepared:
         group = self._group(split)
         stored = [group["X"]] if self.storage == "dense" else list(group["X"].values())
         return sum(dataset.nbytes for dataset in [*stored, group["y"]])
+
+    def fits_in(self, n_bytes: int, splits: Iterable[str] = SPLITS) -> bool:
+        """Tell whether these splits together take at most so much memory."""
+        return sum(self.nbytes(split) for split in splits) <= n_bytes
+
+    def labels(self, split: str) -> np.ndarray:
+        """Classes of all rows of a split, int32."""
+        return self._group(split)["y"][:]
+
+    def array(self, split: str, name: str) -> h5py.Dataset:
+        """Give an array of a split as it lies in the file, not read: ``y``, ``X``, ``X/data`` ..."""
+        return self._group(split)[name]
 
     def split(self, split: str) -> Split:
         """Read a whole split."""
@@ -167,7 +181,8 @@ def write_prepared(
         "source_sha256": json.dumps(source_sha256, sort_keys=True),
         **{f"n_dropped_{key}": count for key, count in sorted(dropped.items())},
     }
-    with written_aside(Path(path)) as aside, h5py.File(aside, "w", libver="v110") as file:
+    aligned = {"alignment_threshold": PLAIN_ABOVE, "alignment_interval": PAGE}  # so that they can be mapped
+    with written_aside(Path(path)) as aside, h5py.File(aside, "w", libver="v110", **aligned) as file:
         file.attrs.update(attributes)
         for name in SPLITS:
             _write_split(file.create_group(name), splits[name])
@@ -189,8 +204,8 @@ def _write_split(group: h5py.Group, split: Split) -> None:
 
 
 def _write(group: h5py.Group, name: str, values: np.ndarray) -> None:
-    """Write one array in compressed chunks; an empty one has nothing to chunk."""
-    if values.size == 0:
+    """Write one array: small ones in compressed chunks, large ones in one piece, to be mapped."""
+    if values.size == 0 or values.nbytes > PLAIN_ABOVE:
         group.create_dataset(name, data=values)
     else:
         row = max(1, values[0].nbytes)
