@@ -6,9 +6,9 @@ from numba import njit
 from scipy.stats import chi2
 
 from tree.clusters import clustered
-from xsoftmax.kernels.draws import empty_draws
+from xsoftmax.kernels.draws import empty_draws_ahead
 from xsoftmax.kernels.random import skip
-from xsoftmax.kernels.steps import draw
+from xsoftmax.kernels.steps import draw, draw_ahead
 from xsoftmax.kernels.tree import (
     LANES,
     STRICT,
@@ -19,7 +19,7 @@ from xsoftmax.kernels.tree import (
     n_words,
     surprises,
 )
-from xsoftmax.proposals.tree import TreeDraws, _draw_block
+from xsoftmax.proposals.tree import TreeDraws
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree, on_cache_lines
 from xsoftmax.tree.projection import Projection
@@ -184,21 +184,28 @@ def test_rows_that_are_no_numbers_have_no_probabilities():
 
 
 @njit
-def drawn_by_steps(proposal, samples, states, classes, log_q):
-    draws = empty_draws(classes.shape[1])
+def ahead_of_steps(proposal, samples, ahead):
+    draw_ahead(proposal, samples, ahead)
+
+
+@njit
+def by_steps(proposal, samples, states, draws, classes, log_q, weights):
     for b in range(samples.size):
         draw(proposal, samples[b], np.int64(-1), states[b], draws)
         classes[b] = draws.classes
         log_q[b] = draws.log_q
+        weights[b] = draws.weights
 
 
-@pytest.mark.parametrize("n_draws", [1, 5])
-def test_a_proposal_draws_the_same_in_blocks(n_draws):
+@pytest.mark.parametrize(("n_steps", "n_draws"), [(150, 1), (32, 1), (20, 5)])
+def test_a_proposal_draws_ahead_what_it_draws_step_by_step(n_steps, n_draws):
     tree, Z = random_tree(900, 16)
     proposal = TreeDraws(*tree.view, on_cache_lines(Z))
-    samples, states = np.random.default_rng(1).integers(0, 900, 150), states_of(150)
-    found, expected = ((np.empty((150, n_draws), np.int64), np.empty((150, n_draws), np.float32)) for _ in range(2))
-    _draw_block(proposal, samples, states, *found)
-    drawn_by_steps(proposal, samples, states, *expected)
-    np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_array_equal(found[1], expected[1])
+    samples = np.random.default_rng(1).integers(0, 900, n_steps)
+    found, expected = (empty_draws_ahead(n_steps + 3, n_draws) for _ in range(2))
+    found.states[:n_steps] = states_of(n_steps)
+    ahead_of_steps(proposal, samples, found)
+    by_steps(proposal, samples, found.states, expected.step, expected.classes, expected.log_q, expected.weights)
+    for name in ("classes", "log_q", "weights"):
+        np.testing.assert_array_equal(getattr(found, name)[:n_steps], getattr(expected, name)[:n_steps])
+    np.testing.assert_allclose(found.weights[:n_steps], np.exp(-found.log_q[:n_steps]) / n_draws, rtol=1e-6)

@@ -20,7 +20,7 @@ from numba import njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.cache_lines import inner, prefetch
 from xsoftmax.kernels.mathematics import exp32
 from xsoftmax.kernels.random import next_u64, skip, start, stream
@@ -43,7 +43,8 @@ _L7 = np.float32(-0.029505153030716304)
 _L8 = np.float32(0.005232673134184143)
 
 # Sums keep their order, so that all kernels come to the same bits.
-STRICT = OPTIONS | {"fastmath": {"nsz"}}
+STRICT = LEAN | {"fastmath": {"nsz"}}
+_STRICT_BLOCK = OPTIONS | {"fastmath": {"nsz"}}
 LANES = 64
 _HALF = LANES // 2
 # Nodes of the levels above these are as good as always in the second level of the cache.
@@ -90,7 +91,7 @@ def _log1p_exp_of_negative(distance):
     return implementation
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def depth_of(view):
     """Decisions above a leaf."""
     depth = 0
@@ -116,7 +117,7 @@ def _log_sigmoid(unlikely, distance):
     return (-distance if unlikely else _ZERO) - log1p_exp_of_negative(distance)
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def n_words(view):
     """Random numbers of 64 bits that one draw takes: one for two levels."""
     return np.uint64((depth_of(view) + 1) // 2)
@@ -170,7 +171,7 @@ def descend(view, Z, i, state):
     return np.int64(view.class_of_leaf[node - n_leaves]), np.float32(log_q), state
 
 
-@njit(**STRICT)
+@njit(**_STRICT_BLOCK)
 def descend_block(view, Z, samples, states, n_per_sample, classes, log_q):
     """Draw classes for a block of samples, LANES draws at a time.
 
@@ -210,8 +211,9 @@ def descend_block(view, Z, samples, states, n_per_sample, classes, log_q):
             state[h, g] = skip(states[b], np.uint64(j) * words)
         nodes.fill(1)
         totals.fill(0.0)
+        n_halves = 2 if n - begin > _HALF else 1
         for level in range(depth):
-            for h in range(2):
+            for h in range(n_halves):
                 for g in range(_HALF):
                     if level & 1:
                         bits[h, g] >>= np.uint64(32)
@@ -253,7 +255,7 @@ def log_probability_of(view, Z, i, y):
     return np.float32(log_q)
 
 
-@njit(**STRICT)
+@njit(**_STRICT_BLOCK)
 def log_probability_block(view, Z, samples, y, out):
     """Log-probability of one class for each of a block of samples: ``log_probability_of``, LANES at a time.
 

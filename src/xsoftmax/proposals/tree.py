@@ -11,10 +11,11 @@ import h5py
 import numpy as np
 from numba import njit
 
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability
-from xsoftmax.kernels.steps import draw, log_probability
+from xsoftmax.kernels.mathematics import exp
+from xsoftmax.kernels.steps import draw, draw_ahead, log_probability
 from xsoftmax.kernels.tree import TreeView, descend, descend_block, log_probability_of
 from xsoftmax.proposals import TrainingSet, proposal
 from xsoftmax.tree.cross_validation import choose_regularizer
@@ -93,7 +94,10 @@ class TreeDraws(NamedTuple):
     Z: np.ndarray
 
 
-@njit(inline="always", **OPTIONS)
+TreeDraws.draws_ahead = True  # type: ignore[attr-defined]
+
+
+@njit(inline="always", **LEAN)
 def _view(proposal):
     return TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)
 
@@ -105,10 +109,14 @@ def _draw(proposal, i, excluded, rng, draws):
     weigh_by_probability(draws)
 
 
-@njit(**OPTIONS)
-def _draw_block(proposal, samples, states, classes, log_q):
-    """What ``draw`` draws for each of ``samples`` from its random state, into arrays of shape (n, n_draws)."""
-    descend_block(_view(proposal), proposal.Z, samples, states, classes.shape[1], classes, log_q)
+@implements(draw_ahead, TreeDraws, allocates=True)
+def _draw_ahead(proposal, samples, ahead):
+    n_draws = ahead.classes.shape[1]
+    descend_block(_view(proposal), proposal.Z, samples, ahead.states, n_draws, ahead.classes, ahead.log_q)
+    share = np.float32(1) / np.float32(n_draws)
+    for b in range(samples.size):
+        for j in range(n_draws):
+            ahead.weights[b, j] = share * exp(-ahead.log_q[b, j])
 
 
 @implements(log_probability, TreeDraws)
