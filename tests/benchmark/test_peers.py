@@ -409,7 +409,15 @@ def curve(*points):
 
 def entry(*curves, **more):
     kept = [
-        {"curve": one, "status": "finished", "message": "", "peak_bytes": 3e6, "loaded_bytes": 1e6} for one in curves
+        {
+            "curve": one,
+            "status": "finished",
+            "message": "",
+            "peak_bytes": 3e6,
+            "loaded_bytes": 1e6,
+            "budget_seconds": 5,
+        }
+        for one in curves
     ]
     return {"pilots": [], "runs": kept, **more}
 
@@ -468,6 +476,14 @@ def test_the_summary_tells_who_is_first_and_why():
         "accuracy within 1 %: pecos-xlinear takes 0.5 s, in one training; none of ours gets there in its time.",
         "accuracy within 5 %: pecos-xlinear takes 0.5 s, in one training; none of ours gets there in its time.",
     ]
+
+
+def test_a_training_that_is_longer_than_all_others_get_is_marked():
+    rows = summarise({"peer-a": entry(curve((5.1, None, -1.0, 0.8))), "peer-b": entry(curve((5, 1, -1.0, 0.8)))})[
+        "rows"
+    ]
+    assert rows["peer-a"]["note"] == "its shortest training is longer than the 5 s of the others"
+    assert rows["peer-b"]["note"] == ""
 
 
 def test_the_target_is_not_met_by_a_tie_where_there_are_many_classes():

@@ -132,6 +132,8 @@ def note(entry: dict[str, Any]) -> str:
         parts += [part for part in (*reasons, "" if run["status"] == "finished" else run["message"]) if part]
         if not run["curve"]:
             parts.append("no result")
+        elif run["curve"][0]["seconds"] > run["budget_seconds"]:
+            parts.append(f"its shortest training is longer than the {run['budget_seconds']:.3g} s of the others")
     return "; ".join(dict.fromkeys(parts))
 
 
