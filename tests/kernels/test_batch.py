@@ -14,6 +14,7 @@ from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import dot, features_of
+from xsoftmax.kernels.shared_batch import sweep_shared
 from xsoftmax.kernels.steps import Clock, coefficients, gradient, move, score_class
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.objectives.double_sum import DoubleSum
@@ -63,15 +64,16 @@ def batches_of(kernel, X, y, order, size, shared, n_sampled, excludes):
     return batches
 
 
-def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, shared, dense=True, loop=sweep_batches):
-    """Weights, accumulators (None without) and u after the compiled loop; a loop without batches takes no sizes."""
+def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, shared, dense=True, loop=None):
+    """Weights, accumulators (None without) and u after the compiled loop; ``sweep`` has no batches."""
+    loop = loop or (sweep_shared if shared else sweep_batches)
     features = features_of(X if dense else csr_array(X), True)
     parameters = OBJECTIVES[objective](n_sampled)
     states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
     layout = optimizer.layout
     room = layout.allocate(K, D + 1, dense, getattr(optimizer, "initial_accumulator", 0.0))
     layout.weights(room, dense)[:] = W
-    sizes = (size, shared) if loop is sweep_batches else ()
+    sizes = () if loop is sweep else (size,)
     arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), *sizes)
     assert loop(parameters, kernel, optimizer, *arguments) == order.size
     accumulator = None if layout.copies == 1 else (room[:, 1] if dense else room[:, :, 1])
@@ -148,11 +150,11 @@ def test_the_mean_step_is_along_the_exact_gradient(proposal, shared):
     """Of the double sum, averaged over a batch, within 5 standard errors; biases show the coefficients."""
     X, y, W = problem()
     batch, u, kernel = np.array([0, 4, 9, 21]), 1.2, proposal.fit(TrainingSet(X, y, K)).kernel(X)
-    features, moves = features_of(X, True), []
+    features, moves, loop = features_of(X, True), [], sweep_shared if shared else sweep_batches
     for position in range(20000):
         room, states = W.copy(), np.full((N, 1), u)
         clock = Clock(KEY, 4 * position, 0)
-        sweep_batches(DoubleSum(3), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 4, shared)
+        loop(DoubleSum(3), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 4)
         moves.append((W - room).astype(float))
     expected = np.zeros(W.shape)
     for i in batch:
@@ -169,7 +171,7 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite():
     X[17, 2] = 1e3
     X[np.arange(N) != 17, 2] = 0
     W[:, 2] = np.float32(3e38)
-    arguments = (np.zeros((N, 0)), W, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 4, False)
+    arguments = (np.zeros((N, 0)), W, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 4)
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
     assert sweep_batches(OneVsEach(), kernel, Sgd(), features_of(X, True), y, *arguments) == 16
 

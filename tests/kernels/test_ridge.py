@@ -38,7 +38,7 @@ def run(optimizer, kernel, X, y, W, order, rate, size, dense=True):
     if size == 1:
         assert sweep(DoubleSum(4), kernel, optimizer, *arguments) == order.size
     else:
-        assert sweep_batches(DoubleSum(4), kernel, optimizer, *arguments, size, False) == order.size
+        assert sweep_batches(DoubleSum(4), kernel, optimizer, *arguments, size) == order.size
     return Scaled.weights(room, dense), states[:, 0]
 
 

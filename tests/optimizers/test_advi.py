@@ -133,7 +133,7 @@ def test_whole_fits_are_the_dense_rule(batch, dense):
     if batch == 1:
         sweep(*arguments, order, clock, np.float32(rate))
     else:
-        sweep_batches(*arguments, order, clock, np.float32(rate), batch, False)
+        sweep_batches(*arguments, order, clock, np.float32(rate), batch)
     w, s = np.zeros((K, D + 1)), np.zeros((K, D + 1))
     for t in range(N // batch):
         g = np.zeros_like(w)

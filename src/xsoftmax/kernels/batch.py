@@ -1,5 +1,7 @@
 """The sampled loop in minibatches: all samples of a batch see the same weights, and each class moves once.
 
+Each sample has draws of its own; ``xsoftmax.kernels.shared_batch`` is for those that share them.
+
 What a class gains from the samples of a batch is gathered into one row, dense or sparse as the samples are, which
 the optimizer then moves along as if it were a sample: Adagrad squares the sum, not its parts.
 """
@@ -32,16 +34,13 @@ from xsoftmax.kernels.sweep import OWN_NUMBERS
 
 @njit(**OPTIONS)
 def sweep_batches(
-    objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size, shared
+    objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size
 ):
     """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
 
     It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, and
 
     batch_size : int
-    shared : bool
-        Whether the samples of a batch look at the same drawn classes, those of its first sample; the true class of
-        one may then be among its draws, where it counts nothing in a sum over the others.
     """
     draws = empty_draws(objective.n_sampled + n_exact(proposal))
     n_draws = draws.classes.size
@@ -49,7 +48,7 @@ def sweep_batches(
     classes = np.empty(room, np.int64)
     slopes = np.empty(room, np.float32)
     weights = np.empty(room, np.float32)
-    gathered = _room_for_gathering(features)
+    gathered = room_for_gathering(features)
     for first in range(0, order.size, batch_size):
         samples = order[first : first + batch_size]
         share = np.float32(1) / np.float32(samples.size)
@@ -57,10 +56,7 @@ def sweep_batches(
         for b in range(samples.size):
             i, position = samples[b], clock.position + first + b
             y = np.int64(labels[i])
-            if not shared:
-                draw(proposal, i, y if excludes_true(objective) else np.int64(-1), start(clock.key, position), draws)
-            else:  # again for each sample, as steps write to what was drawn
-                draw(proposal, samples[0], np.int64(-1), start(clock.key, clock.position + first), draws)
+            draw(proposal, i, y if excludes_true(objective) else np.int64(-1), start(clock.key, position), draws)
             weigh_for(objective, y, draws)
             score_true = score_class(optimizer, features, i, W, y)
             check = score_true
@@ -103,8 +99,8 @@ def _move_all(optimizer, features, samples, step, classes, slopes, weights, per_
         first = stop
 
 
-def _room_for_gathering(features):
-    """Room for one gathered row: its values, the columns touched, and which columns they are."""
+def room_for_gathering(features):
+    """Give room for one gathered row: its values, the columns touched, and which columns they are."""
     raise TypeError("compiled code only")
 
 
@@ -113,15 +109,16 @@ def gather(features, samples, entries, slopes, per_sample, room):
     raise TypeError("compiled code only")
 
 
-@implements(_room_for_gathering, Dense)
+@implements(room_for_gathering, Dense)
 def _room_dense(features):
     return np.empty((1, features.X.shape[1]), np.float32)
 
 
-@implements(_room_for_gathering, Csr)
+@implements(room_for_gathering, Csr)
 def _room_csr(features):
     n = features.n_features
-    return np.zeros(n, np.float32), np.zeros(n, np.bool_), np.empty(n, np.float32), np.empty(n, np.int32)
+    values, columns = np.empty(n, np.float32), np.empty(n, np.int32)
+    return np.zeros(n, np.float32), np.zeros(n, np.bool_), values, columns, np.zeros(2, np.int64)
 
 
 @implements(gather, Dense)
@@ -141,7 +138,7 @@ def _gather_dense(features, samples, entries, slopes, per_sample, room):
 
 @implements(gather, Csr)
 def _gather_csr(features, samples, entries, slopes, per_sample, room):
-    totals, touched, values, columns = room
+    totals, touched, values, columns, indptr = room
     constant = np.float32(0)
     n = 0
     for entry in entries:
@@ -161,4 +158,5 @@ def _gather_csr(features, samples, entries, slopes, per_sample, room):
         values[j] = totals[d]
         totals[d] = np.float32(0)
         touched[d] = False
-    return Csr(values, columns, np.array([0, n]), features.n_features, constant)
+    indptr[1] = n
+    return Csr(values, columns, indptr, features.n_features, constant)

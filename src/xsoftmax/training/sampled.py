@@ -14,6 +14,7 @@ from xsoftmax.kernels.layout import Scaled
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.ridge import Ridge
 from xsoftmax.kernels.rows import Csr, Dense, n_columns
+from xsoftmax.kernels.shared_batch import sweep_shared
 from xsoftmax.kernels.steps import Clock, log_probability
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import Method, solves_batches
@@ -87,8 +88,10 @@ class SampledSolver:
         arguments = (*self._parts, self.states, self._W, samples, clock, np.float32(rate))
         if self._touch is not None:
             return partial(sweep_implicit, *arguments, size, self._touch)
+        if shared:
+            return partial(sweep_shared, *arguments, size)
         if size > 1:
-            return partial(sweep_batches, *arguments, size, shared)
+            return partial(sweep_batches, *arguments, size)
         return partial(sweep, *arguments, self._log_q)
 
     def weights(self) -> np.ndarray:

@@ -1,0 +1,308 @@
+"""Some samples against some classes: scores and gradient steps of a block, by matrix products.
+
+Weights are class-major, in any optimizer's layout. For dense rows, samples and weights are gathered into two
+contiguous blocks for BLAS. For sparse rows the classes' weights are gathered feature-major for the columns that
+the samples have, so that each entry of a sample is one contiguous stretch over the classes.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.layout import Interleaved, Scaled, Stamped
+from xsoftmax.kernels.ridge import Ridge, shrink
+from xsoftmax.kernels.rows import Csr, Dense
+from xsoftmax.kernels.steps import move
+
+_ONE = np.float32(1)
+# Classes of which sparse rows are looked at together: a few vectors per entry, and a block that fits the cache.
+_TILE = 64
+# Columns are sorted, by a look at every one, if there are fewer than this many per entry of a batch.
+_SCANS = 8
+# float32 numbers in a cache line.
+_LINE = 16
+
+
+def weights_of(optimizer, features, W, k):
+    """View of the weights of class ``k``, bias included; more may follow. A factor may belong to them."""
+    raise TypeError("compiled code only")
+
+
+def factor_of(optimizer, W, k):
+    """Factor of the weights of class ``k``, the bias excepted, float32."""
+    raise TypeError("compiled code only")
+
+
+@overload(weights_of)
+def _weights_of(optimizer, features, W, k):
+    layout = _layout_of(optimizer)
+    if layout in (Interleaved, Stamped):
+        if features.instance_class is Dense:
+            return lambda optimizer, features, W, k: W[k, 0]
+        return lambda optimizer, features, W, k: W[k, :, 0]
+    return lambda optimizer, features, W, k: W[k]
+
+
+@overload(factor_of)
+def _factor_of(optimizer, W, k):
+    if _layout_of(optimizer) is Scaled:
+        return lambda optimizer, W, k: W[k, W.shape[1] - 1]
+    return lambda optimizer, W, k: _ONE
+
+
+def _layout_of(optimizer):
+    member = optimizer.instance_class
+    return Scaled if member is Ridge else member.layout
+
+
+class DenseRoom(NamedTuple):
+    """float32: samples ``X`` (batch_size, n_features), weights or gradients ``rows`` of classes (n_draws, n_features).
+
+    ``biases`` (n_draws,) are theirs; ``inside``, int64, numbers the samples.
+    """
+
+    X: np.ndarray
+    rows: np.ndarray
+    biases: np.ndarray
+    inside: np.ndarray
+
+
+class CsrRoom(NamedTuple):
+    """What sparse rows need.
+
+    ``position``, int32 of shape (n_features,), is where a column is among the batch's, -1 if it is not;
+    ``columns`` are these, and ``n_columns``, of shape (1,), their number; ``local`` the position of each entry of
+    the batch; ``tile`` is room for weights or gradients, (columns, classes), and ``rows`` for the same turned, float32.
+    """
+
+    position: np.ndarray
+    columns: np.ndarray
+    n_columns: np.ndarray
+    local: np.ndarray
+    tile: np.ndarray
+    rows: np.ndarray
+    indptr: np.ndarray
+
+
+def room_for_block(features, order, batch_size, n_draws):
+    """Room for batches of ``order``, to be allocated once."""
+    raise TypeError("compiled code only")
+
+
+def take_samples(features, samples, room):
+    """Make samples ready; return features that hold them, near in memory if they can be, and where they are there."""
+    raise TypeError("compiled code only")
+
+
+def score_block_of(features, optimizer, samples, W, classes, scores, room):
+    """See ``score_drawn``, which puts the optimizer first."""
+    raise TypeError("compiled code only")
+
+
+def move_block_of(features, optimizer, samples, step, W, classes, slopes, weights, room):
+    """See ``move_drawn``, which puts the optimizer first."""
+    raise TypeError("compiled code only")
+
+
+@njit(**OPTIONS)
+def score_drawn(optimizer, features, samples, W, classes, scores, room):
+    """Write the scores of the samples taken for ``classes`` to ``scores``, (n_samples, n_classes)."""
+    score_block_of(features, optimizer, samples, W, classes, scores, room)
+
+
+@njit(**OPTIONS)
+def move_drawn(optimizer, features, samples, step, W, classes, slopes, weights, room):
+    """Move each of ``classes`` once, along the sum over the samples of slope times sample; shrink it by its weight.
+
+    ``slopes`` is of shape (n_samples, n_classes).
+    """
+    move_block_of(features, optimizer, samples, step, W, classes, slopes, weights, room)
+
+
+@implements(room_for_block, Dense)
+def _room_dense(features, order, batch_size, n_draws):
+    n_features = features.X.shape[1]
+    return DenseRoom(
+        np.empty((batch_size, n_features), np.float32),
+        np.empty((n_draws, n_features), np.float32),
+        np.empty(n_draws, np.float32),
+        np.arange(batch_size),
+    )
+
+
+@implements(take_samples, Dense)
+def _take_dense(features, samples, room):
+    for b in range(samples.size):
+        x, to = features.X[samples[b]], room.X[b]
+        for d in range(x.size):
+            to[d] = x[d]
+    return Dense(room.X, features.constant), room.inside
+
+
+@implements(score_block_of, Dense)
+def _score_dense(features, optimizer, samples, W, classes, scores, room):
+    n_features = room.X.shape[1]
+    for j in range(classes.size):
+        w, factor, to = weights_of(optimizer, features, W, classes[j]), factor_of(optimizer, W, classes[j]), room.rows[j]
+        for d in range(n_features):
+            to[d] = factor * w[d]
+        room.biases[j] = features.constant * w[n_features]
+    np.dot(room.X[: samples.size], room.rows[: classes.size].T, scores)
+    for b in range(samples.size):
+        for j in range(classes.size):
+            scores[b, j] += room.biases[j]
+
+
+@implements(move_block_of, Dense)
+def _move_dense(features, optimizer, samples, step, W, classes, slopes, weights, room):
+    np.dot(slopes.T, room.X[: samples.size], room.rows[: classes.size])
+    room.biases[:] = np.float32(0)
+    for b in range(samples.size):
+        for j in range(classes.size):
+            room.biases[j] += slopes[b, j]
+    for j in range(classes.size):
+        shrink(optimizer, features, step, W, classes[j], weights[j])
+        gradient = Dense(room.rows[j : j + 1], features.constant * room.biases[j])
+        move(optimizer, gradient, 0, step, _ONE, W, classes[j])
+
+
+@implements(room_for_block, Csr)
+def _room_csr(features, order, batch_size, n_draws):
+    most = np.int64(0)
+    for first in range(0, order.size, batch_size):
+        n = np.int64(0)
+        for i in order[first : first + batch_size]:
+            n += features.indptr[i + 1] - features.indptr[i]
+        most = max(most, n)
+    n_columns = min(most, np.int64(features.n_features))
+    return CsrRoom(
+        np.full(features.n_features, -1, np.int32),
+        np.empty(n_columns, np.int32),
+        np.zeros(1, np.int64),
+        np.empty(most, np.int32),
+        np.empty(n_columns * min(_TILE, n_draws), np.float32),
+        np.empty(n_columns * min(_TILE, n_draws), np.float32),
+        np.zeros(2, np.int64),
+    )
+
+
+@implements(take_samples, Csr)
+def _take_csr(features, samples, room):
+    n = e = 0
+    for i in samples:
+        for j in range(features.indptr[i], features.indptr[i + 1]):
+            d = features.indices[j]
+            if room.position[d] < 0:
+                room.position[d] = n
+                room.columns[n] = d
+                n += 1
+            e += 1
+    if room.position.size < _SCANS * e:  # rows of weights are read faster in order
+        n = _sort_columns(room)
+    e = 0
+    for i in samples:
+        for j in range(features.indptr[i], features.indptr[i + 1]):
+            room.local[e] = room.position[features.indices[j]]
+            e += 1
+    for u in range(n):
+        room.position[room.columns[u]] = -1
+    room.n_columns[0] = n
+    return features, samples
+
+
+@njit(**OPTIONS)
+def _sort_columns(room):
+    """Number the columns that have a position in order; return how many they are."""
+    n = 0
+    for d in range(room.position.size):
+        if room.position[d] >= 0:
+            room.position[d] = n
+            room.columns[n] = d
+            n += 1
+    return n
+
+
+@implements(score_block_of, Csr)
+def _score_csr(features, optimizer, samples, W, classes, scores, room):
+    columns = room.columns[: room.n_columns[0]]
+    for first in range(0, classes.size, _TILE):
+        some = classes[first : first + _TILE]
+        rows = room.rows[: some.size * columns.size].reshape(some.size, columns.size)
+        tile = room.tile[: some.size * columns.size].reshape(columns.size, some.size)
+        for j in range(some.size):
+            w, factor, row = weights_of(optimizer, features, W, some[j]), factor_of(optimizer, W, some[j]), rows[j]
+            for u in range(columns.size):
+                row[u] = factor * w[columns[u]]
+            bias = features.constant * w[features.n_features]
+            for b in range(samples.size):
+                scores[b, first + j] = bias
+        _transpose(rows, tile)
+        _add_products(features, samples, room.local, tile, scores, first)
+
+
+@njit(**OPTIONS)
+def _transpose(block, out):
+    """Turn a block, a few cache lines at a time."""
+    n, m = block.shape
+    if n < m:
+        for u in range(0, m, _LINE):
+            stop = min(u + _LINE, m)
+            for j in range(n):
+                for v in range(u, stop):
+                    out[v, j] = block[j, v]
+    else:
+        for u in range(0, n, _LINE):
+            stop = min(u + _LINE, n)
+            for j in range(m):
+                for v in range(u, stop):
+                    out[j, v] = block[v, j]
+
+
+@njit(**OPTIONS)
+def _add_products(features, samples, local, tile, scores, first):
+    """Add to the scores of the classes from ``first`` what a tile of their weights, (columns, classes), gives."""
+    e = 0
+    for b in range(samples.size):
+        out = scores[b, first : first + tile.shape[1]]
+        for j in range(features.indptr[samples[b]], features.indptr[samples[b] + 1]):
+            x, w = features.data[j], tile[local[e]]
+            for k in range(out.size):
+                out[k] += x * w[k]
+            e += 1
+
+
+@implements(move_block_of, Csr)
+def _move_csr(features, optimizer, samples, step, W, classes, slopes, weights, room):
+    columns = room.columns[: room.n_columns[0]]
+    room.indptr[1] = columns.size
+    for first in range(0, classes.size, _TILE):
+        some = classes[first : first + _TILE]
+        rows = room.rows[: some.size * columns.size].reshape(some.size, columns.size)
+        tile = room.tile[: some.size * columns.size].reshape(columns.size, some.size)
+        _sum_outer_products(features, samples, room.local, slopes, first, tile)
+        _transpose(tile, rows)
+        for j in range(some.size):
+            constant = np.float32(0)
+            for b in range(samples.size):
+                constant += slopes[b, first + j]
+            shrink(optimizer, features, step, W, some[j], weights[first + j])
+            gradient = Csr(rows[j], columns, room.indptr, features.n_features, features.constant * constant)
+            move(optimizer, gradient, 0, step, _ONE, W, some[j])
+
+
+@njit(**OPTIONS)
+def _sum_outer_products(features, samples, local, slopes, first, tile):
+    """Write the gradients of the classes from ``first`` to a tile, (columns, classes)."""
+    tile[:] = np.float32(0)
+    e = 0
+    for b in range(samples.size):
+        slope = slopes[b, first : first + tile.shape[1]]
+        for j in range(features.indptr[samples[b]], features.indptr[samples[b] + 1]):
+            x, out = features.data[j], tile[local[e]]
+            for k in range(slope.size):
+                out[k] += x * slope[k]
+            e += 1

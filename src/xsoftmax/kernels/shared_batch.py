@@ -1,0 +1,241 @@
+"""Minibatches that share their draws: a step is two small matrix products, and each class moves once.
+
+The classes that a batch draws, each once, however often it was drawn, are gathered into a block. Scores of all
+samples for all of these are one product, the gradients of all of these a second one: of the memory that single
+steps go through for each pair of a sample and a class, only the rows of weights are left, once per batch. What an
+objective makes of its scores it does sample by sample, as in single steps.
+
+A true class that another sample drew is a class of the block like any other; a sample's own true class among the
+draws is an accidental hit: it counts nothing in a sum over the others (its weight is 0 for this sample).
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.batch import gather, room_for_gathering
+from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples
+from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, part_of, weigh_for
+from xsoftmax.kernels.random import mix, start
+from xsoftmax.kernels.ridge import shrink
+from xsoftmax.kernels.steps import (
+    Draws,
+    Step,
+    coefficients,
+    draw,
+    draws_numbers,
+    excludes_true,
+    log_probability,
+    move,
+    n_exact,
+    score_class,
+    uses_log_q,
+)
+from xsoftmax.kernels.sweep import OWN_NUMBERS
+
+_ONE = np.float32(1)
+
+
+class Numbering(NamedTuple):
+    """The classes of a batch, numbered as they come: first those drawn, then true classes that nobody drew.
+
+    ``keys`` and ``numbers``, of the same length, a power of 2, are a hash table from class to number; free slots
+    have the key -1. ``of_true``, int64 of shape (batch_size,), is the number of each sample's true class. The others
+    are of the classes that nobody drew: ``classes``, and ``by_class``, the samples in order of these, those of class
+    t being ``by_class[bounds[t] : bounds[t + 1]]``.
+    """
+
+    keys: np.ndarray
+    numbers: np.ndarray
+    of_true: np.ndarray
+    classes: np.ndarray
+    by_class: np.ndarray
+    bounds: np.ndarray
+
+
+class Slopes(NamedTuple):
+    """Of one batch, float32: ``drawn`` (n_samples, n_drawn), ``true`` (n_samples,) where it is not among the drawn.
+
+    ``weights``, of shape (n_drawn,), is by how much each drawn class was touched, for a ridge.
+    """
+
+    drawn: np.ndarray
+    true: np.ndarray
+    weights: np.ndarray
+
+
+@njit(**OPTIONS)
+def sweep_shared(objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size):
+    """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
+
+    All samples of a batch look at the same drawn classes, those of its first sample. It stops early only before a
+    batch whose scores are not finite. Parameters as for ``xsoftmax.kernels.batch.sweep_batches``.
+    """
+    batch_size = min(batch_size, order.size)
+    draws = empty_draws(objective.n_sampled + n_exact(proposal))
+    numbering = _empty_numbering(draws.classes.size, batch_size)
+    true_scores = np.empty(batch_size, np.float32)
+    score_room = np.empty(batch_size * draws.classes.size, np.float32)
+    slope_room = np.empty(batch_size * draws.classes.size, np.float32)
+    true_slopes = np.empty(batch_size, np.float32)
+    touched = np.empty(draws.classes.size, np.float32)
+    room = room_for_block(features, order, batch_size, draws.classes.size)
+    gathered = room_for_gathering(features)
+    for first in range(0, order.size, batch_size):
+        samples = order[first : first + batch_size]
+        n = samples.size
+        step = Step(rate, clock.step + first // batch_size)
+        draw(proposal, samples[0], np.int64(-1), start(clock.key, clock.position + first), draws)
+        weigh_for(objective, np.int64(-1), draws)
+        n_drawn = merge_repeats(draws, numbering)
+        drawn = part_of(draws, 0, n_drawn)
+        n_others = _number_true_classes(labels, samples, n_drawn, numbering)
+        rows, inside = take_samples(features, samples, room)
+        scores = score_room[: n * n_drawn].reshape(n, n_drawn)
+        score_drawn(optimizer, features, samples, W, drawn.classes, scores, room)
+        if not _score_true(optimizer, rows, inside, labels, samples, W, scores, true_scores):
+            return first
+        slopes = Slopes(slope_room[: n * n_drawn].reshape(n, n_drawn), true_slopes, touched)
+        for b in range(n):
+            i = samples[b]
+            if draws_numbers(objective):
+                draws.rng[0] = start(clock.key ^ OWN_NUMBERS, clock.position + first + b)
+            log_q = log_probability(proposal, i, np.int64(labels[i])) if uses_log_q(objective) else np.float32(0)
+            _slopes_of(
+                optimizer, objective, features, i, rate, states[i], true_scores[b], log_q, drawn, scores, b,
+                numbering, slopes,
+            )  # fmt: skip
+        _weights_of_touch(drawn.weights, numbering.of_true[:n], slopes.weights)
+        move_drawn(optimizer, features, samples, step, W, drawn.classes, slopes.drawn, slopes.weights, room)
+        for t in range(n_others):
+            k = numbering.classes[t]
+            entries = numbering.by_class[numbering.bounds[t] : numbering.bounds[t + 1]]
+            shrink(optimizer, features, step, W, k, np.float32(entries.size) / np.float32(n))
+            move(optimizer, gather(rows, inside, entries, true_slopes, 1, gathered), 0, step, _ONE, W, k)
+    return order.size
+
+
+@njit(**OPTIONS)
+def _empty_numbering(n_draws, batch_size):
+    size = 2
+    while size < 2 * (n_draws + batch_size):
+        size *= 2
+    return Numbering(
+        np.empty(size, np.int64),
+        np.empty(size, np.int64),
+        np.empty(batch_size, np.int64),
+        np.empty(batch_size, np.int64),
+        np.empty(batch_size, np.int64),
+        np.empty(batch_size + 1, np.int64),
+    )
+
+
+@njit(**OPTIONS)
+def _number_of(numbering, k, free):
+    """Number of class ``k``; a class that has none gets ``free``."""
+    mask = numbering.keys.size - 1
+    slot = np.int64(mix(np.uint64(k)) & np.uint64(mask))
+    while numbering.keys[slot] != k:
+        if numbering.keys[slot] < 0:
+            numbering.keys[slot] = k
+            numbering.numbers[slot] = free
+            break
+        slot = (slot + 1) & mask
+    return numbering.numbers[slot]
+
+
+@njit(**OPTIONS)
+def merge_repeats(draws, numbering):
+    """Put each drawn class once to the front, with the sum of its weights; return how many these are.
+
+    A sum over the draws is what it was. The numbering begins anew with these classes.
+    """
+    numbering.keys[:] = -1
+    n = 0
+    for j in range(draws.classes.size):
+        k = draws.classes[j]
+        number = _number_of(numbering, k, n)
+        if number < n:
+            draws.weights[number] += draws.weights[j]
+            continue
+        draws.classes[n], draws.log_q[n], draws.weights[n] = k, draws.log_q[j], draws.weights[j]
+        n += 1
+    return n
+
+
+@njit(**OPTIONS)
+def _number_true_classes(labels, samples, n_drawn, numbering):
+    """Number the true classes after the ``n_drawn`` drawn ones; sort samples by those that nobody drew.
+
+    Return how many of these there are.
+    """
+    n_others = 0
+    for b in range(samples.size):
+        y = np.int64(labels[samples[b]])
+        number = _number_of(numbering, y, n_drawn + n_others)
+        numbering.of_true[b] = number
+        if number == n_drawn + n_others:
+            numbering.classes[n_others] = y
+            n_others += 1
+    bounds = numbering.bounds[: n_others + 1]
+    bounds[:] = 0
+    for b in range(samples.size):
+        if numbering.of_true[b] >= n_drawn:
+            bounds[numbering.of_true[b] - n_drawn] += 1
+    for t in range(n_others):
+        bounds[t + 1] += bounds[t]
+    for b in range(samples.size - 1, -1, -1):  # ends become beginnings
+        if numbering.of_true[b] >= n_drawn:
+            t = numbering.of_true[b] - n_drawn
+            bounds[t] -= 1
+            numbering.by_class[bounds[t]] = b
+    return n_others
+
+
+@njit(**OPTIONS)
+def _score_true(optimizer, rows, inside, labels, samples, W, scores, true_scores):
+    """Write the scores of the true classes; tell whether all scores of the batch are finite."""
+    for b in range(samples.size):
+        score = score_class(optimizer, rows, inside[b], W, np.int64(labels[samples[b]]))
+        true_scores[b] = score
+        for j in range(scores.shape[1]):
+            score += scores[b, j]
+        if not math.isfinite(score):
+            return False
+    return True
+
+
+@njit(**OPTIONS)
+def _slopes_of(
+    optimizer, objective, features, i, rate, state, score_true, log_q_true, drawn, scores, b, numbering, slopes
+):
+    """Write row ``b`` of the slopes, its share of the batch's mean."""
+    share = _ONE / np.float32(scores.shape[0])
+    number = numbering.of_true[b]
+    is_drawn = number < drawn.classes.size
+    out = slopes.drawn[b]
+    weight = drawn.weights[number] if is_drawn else np.float32(0)
+    if is_drawn and excludes_true(objective):
+        drawn.weights[number] = np.float32(0)
+    row = Draws(drawn.classes, drawn.log_q, drawn.weights, scores[b], out, drawn.rng)
+    of_true = coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, row)
+    if is_drawn:
+        drawn.weights[number] = weight
+        out[number] += np.float32(of_true)
+    slopes.true[b] = share * np.float32(of_true)
+    for j in range(out.size):
+        slope = share * out[j]
+        out[j] = slope if abs(slope) > NEGLIGIBLE else np.float32(0)
+
+
+@njit(**OPTIONS)
+def _weights_of_touch(weights, of_true, out):
+    """Mean over the samples of a draw's weight, or of 1 where it is the true class."""
+    share = _ONE / np.float32(of_true.size)
+    out[: weights.size] = weights
+    for number in of_true:
+        if number < weights.size:
+            out[number] += share * (_ONE - weights[number])
