@@ -235,7 +235,8 @@ def _slopes_of(
 def _weights_of_touch(weights, of_true, out):
     """Mean over the samples of a draw's weight, or of 1 where it is the true class."""
     share = _ONE / np.float32(of_true.size)
-    out[: weights.size] = weights
+    for j in range(weights.size):
+        out[j] = weights[j]
     for number in of_true:
         if number < weights.size:
             out[number] += share * (_ONE - weights[number])
