@@ -1,4 +1,4 @@
-"""Minibatches of the sampled loop against slow ones that are given the same draws."""
+"""Minibatches of draws of their own against slow ones that are given the same draws."""
 
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import dot, features_of
-from xsoftmax.kernels.shared_batch import sweep_shared
 from xsoftmax.kernels.steps import Clock, coefficients, gradient, move, score_class
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.objectives.double_sum import DoubleSum
@@ -47,35 +46,34 @@ def problem(seed=0):
     return X, y, W
 
 
-def batches_of(kernel, X, y, order, size, shared, n_sampled, excludes):
+def batches_of(kernel, X, y, order, size, n_sampled, excludes):
     """What the loop draws: per batch its samples, each with classes and the log_q of all classes."""
     all_q = np.log(np.bincount(y, minlength=K) / N) if hasattr(kernel, "table") else np.full(K, -np.log(K))
     batches = []
     for first in range(0, order.size, size):
         batch = []
         for b, i in enumerate(order[first : first + size]):
-            row, excluded, at = i, y[i] if excludes else -1, FIRST + first + b
-            if shared:
-                row, excluded, at = order[first], -1, FIRST + first
-            classes = drawn(kernel, row, excluded, KEY, at, 1, n_sampled)[0][0].tolist()
+            excluded = y[i] if excludes else -1
+            classes = drawn(kernel, i, excluded, KEY, FIRST + first + b, 1, n_sampled)[0][0].tolist()
             leaves_out = excluded >= 0 and not hasattr(kernel, "table")
             batch.append((i, classes, np.full(K, -np.log(K - 1)) if leaves_out else all_q))
         batches.append(batch)
     return batches
 
 
-def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, shared, dense=True, loop=None):
-    """Weights, accumulators (None without) and u after the compiled loop; ``sweep`` has no batches."""
-    loop = loop or (sweep_shared if shared else sweep_batches)
+def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense=True):
+    """Weights, accumulators (None without) and u after the compiled loop; that of single steps for a size of 0."""
     features = features_of(X if dense else csr_array(X), True)
     parameters = OBJECTIVES[objective](n_sampled)
     states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
     layout = optimizer.layout
     room = layout.allocate(K, D + 1, dense, getattr(optimizer, "initial_accumulator", 0.0))
     layout.weights(room, dense)[:] = W
-    sizes = () if loop is sweep else (size,)
-    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), *sizes)
-    assert loop(parameters, kernel, optimizer, *arguments) == order.size
+    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate))
+    if size:
+        assert sweep_batches(parameters, kernel, optimizer, *arguments, size) == order.size
+    else:
+        assert sweep(parameters, kernel, optimizer, *arguments) == order.size
     accumulator = None if layout.copies == 1 else (room[:, 1] if dense else room[:, :, 1])
     return layout.weights(room, dense), accumulator, states[:, 0] if parameters.n_states else np.zeros(N)
 
@@ -90,24 +88,21 @@ CASES = [
 
 
 @pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
-@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
 @pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
 @pytest.mark.parametrize(("objective", "optimizer"), CASES)
-def test_batches_are_the_naive_loop(objective, optimizer, proposal, shared, dense):
+def test_batches_are_the_naive_loop(objective, optimizer, proposal, dense):
     """Three full batches and a remainder: classes that several samples touch, and hits of true classes among them."""
     X, y, W = problem()
     rate, size, n_sampled = 0.2, 8, 4
     order = np.random.default_rng(1).permutation(N)
     kernel = proposal.fit(TrainingSet(X, y, K)).kernel(X)
-    batches = batches_of(kernel, X, y, order, size, shared, n_sampled, objective != "negative-sampling")
+    batches = batches_of(kernel, X, y, order, size, n_sampled, objective != "negative-sampling")
     starting = np.full(W.shape, 1e-8) if isinstance(optimizer, Adagrad) else None
     threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
     u = np.full(N, np.log(K) if objective == "double-sum" else 0.0)
     inputs = naive.with_constant(X)
     W_naive, squares, u_naive = naive_batch.steps(objective, inputs, y, W, u, starting, batches, rate, threshold)
-    found, accumulator, u_found = run(
-        objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, shared, dense
-    )
+    found, accumulator, u_found = run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense)
     # Adagrad's first steps are of the full rate wherever a gradient is not zero, however small.
     assert np.allclose(found, W_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 2e-5)
     assert not np.allclose(found, W, atol=0.02)
@@ -115,23 +110,22 @@ def test_batches_are_the_naive_loop(objective, optimizer, proposal, shared, dens
     if accumulator is not None:
         assert np.allclose(accumulator, squares, rtol=1e-2, atol=1e-6)
     hits = sum(int(y[i]) in classes for batch in batches for i, classes, _ in batch)
-    assert (hits > 0) == (shared or not isinstance(proposal, Uniform) or objective == "negative-sampling")
+    assert (hits > 0) == (not isinstance(proposal, Uniform) or objective == "negative-sampling")
 
 
 @pytest.mark.parametrize("optimizer", [UMax(), Adagrad()], ids=["u-max", "adagrad"])
 def test_batches_of_one_are_single_steps(optimizer):
     X, y, W = problem()
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
-    arguments = ("double-sum", optimizer, kernel, X, y, W, np.arange(N), 0.1, 3, 1, False)
-    one, single = run(*arguments), run(*arguments, loop=sweep)
+    arguments = ("double-sum", optimizer, kernel, X, y, W, np.arange(N), 0.1, 3)
+    one, single = run(*arguments, 1), run(*arguments, 0)
     assert np.allclose(one[0], single[0], rtol=1e-5, atol=1e-6)
     assert np.allclose(one[2], single[2], rtol=1e-6)
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
-def test_a_chunk_of_whole_batches_does_not_matter(shared):
+def test_a_chunk_of_whole_batches_does_not_matter():
     X, y, _ = problem()
-    settings = {"batch": {"size": 4, "shared": shared}, "ridge": 1.0}
+    settings = {"batch": {"size": 4}, "ridge": 1.0}
     chosen = method({"name": "double-sum", "n_sampled": 3}, "frequency", "u-max", **settings)
     data = TrainingSet(X, y, K, 3)
     solvers = [make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data) for _ in range(2)]
@@ -144,17 +138,16 @@ def test_a_chunk_of_whole_batches_does_not_matter(shared):
     assert solvers[0].weights().any()
 
 
-@pytest.mark.parametrize("shared", [True, False], ids=["shared", "own"])
 @pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
-def test_the_mean_step_is_along_the_exact_gradient(proposal, shared):
+def test_the_mean_step_is_along_the_exact_gradient(proposal):
     """Of the double sum, averaged over a batch, within 5 standard errors; biases show the coefficients."""
     X, y, W = problem()
     batch, u, kernel = np.array([0, 4, 9, 21]), 1.2, proposal.fit(TrainingSet(X, y, K)).kernel(X)
-    features, moves, loop = features_of(X, True), [], sweep_shared if shared else sweep_batches
+    features, moves = features_of(X, True), []
     for position in range(20000):
         room, states = W.copy(), np.full((N, 1), u)
         clock = Clock(KEY, 4 * position, 0)
-        loop(DoubleSum(3), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 4)
+        sweep_batches(DoubleSum(3), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 4)
         moves.append((W - room).astype(float))
     expected = np.zeros(W.shape)
     for i in batch:

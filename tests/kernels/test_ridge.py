@@ -62,7 +62,7 @@ def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, size, dens
     table = np.empty(0, np.float32) if betas is None else betas.astype(np.float32)
     found, u_found = run(Ridge(inner, np.float32(RIDGE / N), table), kernel, X, y, W, order, rate, size, dense)
     threshold = inner.threshold if isinstance(inner, UMax) else None
-    batches = batches_of(kernel, X, y, order, size, False, 4, True)
+    batches = batches_of(kernel, X, y, order, size, 4, True)
     u = np.full(N, np.log(K))
     expected, _, u_naive = naive_batch.steps(
         "double-sum", naive.with_constant(X), y, W, u, None, batches, rate, threshold, RIDGE, betas
@@ -123,7 +123,7 @@ def test_long_fits_stay_where_float64_has_them(dense):
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
     betas = np.full(K, 1.5)
     found, _ = run(Ridge(UMax(), np.float32(60 / N), betas.astype(np.float32)), kernel, X, y, W, order, 0.1, 1, dense)
-    u, batches = np.full(N, np.log(K)), batches_of(kernel, X, y, order, 1, False, 4, True)
+    u, batches = np.full(N, np.log(K)), batches_of(kernel, X, y, order, 1, 4, True)
     expected, _, _ = naive_batch.steps(
         "double-sum", naive.with_constant(X), y, W, u, None, batches, 0.1, 1.0, 60.0, betas
     )
