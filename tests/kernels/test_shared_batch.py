@@ -198,7 +198,9 @@ def situations(data, batches):
         seen |= {"repeat"} if len(set(classes)) < len(classes) else set()
         seen |= {"hit"} if hits else set()
         seen |= {"drawn for another"} if hits and len(set(labels)) > 1 else set()
-        seen |= {"true class twice"} if len({k for k in labels if k not in classes and labels.count(k) > 1}) else set()
+        seen |= (
+            {"true class twice"} if len({k for k in labels if k not in classes and labels.count(k) > 1}) else set()
+        )
     return seen
 
 

@@ -33,9 +33,7 @@ from xsoftmax.kernels.sweep import OWN_NUMBERS
 
 
 @njit(**OPTIONS)
-def sweep_batches(
-    objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size
-):
+def sweep_batches(objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size):
     """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
 
     It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, and

@@ -60,9 +60,9 @@ def _layout_of(optimizer):
 
 
 class DenseRoom(NamedTuple):
-    """float32: samples ``X`` (batch_size, n_features), weights or gradients ``rows`` of classes (n_draws, n_features).
+    """float32: samples ``X`` (batch_size, n_features), and of classes, weights or gradients ``rows``.
 
-    ``biases`` (n_draws,) are theirs; ``inside``, int64, numbers the samples.
+    These are of shape (n_draws, n_features), their ``biases`` (n_draws,); ``inside``, int64, numbers the samples.
     """
 
     X: np.ndarray
@@ -76,7 +76,8 @@ class CsrRoom(NamedTuple):
 
     ``position``, int32 of shape (n_features,), is where a column is among the batch's, -1 if it is not;
     ``columns`` are these, and ``n_columns``, of shape (1,), their number; ``local`` the position of each entry of
-    the batch; ``tile`` is room for weights or gradients, (columns, classes), and ``rows`` for the same turned, float32.
+    the batch; ``tile`` is room for weights or gradients, (columns, classes), float32, and ``rows`` for the same
+    turned.
     """
 
     position: np.ndarray
@@ -147,7 +148,8 @@ def _take_dense(features, samples, room):
 def _score_dense(features, optimizer, samples, W, classes, scores, room):
     n_features = room.X.shape[1]
     for j in range(classes.size):
-        w, factor, to = weights_of(optimizer, features, W, classes[j]), factor_of(optimizer, W, classes[j]), room.rows[j]
+        k, to = classes[j], room.rows[j]
+        w, factor = weights_of(optimizer, features, W, k), factor_of(optimizer, W, k)
         for d in range(n_features):
             to[d] = factor * w[d]
         room.biases[j] = features.constant * w[n_features]

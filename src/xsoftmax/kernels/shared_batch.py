@@ -22,7 +22,6 @@ from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, part_of, weigh_for
 from xsoftmax.kernels.random import mix, start
 from xsoftmax.kernels.ridge import shrink
 from xsoftmax.kernels.steps import (
-    Draws,
     Step,
     coefficients,
     draw,
@@ -54,6 +53,18 @@ class Numbering(NamedTuple):
     classes: np.ndarray
     by_class: np.ndarray
     bounds: np.ndarray
+
+
+class Batch(NamedTuple):
+    """``samples``, the numbers of their true classes, and their scores.
+
+    ``true`` is of shape (n_samples,), ``drawn`` (n_samples, n_drawn), float32.
+    """
+
+    samples: np.ndarray
+    of_true: np.ndarray
+    true: np.ndarray
+    drawn: np.ndarray
 
 
 class Slopes(NamedTuple):
@@ -99,15 +110,8 @@ def sweep_shared(objective, proposal, optimizer, features, labels, states, W, or
         if not _score_true(optimizer, rows, inside, labels, samples, W, scores, true_scores):
             return first
         slopes = Slopes(slope_room[: n * n_drawn].reshape(n, n_drawn), true_slopes, touched)
-        for b in range(n):
-            i = samples[b]
-            if draws_numbers(objective):
-                draws.rng[0] = start(clock.key ^ OWN_NUMBERS, clock.position + first + b)
-            log_q = log_probability(proposal, i, np.int64(labels[i])) if uses_log_q(objective) else np.float32(0)
-            _slopes_of(
-                optimizer, objective, features, i, rate, states[i], true_scores[b], log_q, drawn, scores, b,
-                numbering, slopes,
-            )  # fmt: skip
+        batch = Batch(samples, numbering.of_true[:n], true_scores, scores)
+        _slopes_of(objective, proposal, optimizer, features, labels, states, clock, first, rate, drawn, batch, slopes)
         _weights_of_touch(drawn.weights, numbering.of_true[:n], slopes.weights)
         move_drawn(optimizer, features, samples, step, W, drawn.classes, slopes.drawn, slopes.weights, room)
         for t in range(n_others):
@@ -209,26 +213,33 @@ def _score_true(optimizer, rows, inside, labels, samples, W, scores, true_scores
 
 
 @njit(**OPTIONS)
-def _slopes_of(
-    optimizer, objective, features, i, rate, state, score_true, log_q_true, drawn, scores, b, numbering, slopes
-):
-    """Write row ``b`` of the slopes, its share of the batch's mean."""
-    share = _ONE / np.float32(scores.shape[0])
-    number = numbering.of_true[b]
-    is_drawn = number < drawn.classes.size
-    out = slopes.drawn[b]
-    weight = drawn.weights[number] if is_drawn else np.float32(0)
-    if is_drawn and excludes_true(objective):
-        drawn.weights[number] = np.float32(0)
-    row = Draws(drawn.classes, drawn.log_q, drawn.weights, scores[b], out, drawn.rng)
-    of_true = coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, row)
-    if is_drawn:
-        drawn.weights[number] = weight
-        out[number] += np.float32(of_true)
-    slopes.true[b] = share * np.float32(of_true)
-    for j in range(out.size):
-        slope = share * out[j]
-        out[j] = slope if abs(slope) > NEGLIGIBLE else np.float32(0)
+def _slopes_of(objective, proposal, optimizer, features, labels, states, clock, first, rate, drawn, batch, slopes):
+    """Let the objective make slopes of the scores, sample by sample; each has its share of the batch's mean."""
+    samples, of_true, true_scores, scores = batch
+    by_drawn, by_true, _ = slopes
+    n_drawn = scores.shape[1]
+    share = _ONE / np.float32(samples.size)
+    for b in range(samples.size):
+        i, number = samples[b], of_true[b]
+        if draws_numbers(objective):
+            drawn.rng[0] = start(clock.key ^ OWN_NUMBERS, clock.position + first + b)
+        log_q_true = log_probability(proposal, i, np.int64(labels[i])) if uses_log_q(objective) else np.float32(0)
+        for j in range(n_drawn):
+            drawn.scores[j] = scores[b, j]
+        is_drawn = number < n_drawn
+        weight = drawn.weights[number] if is_drawn else np.float32(0)
+        if is_drawn and excludes_true(objective):
+            drawn.weights[number] = np.float32(0)
+        of_y = np.float32(
+            coefficients(optimizer, objective, features, i, rate, states[i], true_scores[b], log_q_true, drawn)
+        )
+        if is_drawn:
+            drawn.weights[number] = weight
+            drawn.out[number] += of_y
+        by_true[b] = share * of_y
+        for j in range(n_drawn):
+            slope = share * drawn.out[j]
+            by_drawn[b, j] = slope if abs(slope) > NEGLIGIBLE else np.float32(0)
 
 
 @njit(**OPTIONS)
