@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Interleaved, Scaled, Stamped
 from xsoftmax.kernels.ridge import Ridge, shrink
@@ -28,7 +28,10 @@ _LINE = 16
 
 
 def weights_of(optimizer, features, W, k):
-    """View of the weights of class ``k``, bias included; more may follow. A factor may belong to them."""
+    """View of the weights of class ``k``, bias included; more may follow. A factor may belong to them.
+
+    Not counted by numba as held: for kernels with ``LEAN`` options.
+    """
     raise TypeError("compiled code only")
 
 
@@ -37,7 +40,7 @@ def factor_of(optimizer, W, k):
     raise TypeError("compiled code only")
 
 
-@overload(weights_of)
+@overload(weights_of, jit_options={"_nrt": False})
 def _weights_of(optimizer, features, W, k):
     layout = _layout_of(optimizer)
     if layout in (Interleaved, Stamped):
@@ -47,7 +50,7 @@ def _weights_of(optimizer, features, W, k):
     return lambda optimizer, features, W, k: W[k]
 
 
-@overload(factor_of)
+@overload(factor_of, jit_options={"_nrt": False})
 def _factor_of(optimizer, W, k):
     if _layout_of(optimizer) is Scaled:
         return lambda optimizer, W, k: W[k, W.shape[1] - 1]
@@ -146,6 +149,13 @@ def _take_dense(features, samples, room):
 
 @implements(score_block_of, Dense)
 def _score_dense(features, optimizer, samples, W, classes, scores, room):
+    _gather_rows(optimizer, features, W, classes, room)
+    np.dot(room.X[: samples.size], room.rows[: classes.size].T, scores)
+    _add_biases(room.biases, scores)
+
+
+@njit(**LEAN)
+def _gather_rows(optimizer, features, W, classes, room):
     n_features = room.X.shape[1]
     for j in range(classes.size):
         k, to = classes[j], room.rows[j]
@@ -153,17 +163,26 @@ def _score_dense(features, optimizer, samples, W, classes, scores, room):
         for d in range(n_features):
             to[d] = factor * w[d]
         room.biases[j] = features.constant * w[n_features]
-    np.dot(room.X[: samples.size], room.rows[: classes.size].T, scores)
-    for b in range(samples.size):
-        for j in range(classes.size):
-            scores[b, j] += room.biases[j]
+
+
+@njit(**LEAN)
+def _add_biases(biases, scores):
+    for b in range(scores.shape[0]):
+        for j in range(scores.shape[1]):
+            scores[b, j] += biases[j]
 
 
 @implements(move_block_of, Dense)
 def _move_dense(features, optimizer, samples, step, W, classes, slopes, weights, room):
     np.dot(slopes.T, room.X[: samples.size], room.rows[: classes.size])
-    room.biases[:] = np.float32(0)
-    for b in range(samples.size):
+    _move_rows(optimizer, features, step, W, classes, slopes, weights, room)
+
+
+@njit(**LEAN)
+def _move_rows(optimizer, features, step, W, classes, slopes, weights, room):
+    for j in range(classes.size):
+        room.biases[j] = np.float32(0)
+    for b in range(slopes.shape[0]):
         for j in range(classes.size):
             room.biases[j] += slopes[b, j]
     for j in range(classes.size):
@@ -216,7 +235,7 @@ def _take_csr(features, samples, room):
     return features, samples
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _sort_columns(room):
     """Number the columns that have a position in order; return how many they are."""
     n = 0
@@ -235,18 +254,30 @@ def _score_csr(features, optimizer, samples, W, classes, scores, room):
         some = classes[first : first + _TILE]
         rows = room.rows[: some.size * columns.size].reshape(some.size, columns.size)
         tile = room.tile[: some.size * columns.size].reshape(columns.size, some.size)
-        for j in range(some.size):
-            w, factor, row = weights_of(optimizer, features, W, some[j]), factor_of(optimizer, W, some[j]), rows[j]
-            for u in range(columns.size):
-                row[u] = factor * w[columns[u]]
-            bias = features.constant * w[features.n_features]
-            for b in range(samples.size):
-                scores[b, first + j] = bias
+        _gather_columns(optimizer, features, W, some, columns, rows)
+        _start_with_biases(optimizer, features, W, some, scores, first)
         _transpose(rows, tile)
         _add_products(features, samples, room.local, tile, scores, first)
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
+def _gather_columns(optimizer, features, W, classes, columns, rows):
+    for j in range(classes.size):
+        w, row = weights_of(optimizer, features, W, classes[j]), rows[j]
+        factor = factor_of(optimizer, W, classes[j])
+        for u in range(columns.size):
+            row[u] = factor * w[columns[u]]
+
+
+@njit(**LEAN)
+def _start_with_biases(optimizer, features, W, classes, scores, first):
+    for j in range(classes.size):
+        bias = features.constant * weights_of(optimizer, features, W, classes[j])[features.n_features]
+        for b in range(scores.shape[0]):
+            scores[b, first + j] = bias
+
+
+@njit(**LEAN)
 def _transpose(block, out):
     """Turn a block, a few cache lines at a time."""
     n, m = block.shape
@@ -264,7 +295,7 @@ def _transpose(block, out):
                     out[j, v] = block[v, j]
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _add_products(features, samples, local, tile, scores, first):
     """Add to the scores of the classes from ``first`` what a tile of their weights, (columns, classes), gives."""
     e = 0
@@ -296,7 +327,7 @@ def _move_csr(features, optimizer, samples, step, W, classes, slopes, weights, r
             move(optimizer, gradient, 0, step, _ONE, W, some[j])
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _sum_outer_products(features, samples, local, slopes, first, tile):
     """Write the gradients of the classes from ``first`` to a tile, (columns, classes)."""
     tile[:] = np.float32(0)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS, PART
 from xsoftmax.kernels.batch import gather, room_for_gathering
 from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples
 from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, part_of, weigh_for
@@ -137,7 +137,7 @@ def _empty_numbering(n_draws, batch_size):
     )
 
 
-@njit(**OPTIONS)
+@njit(**PART)
 def _number_of(numbering, k, free):
     """Number of class ``k``; a class that has none gets ``free``."""
     mask = numbering.keys.size - 1
@@ -151,7 +151,7 @@ def _number_of(numbering, k, free):
     return numbering.numbers[slot]
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def merge_repeats(draws, numbering):
     """Put each drawn class once to the front, with the sum of its weights; return how many these are.
 
@@ -170,7 +170,7 @@ def merge_repeats(draws, numbering):
     return n
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _number_true_classes(labels, samples, n_drawn, numbering):
     """Number the true classes after the ``n_drawn`` drawn ones; sort samples by those that nobody drew.
 
@@ -199,7 +199,7 @@ def _number_true_classes(labels, samples, n_drawn, numbering):
     return n_others
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _score_true(optimizer, rows, inside, labels, samples, W, scores, true_scores):
     """Write the scores of the true classes; tell whether all scores of the batch are finite."""
     for b in range(samples.size):
@@ -212,7 +212,7 @@ def _score_true(optimizer, rows, inside, labels, samples, W, scores, true_scores
     return True
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _slopes_of(objective, proposal, optimizer, features, labels, states, clock, first, rate, drawn, batch, slopes):
     """Let the objective make slopes of the scores, sample by sample; each has its share of the batch's mean."""
     samples, of_true, true_scores, scores = batch
@@ -242,7 +242,7 @@ def _slopes_of(objective, proposal, optimizer, features, labels, states, clock, 
             by_drawn[b, j] = slope if abs(slope) > NEGLIGIBLE else np.float32(0)
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _weights_of_touch(weights, of_true, out):
     """Mean over the samples of a draw's weight, or of 1 where it is the true class."""
     share = _ONE / np.float32(of_true.size)
