@@ -28,10 +28,7 @@ _LINE = 16
 
 
 def weights_of(optimizer, features, W, k):
-    """View of the weights of class ``k``, bias included; more may follow. A factor may belong to them.
-
-    Not counted by numba as held: for kernels with ``LEAN`` options.
-    """
+    """View of the weights of class ``k``, bias included; more may follow. A factor may belong to them."""
     raise TypeError("compiled code only")
 
 
@@ -40,7 +37,7 @@ def factor_of(optimizer, W, k):
     raise TypeError("compiled code only")
 
 
-@overload(weights_of, jit_options={"_nrt": False})
+@overload(weights_of)
 def _weights_of(optimizer, features, W, k):
     layout = _layout_of(optimizer)
     if layout in (Interleaved, Stamped):
@@ -50,7 +47,7 @@ def _weights_of(optimizer, features, W, k):
     return lambda optimizer, features, W, k: W[k]
 
 
-@overload(factor_of, jit_options={"_nrt": False})
+@overload(factor_of)
 def _factor_of(optimizer, W, k):
     if _layout_of(optimizer) is Scaled:
         return lambda optimizer, W, k: W[k, W.shape[1] - 1]
@@ -154,7 +151,7 @@ def _score_dense(features, optimizer, samples, W, classes, scores, room):
     _add_biases(room.biases, scores)
 
 
-@njit(**LEAN)
+@njit(**OPTIONS)
 def _gather_rows(optimizer, features, W, classes, room):
     n_features = room.X.shape[1]
     for j in range(classes.size):
@@ -260,7 +257,7 @@ def _score_csr(features, optimizer, samples, W, classes, scores, room):
         _add_products(features, samples, room.local, tile, scores, first)
 
 
-@njit(**LEAN)
+@njit(**OPTIONS)
 def _gather_columns(optimizer, features, W, classes, columns, rows):
     for j in range(classes.size):
         w, row = weights_of(optimizer, features, W, classes[j]), rows[j]
@@ -269,7 +266,7 @@ def _gather_columns(optimizer, features, W, classes, columns, rows):
             row[u] = factor * w[columns[u]]
 
 
-@njit(**LEAN)
+@njit(**OPTIONS)
 def _start_with_biases(optimizer, features, W, classes, scores, first):
     for j in range(classes.size):
         bias = features.constant * weights_of(optimizer, features, W, classes[j])[features.n_features]
