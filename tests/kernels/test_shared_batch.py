@@ -229,6 +229,15 @@ def test_a_chunk_of_whole_batches_does_not_matter():
     assert solvers[0].weights().any()
 
 
+def test_no_samples_no_step():
+    """A fit takes this to compile."""
+    data = problem()
+    kernel = Uniform().fit(TrainingSet(data.X, data.y, 7)).kernel(data.X)
+    arguments = (OPTIMIZERS["adagrad"], kernel, data, np.empty(0, np.int64), 0.1, 4, 8)
+    for dense in (True, False):
+        assert np.array_equal(run("augment-reduce", *arguments, dense)[0], data.W)
+
+
 @both_storages
 @pytest.mark.parametrize("where", ["true", "drawn"])
 def test_it_stops_before_a_batch_whose_scores_are_not_finite(where, dense):

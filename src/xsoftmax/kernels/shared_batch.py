@@ -85,7 +85,7 @@ def sweep_shared(objective, proposal, optimizer, features, labels, states, W, or
     All samples of a batch look at the same drawn classes, those of its first sample. It stops early only before a
     batch whose scores are not finite. Parameters as for ``xsoftmax.kernels.batch.sweep_batches``.
     """
-    batch_size = min(batch_size, order.size)
+    batch_size = max(1, min(batch_size, order.size))
     draws = empty_draws(objective.n_sampled + n_exact(proposal))
     numbering = _empty_numbering(draws.classes.size, batch_size)
     true_scores = np.empty(batch_size, np.float32)
