@@ -159,6 +159,9 @@ def test_files_of_something_else_are_errors(written, tmp_path):
     (tmp_path / "old.json").write_text(json.dumps(kernels() | {"schema_version": 0}))
     with pytest.raises(InputError, match=r"old.json: version 0, this program reads 1"):
         read_results([tmp_path / "old.json"])
+    (tmp_path / "peers.json").write_text(json.dumps(kernels() | {"suite": "peers"}))
+    with pytest.raises(InputError, match=r"peers.json: suite peers has a report of its own; leave the file out"):
+        read_results([tmp_path / "peers.json"])
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(InputError, match=r"broken.json is not JSON"):
         read_results([tmp_path / "broken.json"])
