@@ -45,6 +45,13 @@ def sparse_rows(n_samples: int, n_features: int, n_classes: int, n_nonzeros: int
     return Rows(X, rng.integers(0, n_classes, n_samples, np.int32))
 
 
+def clustered_rows(n_samples: int, n_features: int, n_classes: int, seed: int = 0) -> Rows:
+    """Rows around a centre for each class, so that there is something to learn."""
+    rows = dense_rows(n_samples, n_features, n_classes, seed)
+    centres = np.random.default_rng(seed + 1).standard_normal((n_classes, n_features), np.float32)
+    return rows._replace(X=rows.X + np.float32(1.5 * n_features**-0.5) * centres[rows.y])
+
+
 def method_of(objective: Any, proposal: Any = "uniform", optimizer: Any = None, **others: Any) -> Method:
     """Build a method from its members, each given by name or with parameters; Adagrad if no optimizer is given."""
     axes = {"objective": objective, "proposal": proposal, "optimizer": optimizer or ADAGRAD}
@@ -67,26 +74,27 @@ class Steps:
     solver : Solver
     n_samples : int
     n : int
-        Steps of a call: rounded down to whole chunks of the solver, if it is at least one.
+        Steps of a call, at most ``n_samples``.
     rate : float
     """
 
     def __init__(self, solver: Solver, n_samples: int, n: int, rate: float) -> None:
-        self.n = min(n_samples, max(1, n // solver.chunk) * solver.chunk if n >= solver.chunk else n)
+        self.n = n
         self._solver, self._rate = solver, rate
         self._order = np.random.default_rng(1).permutation(n_samples)
         self._epoch = self._first = 0
 
     def __call__(self) -> None:
-        """Take them."""
+        """Take them, a chunk of the solver at a time."""
         if self._first + self.n > self._order.size:
             self._epoch, self._first = self._epoch + 1, 0
-        for first in range(self._first, self._first + self.n, self._solver.chunk):
-            samples = self._order[first : min(first + self._solver.chunk, self._first + self.n)]
+        stop = self._first + self.n
+        for first in range(self._first, stop, self._solver.chunk):
+            samples = self._order[first : min(first + self._solver.chunk, stop)]
             used = self._solver.advance(samples, self._epoch, first, self._rate)
             if used < samples.size:
                 raise FloatingPointError(f"the benchmark's steps diverged after {used} of {samples.size}")
-        self._first += self.n
+        self._first = stop
 
 
 def steps_of(

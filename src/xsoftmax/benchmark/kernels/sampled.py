@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
-from xsoftmax.benchmark.case import Case
+from xsoftmax.benchmark.case import Case, Quantity
 from xsoftmax.benchmark.floors import row_floor
 from xsoftmax.benchmark.left_out import NoSolve
-from xsoftmax.benchmark.problems import dense_rows, method_of, sparse_rows, steps_of
+from xsoftmax.benchmark.problems import Rows, clustered_rows, dense_rows, method_of, sparse_rows, steps_of
+from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.model import Model
 
 NEGATIVE = "negative-sampling"
 FLOOR = "the same memory, rows known in advance, no arithmetic; the fastest of several ways"
@@ -14,18 +16,20 @@ STEPS = 2**15
 FEW_STEPS = 2**13
 
 
-def cases(small: bool) -> Iterator[Case]:
+def cases(small: bool) -> Iterator[Case | Quantity]:
     """Yield the comparisons; what small sizes can keep to is not what is promised of large ones."""
     if small:
         yield dense(20_000, 512, FEW_STEPS, 1.35)
         yield sparse(5_000, 2_000, FEW_STEPS)
         yield two_threads(20_000, 512, FEW_STEPS)
+        yield lost_by_threads(4_000, 200, 2)
         yield implicit(5_000, 2_000, FEW_STEPS)
         return
     yield dense(200_000, 512, STEPS, 1.15)
     yield dense(20_000, 512, STEPS, None)
     yield sparse(20_000, 10_000, STEPS)
     yield two_threads(200_000, 512, STEPS)
+    yield lost_by_threads(100_000, 10_000, 10)
     yield implicit(50_000, 10_000, STEPS)
 
 
@@ -57,6 +61,28 @@ def two_threads(n_classes: int, n_features: int, n: int) -> Case:
     name = f"two threads, dense, {n_features} features, {n_classes:,} classes"
     limits = {"two threads": round(1 / 1.8, 3)}
     return Case(name, "step", 4 * n, {**runs}, limits, "the same steps on one thread")
+
+
+def lost_by_threads(n_samples: int, n_classes: int, n_epochs: int) -> Quantity:
+    """By how much two lock-free threads end with another likelihood than one."""
+    rows = clustered_rows(n_samples, 64, n_classes)
+
+    def difference() -> float:
+        one, two = (_trained(rows, n_classes, n_epochs, threads) for threads in (1, 2))
+        return abs(two - one)
+
+    name = f"two threads: change of the log-likelihood, {n_classes:,} classes, {n_epochs} epochs"
+    note = "mean over 2,000 training rows, after the same steps on one thread and on two"
+    return Quantity(name, "nats", difference, 0.01, note)
+
+
+def _trained(rows: Rows, n_classes: int, n_epochs: int, threads: int) -> float:
+    method = method_of({"name": NEGATIVE, "n_sampled": 5}, optimizer={"name": "adagrad", "learning_rate": 0.3})
+    solver, steps = steps_of(method, rows, n_classes, rows.y.size, threads)
+    for _ in range(n_epochs):
+        steps()
+    model = Model(solver.weights(), [str(k) for k in range(n_classes)], rows.X.shape[1])
+    return evaluate(model, rows.X[:2_000], rows.y[:2_000])["log_likelihood"]
 
 
 def implicit(n_classes: int, n_features: int, n: int) -> Case:
