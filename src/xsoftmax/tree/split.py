@@ -8,6 +8,8 @@ from numba import njit
 from xsoftmax.kernels import OPTIONS
 
 _POWER_STEPS = 50
+# Squared cosine beyond which two vectors count as parallel.
+_PARALLEL = 1.0 - 1e-12
 
 
 @njit(**OPTIONS)
@@ -41,7 +43,10 @@ def initial_direction(node, delta):
 
 @njit(**OPTIONS)
 def _dominant_eigenvector(matrix):
-    """Power iteration from the row of the largest diagonal entry; approximate, it only starts the ascent."""
+    """Power iteration from the row of the largest diagonal entry; approximate, it only starts the ascent.
+
+    It ends early where the vector turns no more, as it does at once with two classes: those are half of all nodes.
+    """
     k = matrix.shape[0]
     largest = 0
     for i in range(k):
@@ -49,17 +54,28 @@ def _dominant_eigenvector(matrix):
             largest = i
     vector = matrix[largest].copy()
     product = np.zeros(k)
+    square = _dot(vector, vector)
     for _ in range(_POWER_STEPS):
-        norm = 0.0
-        for i in range(k):
-            norm += vector[i] * vector[i]
-        scale = 1.0 / math.sqrt(norm) if norm > 0.0 else 0.0
+        if square == 0.0:
+            break
+        scale = 1.0 / math.sqrt(square)
         product.fill(0.0)
         for i in range(k):
             for j in range(k):
                 product[j] += scale * vector[i] * matrix[i, j]
+        along, before, square = _dot(vector, product), square, _dot(product, product)
         vector, product = product, vector
+        if along * along >= _PARALLEL * before * square:
+            break
     return vector
+
+
+@njit(**OPTIONS)
+def _dot(a, b):
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
 
 
 @njit(**OPTIONS)
