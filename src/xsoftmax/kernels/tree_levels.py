@@ -20,10 +20,10 @@ _AHEAD = 32
 
 
 @njit(**OPTIONS)
-def log_probabilities(view, Z, leaves, columns, out):
+def log_probabilities(view, Z, leaves, columns, lines, out):
     """Log-probabilities of many classes for many rows, in the precision of ``out``.
 
-    Each node above the leaves is scored once per chunk. Beside ``out`` it takes ROWS numbers per leaf.
+    Each node above the leaves is scored once per chunk.
 
     Parameters
     ----------
@@ -32,6 +32,8 @@ def log_probabilities(view, Z, leaves, columns, out):
     leaves : ndarray of int32, ascending
     columns : ndarray of int32
         Where in a row of ``out`` each leaf goes: a permutation.
+    lines : ndarray of shape (n_columns, ROWS), of the type of ``out``
+        Room for results; from numpy, which asks for large pages.
     out : ndarray of shape (n_samples, n_columns), float32 or float64
     """
     depth = depth_of(view)
@@ -43,7 +45,6 @@ def log_probabilities(view, Z, leaves, columns, out):
     scores = np.empty((_CHUNK, ROWS), out.dtype)
     tails = np.empty((_CHUNK, ROWS), out.dtype)
     totals = np.zeros((2, 2 * _CHUNK, ROWS), out.dtype)
-    lines = np.empty((leaves.size, ROWS), out.dtype)
     for begin in range(0, Z.shape[0], ROWS):
         n_rows = min(ROWS, Z.shape[0] - begin)
         for r in range(n_rows):

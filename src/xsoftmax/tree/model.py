@@ -9,7 +9,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.kernels.tree import TreeView, draw_rows, log_probability_block
-from xsoftmax.kernels.tree_levels import log_probabilities
+from xsoftmax.kernels.tree_levels import ROWS, log_probabilities
 from xsoftmax.tree.projection import Features, Projection
 
 _CACHE_LINE = 4 * FLOATS
@@ -89,7 +89,8 @@ class Tree:
         leaves = np.flatnonzero((self.class_of_leaf >= start) & (self.class_of_leaf < stop)).astype(np.int32)
         columns = self.class_of_leaf[leaves] - np.int32(start)
         out = np.empty((Z.shape[0], leaves.size), dtype)
-        log_probabilities(self.view, np.ascontiguousarray(Z, np.float32), leaves, columns, out)
+        lines = np.empty((leaves.size, ROWS), dtype)
+        log_probabilities(self.view, np.ascontiguousarray(Z, np.float32), leaves, columns, lines, out)
         return out
 
     def log_probability_of(self, Z: NDArray[np.float32], y: NDArray[np.int32]) -> NDArray[np.float32]:
