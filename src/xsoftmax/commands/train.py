@@ -14,6 +14,8 @@ from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 from xsoftmax.training.record import write_fit
 
+_STREAM = {"auto": None, "always": True, "never": False}
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
@@ -34,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0, help="default: %(default)s")
     parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
     parser.add_argument("--threads", type=int, default=1, help="more than 1: bits differ from run to run")
+    parser.add_argument(
+        "--stream",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="leave training rows in their file, visited window by window; auto: if memory does not hold them",
+    )
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the fit")
 
 
@@ -50,6 +58,7 @@ def run(options: argparse.Namespace) -> None:
         checkpoint_seconds=options.checkpoint_seconds,
         memory=options.memory and options.memory * 2**20,
         threads=options.threads,
+        stream=_STREAM[options.stream],
         tree=options.tree,
         identity=code,
     )

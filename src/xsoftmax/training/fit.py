@@ -5,11 +5,12 @@ import json
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
-from xsoftmax.data.store import SPLITS, Prepared
+from xsoftmax.data.store import Prepared, Split
+from xsoftmax.data.windows import Windows, taken
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.evaluation.objective import mean_loss
@@ -19,20 +20,22 @@ from xsoftmax.progress import Progress
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.threads import Team
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
-from xsoftmax.training.memory import check_memory
+from xsoftmax.training.memory import check_memory, must_stream
 from xsoftmax.training.plan import SUBSET, FitState, Plan
 from xsoftmax.training.solvers import Solver, make_solver
+from xsoftmax.training.visits import Shuffled, Visits, Windowed
 
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "tree"}
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """A trained model (None if it diverged) and how it came about."""
+    """A trained model (None if it diverged), how it came about, and whether training rows stayed in their file."""
 
     model: Model | None
     proposal: Proposal
     state: FitState
+    streamed: bool = False
 
 
 def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
@@ -50,8 +53,14 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
     if seed < 0:
         raise InputError(f"seed is {seed}; set it to 0 or more")
-    check_memory(method, data, plan.patience is not None, plan.memory)
-    return _Fit(data, method, seed, plan).run()
+    stream = plan.stream
+    if stream is None:
+        stream = must_stream(method, data, plan.patience is not None, plan.memory)
+    elif stream and method.optimizer.layout is None:
+        name = method.settings["optimizer"]["name"]
+        raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
+    check_memory(method, data, plan.patience is not None, plan.memory, stream)
+    return _Fit(data, method, seed, replace(plan, stream=stream)).run()
 
 
 class _Fit:
@@ -59,9 +68,9 @@ class _Fit:
 
     def __init__(self, data: Prepared, method: Method, seed: int, plan: Plan) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
-        self.splits = {name: data.split(name) for name in SPLITS}
+        self.splits = {name: data.split(name) for name in ("validation", "test")}
+        self.train, self.visits = _training_rows(data, method, seed, bool(plan.stream))
         self.class_names, self.transform = data.class_names, data.transform
-        self.train = self.splits["train"]
         if self.train.n_samples == 0:
             raise InputError(f"{data.name} has no training rows; look at its preparation")
         X, y = self.train.X, self.train.y
@@ -73,8 +82,8 @@ class _Fit:
         keeps_best = plan.patience is not None
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
         self.subset = np.sort(np.random.default_rng(0).permutation(self.train.n_samples)[:SUBSET])
+        self.looked_at = taken(self.train, self.subset)
         self.state = FitState(seconds=self.proposal.seconds)
-        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     def run(self) -> FitResult:
         """Train until the budget is spent, nothing more is gained, or the weights are no longer finite."""
@@ -94,7 +103,8 @@ class _Fit:
                 if self.plan.checkpoint and time.monotonic() - saved >= self.plan.checkpoint_seconds:
                     self._save()
                     saved = time.monotonic()
-        return FitResult(self._model(), self.proposal, self.state)
+        self.visits.close()
+        return FitResult(self._model(), self.proposal, self.state, bool(self.plan.stream))
 
     def _advance(self) -> None:
         """Use one chunk of samples, or what is left of the epoch, and time it."""
@@ -103,7 +113,7 @@ class _Fit:
             state.status = "finished"
             return
         start = time.perf_counter()
-        samples = self._epoch_order()[state.position : state.position + self.solver.chunk]
+        samples = self.visits.samples(state.epoch, state.position, self.solver.chunk)
         used = self.solver.advance(samples, state.epoch, state.position, self._rate())
         state.seconds += time.perf_counter() - start
         state.step += used
@@ -135,7 +145,7 @@ class _Fit:
     def _measure(self, W: np.ndarray) -> dict[str, float]:
         """Training objective and log-likelihood on a fixed subset; all metrics on validation and test rows."""
         model = self._model_of(W)
-        X, y = self.train.X[self.subset], self.train.y[self.subset]
+        X, y = self.looked_at.X, self.looked_at.y
         row = {
             "objective": mean_loss(model, self.objective, self.proposal, X, y, self.solver.states[self.subset])
             + self._penalty(W),
@@ -197,13 +207,6 @@ class _Fit:
         state = self.state
         return self.method.optimizer.learning_rate * self.method.schedule.factor(state.epoch, state.step)
 
-    def _epoch_order(self) -> np.ndarray:
-        """Samples in the order of this epoch: a permutation from (seed, epoch)."""
-        epoch = self.state.epoch
-        if self._order[0] != epoch:
-            self._order = epoch, np.random.default_rng([self.seed, epoch]).permutation(self.train.n_samples)
-        return self._order[1]
-
     def _epochs(self) -> float:
         return self.state.epoch + self.state.position / self.train.n_samples
 
@@ -252,6 +255,16 @@ class _Fit:
         if found is not None:
             self.state = FitState(**found)
             print(f"resumed {self.plan.checkpoint} at epoch {self._epochs():.2f}", file=sys.stderr)
+
+
+def _training_rows(data: Prepared, method: Method, seed: int, stream: bool) -> tuple[Split, Visits]:
+    """Read the training rows, or leave them in their file; and say in which order they are visited."""
+    if stream:
+        batch_size = method.batch.size if method.proposal.draws else method.proposal.batch_size
+        windows = Windows(data, "train", multiple=batch_size)
+        return windows.split, Windowed(windows, seed)
+    train = data.split("train")
+    return train, Shuffled(train.n_samples, seed)
 
 
 def _all_finite(W: np.ndarray) -> bool:

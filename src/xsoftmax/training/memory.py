@@ -3,6 +3,7 @@
 import psutil
 
 from xsoftmax.data.store import SPLITS, Prepared
+from xsoftmax.data.windows import WINDOW_BYTES
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.objective import BLOCK_SCORES
 from xsoftmax.methods import Method, members, solves_batches
@@ -12,7 +13,9 @@ from xsoftmax.training.plan import SUBSET
 _MB = 2**20
 
 
-def check_memory(method: Method, data: Prepared, keeps_best: bool, limit: int | None = None) -> dict[str, int]:
+def check_memory(
+    method: Method, data: Prepared, keeps_best: bool, limit: int | None = None, streams: bool = False
+) -> dict[str, int]:
     """Estimate a fit's memory and make sure that it is there.
 
     Parameters
@@ -23,6 +26,8 @@ def check_memory(method: Method, data: Prepared, keeps_best: bool, limit: int | 
         Whether the best weights so far are kept beside the current ones.
     limit : int, optional
         Bytes the program may take, if that is less than what the machine has free.
+    streams : bool
+        Whether the training rows stay in their file.
 
     Returns
     -------
@@ -34,11 +39,9 @@ def check_memory(method: Method, data: Prepared, keeps_best: bool, limit: int | 
     InputError
         If it is not there; says how much is needed, and of what.
     """
-    needed = estimate(method, data, keeps_best)
-    needed["the program itself"] = held = psutil.Process().memory_info().rss
-    free = psutil.virtual_memory().available + held
-    allowed = free if limit is None else min(free, limit)
-    total = sum(needed.values())
+    needed = estimate(method, data, keeps_best, streams)
+    needed["the program itself"] = psutil.Process().memory_info().rss
+    allowed, total = _allowed(limit), sum(needed.values())
     if total > allowed:
         parts = ", ".join(f"{size / _MB:.0f} MB for {what}" for what, size in needed.items())
         size = f"{data.n_classes} classes x {data.n_features} features"
@@ -50,13 +53,27 @@ def check_memory(method: Method, data: Prepared, keeps_best: bool, limit: int | 
     return needed
 
 
-def estimate(method: Method, data: Prepared, keeps_best: bool) -> dict[str, int]:
+def must_stream(method: Method, data: Prepared, keeps_best: bool, limit: int | None = None) -> bool:
+    """Tell whether the training rows have to stay in their file: memory does not hold them. See ``check_memory``."""
+    held = psutil.Process().memory_info().rss
+    needed = sum(estimate(method, data, keeps_best).values()) + held
+    return method.optimizer.layout is not None and needed > _allowed(limit)
+
+
+def _allowed(limit: int | None) -> int:
+    free = psutil.virtual_memory().available + psutil.Process().memory_info().rss
+    return free if limit is None else min(free, limit)
+
+
+def estimate(method: Method, data: Prepared, keeps_best: bool, streams: bool = False) -> dict[str, int]:
     """Bytes that a fit will hold, by purpose."""
     width = data.n_features + 1
     one_copy = 4 * data.n_classes * width
     n_train = data.n_samples("train")
     n_rows = max(data.n_samples(split) for split in SPLITS)
     data_bytes = sum(data.nbytes(split) for split in SPLITS)
+    if streams:
+        data_bytes += min(2 * WINDOW_BYTES, data.nbytes("train")) + 16 * n_train - data.nbytes("train")
     needed = {
         "the data": data_bytes,
         "weights and what the optimizer keeps": solver_copies(method) * one_copy,

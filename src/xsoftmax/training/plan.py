@@ -32,6 +32,9 @@ class Plan:
         Bytes that the program may take.
     threads : int
         Of training and evaluation. Sampled methods then change weights without locks: bits differ from run to run.
+    stream : bool or None
+        Whether training rows stay in their file, of which an epoch reads one window after another: in another order,
+        so that it is part of a fit's identity. None: if memory does not hold them.
     tree : Path or None
         A fitted tree, for proposal tree.
     identity : str
@@ -46,6 +49,7 @@ class Plan:
     checkpoint_seconds: float = 60.0
     memory: int | None = None
     threads: int = 1
+    stream: bool | None = None
     tree: Path | None = None
     identity: str = ""
 

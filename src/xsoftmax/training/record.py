@@ -68,7 +68,8 @@ def describe(
         "setup_seconds": result.proposal.seconds,
         "seconds_per_epoch": trained / epochs if epochs else None,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "threads": int(os.environ.get("OMP_NUM_THREADS", "1")),
+        "threads": plan.threads,
+        "streamed": result.streamed,
         "n_parameters": data.n_classes * (data.n_features + method.bias),
         "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}
         | {"n_features": data.n_features, "n_classes": data.n_classes}
