@@ -1,3 +1,5 @@
+import tracemalloc
+
 import h5py
 import numpy as np
 import pytest
@@ -6,9 +8,10 @@ from scipy.sparse import csr_array
 import naive
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
-from xsoftmax.model import DivergedError, Model, load_model, save_model
+from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, DivergedError, Model, load_model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
+from xsoftmax.threads import Team
 
 NAMES = ["a", "ß∂", "class with spaces", "0"]
 
@@ -67,20 +70,92 @@ def test_files_that_are_no_models(tmp_path):
         load_model(tmp_path / "old.h5")
 
 
-@pytest.mark.parametrize("storage", [np.asarray, csr_array])
-def test_score_blocks(storage):
-    model, X = model_of(), np.random.default_rng(1).standard_normal((10, 5)).astype(np.float32)
-    found, where = np.full((10, 4), np.nan), []
-    for block in model.score_blocks(storage(X), classes_at_a_time=3, rows_at_a_time=4):
-        where.append((block.first_row, block.first_class))
+def visited(model, X, n_threads=1, **blocks):
+    """Scores of all rows and classes, and the blocks that each row saw."""
+    found, where = np.full((X.shape[0], model.n_classes), np.nan, np.float32), [[] for _ in range(X.shape[0])]
+
+    def visit(block):
         rows, classes = block.scores.shape
         found[block.first_row : block.first_row + rows, block.first_class : block.first_class + classes] = (
             block.scores
         )
-    assert where == [(0, 0), (4, 0), (8, 0), (0, 3), (4, 3), (8, 3)]
+        for i in range(rows):
+            where[block.first_row + i].append((block.first_class, classes))
+
+    model.visit_scores(X, visit, Team(n_threads), **blocks)
+    return found, where
+
+
+def large_model(n_classes, n_features, dtype_of=np.asarray):
+    W = np.random.default_rng(0).standard_normal((n_classes, n_features + 1)).astype(np.float32)
+    return Model(dtype_of(W), [str(k) for k in range(n_classes)], n_features)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_every_row_sees_all_classes_in_order(storage):
+    model, X = large_model(11, 5), np.random.default_rng(1).standard_normal((10, 5)).astype(np.float32)
+    found, where = visited(model, storage(X), classes_at_a_time=3, rows_at_a_time=4)
+    assert where == [[(0, 3), (3, 3), (6, 3), (9, 2)]] * 10
     assert np.allclose(found, naive.scores(X, model.W), rtol=1e-5, atol=1e-6)
+    assert np.array_equal(visited(model, storage(X))[0].argmax(axis=1), found.argmax(axis=1))
+
+
+@pytest.mark.parametrize("layout", [np.asarray, np.asfortranarray, lambda W: np.stack([W, W], axis=1)[:, 1]])
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_weights_may_lie_as_a_solver_keeps_them(storage, layout):
+    X = np.random.default_rng(1).standard_normal((70, 37)).astype(np.float32)
+    model, y = large_model(1100, 37, layout), np.arange(70, dtype=np.int32) * 13
+    expected = naive.scores(X, model.W)
+    assert np.allclose(visited(model, storage(X))[0], expected, rtol=1e-4, atol=1e-4)
+    assert np.allclose(model.true_scores(storage(X), y), expected[np.arange(70), y], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("blocks", [{}, {"classes_at_a_time": 100, "rows_at_a_time": 7}])
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_scores_do_not_depend_on_the_number_of_threads(storage, blocks):
+    X = np.random.default_rng(1).standard_normal((150, 40)).astype(np.float32)
+    model = large_model(1234, 40)
+    one, where = visited(model, storage(X), **blocks)
+    for n_threads in (2, 3):
+        found, where_too = visited(model, storage(X), n_threads, **blocks)
+        assert np.array_equal(found, one)
+        assert where_too == where
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_sparse_weights_are_copied_in_stretches(storage, monkeypatch):
+    X = np.random.default_rng(1).standard_normal((20, 9)).astype(np.float32)
+    model = large_model(35, 9)
+    monkeypatch.setattr("xsoftmax.model.FEATURE_MAJOR_WEIGHTS", 80)  # of 8 classes
+    monkeypatch.setattr("xsoftmax.model.CLASSES_OF_A_STRETCH", 17)
+    for width in (1, 3, 8, 9, 35):
+        found, where = visited(model, storage(X), classes_at_a_time=width)
+        assert np.allclose(found, naive.scores(X, model.W), rtol=1e-5, atol=1e-6)
+        assert all(n <= width for n in np.array(where)[:, :, 1].ravel())
+
+
+def test_only_blocks_of_scores_are_held():
+    """At any time numpy has allocated less than two blocks for each thread, of 32 that there are."""
+    model, X = large_model(4 * CLASSES_AT_A_TIME, 3), np.zeros((8 * ROWS_AT_A_TIME, 3), np.float32)
+    block = 4 * CLASSES_AT_A_TIME * ROWS_AT_A_TIME
+    for n_threads in (1, 2):
+        model.visit_scores(X[:1], lambda block: None, Team(n_threads))
+        tracemalloc.start()
+        model.visit_scores(X, lambda block: None, Team(n_threads))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert n_threads * block * 0.9 < peak < n_threads * 2 * block
+
+
+def test_an_error_of_a_visit_is_not_lost():
+    def visit(block):
+        raise ValueError("a visit failed")
+
+    with pytest.raises(ValueError, match="a visit failed"):
+        large_model(3, 2).visit_scores(np.zeros((9, 2), np.float32), visit, Team(2))
 
 
 def test_rows_of_another_width_are_refused():
-    with pytest.raises(InputError, match="rows have 6 features, the model 5"):
-        next(model_of().score_blocks(np.zeros((2, 6), np.float32)))
+    for call in (lambda X: visited(model_of(), X), lambda X: model_of().true_scores(X, np.zeros(2, np.int32))):
+        with pytest.raises(InputError, match="rows have 6 features, the model 5"):
+            call(np.zeros((2, 6), np.float32))

@@ -1,26 +1,38 @@
 """A trained model: one HDF5 file, loadable without the data, no pickle."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
+from numba import njit
 
 from xsoftmax import __version__, registry
 from xsoftmax.data.names import Names
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
+from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.minibatch import score_block
-from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.rows import Csr, dot, features_of
+from xsoftmax.kernels.steps import log_probability
+from xsoftmax.threads import Team
 
 SCHEMA_VERSION = 1
+# A block of scores is 2 MB: what a core's cache holds. Smaller ones slow down the matrix product.
 ROWS_AT_A_TIME = 512
-CLASSES_AT_A_TIME = 32768
+CLASSES_AT_A_TIME = 1024
+# Few rows are cut in so many blocks at least, for threads to share.
+BLOCKS_OF_ROWS = 8
+# Classes for which corrections are computed in one go: those that differ from row to row have costs of their own.
+CLASSES_OF_A_STRETCH = 32768
+# Weights that are copied at a time, a row per feature, for sparse rows.
+FEATURE_MAJOR_WEIGHTS = 2**24
+TILE = 32
 
 
 class DivergedError(InputError):
@@ -28,7 +40,7 @@ class DivergedError(InputError):
 
 
 class ScoreBlock(NamedTuple):
-    """Scores of rows ``first_row``... for classes ``first_class``..., float32; valid until the next block."""
+    """Scores of rows ``first_row``... for classes ``first_class``..., float32 in C order."""
 
     first_row: int
     first_class: int
@@ -73,60 +85,146 @@ class Model:
 
     def without_correction(self) -> "Model":
         """The same weights, whose scores are what the method trained."""
-        model = replace(self, correction=None)
-        model.__dict__["_feature_major"] = self._feature_major
-        return model
+        return replace(self, correction=None)
 
-    def score_blocks(
-        self, X: Any, classes_at_a_time: int = CLASSES_AT_A_TIME, rows_at_a_time: int = ROWS_AT_A_TIME
-    ) -> Iterator[ScoreBlock]:
-        """Score all classes for all rows, block by block: for each block of classes, the blocks of rows in order.
+    def visit_scores(
+        self,
+        X: Any,
+        visit: Callable[[ScoreBlock], Any],
+        team: Team | None = None,
+        classes_at_a_time: int = CLASSES_AT_A_TIME,
+        rows_at_a_time: int = ROWS_AT_A_TIME,
+    ) -> None:
+        """Score all classes for all rows, block by block, and show each block to ``visit``.
+
+        Every row sees its classes in rising order. With several threads, ``visit`` is called from all of them, each
+        with rows of its own; blocks, and so the bits of scores, do not depend on how many there are. A thread holds
+        one block at a time, and of sparse rows all share a copy of the weights of a few thousand classes.
+
+        Parameters
+        ----------
+        X : sparse array or ndarray of shape (n_samples, n_features), float32
+        visit : callable
+            It may change the scores that it is shown, but not keep them.
+        team : Team, optional
+            Of threads.
+        classes_at_a_time, rows_at_a_time : int
+            Size of a block.
 
         Raises
         ------
         InputError
             If the rows do not have the model's number of features.
         """
+        self._check_width(X)
+        team, n_samples = team or Team(), X.shape[0]
+        scorer = Scorer(self, X)
+        width = max(1, min(self.n_classes, classes_at_a_time))
+        n_rows = max(1, min(rows_at_a_time, -(-n_samples // BLOCKS_OF_ROWS)))
+        firsts = range(0, n_samples, n_rows)
+        shares = [firsts[j :: team.n_threads] for j in range(min(team.n_threads, len(firsts)))]
+        for stretch in scorer.stretches(width):
+            scorer.prepare(stretch)
+
+            def score(firsts: range, stretch: range = stretch) -> None:
+                buffer = np.empty(n_rows * width, np.float32)
+                for first in firsts:
+                    rows = slice(first, min(first + n_rows, n_samples))
+                    for block in scorer.blocks(rows, stretch, width, buffer):
+                        visit(block)
+
+            team.run([partial(score, share) for share in shares])
+
+    def true_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Score of one class of each row, float32 of shape (n_samples,); equal to the others' up to rounding."""
+        self._check_width(X)
+        scores = np.zeros(len(y), np.float32)
+        if self.W is not None:
+            score_each(features_of(X, self.bias), y, self.W, scores)
+        if self.correction is not None:
+            add_log_q(self.correction.kernel(X), y, scores)
+        return scores
+
+    def _check_width(self, X: Any) -> None:
         if X.shape[1] != self.n_features:
             raise InputError(f"rows have {X.shape[1]} features, the model {self.n_features}; prepare them alike")
-        n_samples, width = X.shape[0], min(self.n_classes, classes_at_a_time)
-        features = features_of(X, self.bias) if self.W is not None else None
-        buffer = np.zeros((min(n_samples, rows_at_a_time), width), np.float32)
-        for start in range(0, self.n_classes, width):
-            stop = min(start + width, self.n_classes)
-            for first_row in range(0, n_samples, rows_at_a_time):
-                samples = np.arange(first_row, min(first_row + rows_at_a_time, n_samples))
-                scores = buffer[: samples.size, : stop - start]
-                if features is None:
-                    scores[:] = 0
-                else:
-                    score_block(features, samples, self._feature_major.of(start, stop), scores)
-                log_q = None
-                if self.correction is not None:
-                    log_q = self.correction.log_q(X[first_row : first_row + samples.size], start, stop)
-                if log_q is not None:
-                    scores += log_q
-                yield ScoreBlock(first_row, start, scores)
-
-    @cached_property
-    def _feature_major(self) -> "_FeatureMajor":
-        return _FeatureMajor(self.W)
 
 
-class _FeatureMajor:
-    """Blocks of weights with one row per feature; the last one asked for is kept."""
+class Scorer:
+    """Scores of the rows of ``X`` for all classes of a model, in parts."""
 
-    def __init__(self, W: np.ndarray | None) -> None:
-        self._W = W
-        self._range: tuple[int, int] | None = None
-        self._block = np.empty((0, 0), np.float32)
+    def __init__(self, model: Model, X: Any) -> None:
+        self._model, self._X = model, X
+        self._features = None if model.W is None else features_of(X, model.bias)
+        self._feature_major = np.empty((0, 0), np.float32)
 
-    def of(self, start: int, stop: int) -> np.ndarray:
-        """Weights of classes ``start`` to ``stop``, shape (n_features + 1, stop - start)."""
-        if self._W is not None and self._range != (start, stop):
-            self._block = np.ascontiguousarray(self._W[start:stop].T)
-            self._range = (start, stop)
-        return self._block
+    def stretches(self, width: int) -> Iterator[range]:
+        """Cut the classes into stretches of whole blocks: what ``prepare`` and the correction look at as one."""
+        K = self._model.n_classes
+        length = CLASSES_OF_A_STRETCH
+        if isinstance(self._features, Csr) and self._model.correction is None:
+            length = min(length, FEATURE_MAJOR_WEIGHTS // (self._features.n_features + 1))
+        length = max(1, length // width) * width
+        return (range(first, min(first + length, K)) for first in range(0, K, length))
+
+    def prepare(self, stretch: range) -> None:
+        """Copy the weights of some classes for sparse rows: a row per feature makes their scores sums of rows."""
+        if isinstance(self._features, Csr) and self._model.W is not None:
+            self._feature_major = np.empty((0, 0), np.float32)  # free the last one first
+            self._feature_major = transposed(self._model.W[stretch.start : stretch.stop])
+
+    def blocks(self, rows: slice, stretch: range, width: int, buffer: np.ndarray) -> Iterator[ScoreBlock]:
+        """Scores of ``rows`` for the classes of a prepared stretch, in blocks that lie in ``buffer``."""
+        n, log_q, correction = rows.stop - rows.start, None, self._model.correction
+        write = self._writer(rows, stretch)
+        if correction is not None:
+            log_q = correction.log_q(self._X[rows], stretch.start, stretch.stop)
+        for first in range(stretch.start, stretch.stop, width):
+            last = min(first + width, stretch.stop)
+            scores = buffer[: n * (last - first)].reshape(n, last - first)
+            write(first, last, scores)
+            if log_q is not None:
+                scores += log_q[:, first - stretch.start : last - stretch.start]
+            yield ScoreBlock(rows.start, first, scores)
+
+    def _writer(self, rows: slice, stretch: range) -> Callable[[int, int, np.ndarray], Any]:
+        """What writes the scores of ``rows`` for some classes, first to last, without correction."""
+        features, W = self._features, self._model.W
+        if W is None or features is None:
+            return lambda first, last, scores: scores.fill(0)
+        if isinstance(features, Csr):
+            samples, copy = np.arange(rows.start, rows.stop), self._feature_major
+            return lambda first, last, scores: score_block(features, samples, copy, first - stretch.start, scores)
+        inputs = np.empty((rows.stop - rows.start, W.shape[1]), np.float32)
+        inputs[:, :-1], inputs[:, -1] = features.X[rows], features.constant
+        return lambda first, last, scores: np.matmul(inputs, W[first:last].T, out=scores)
+
+
+@njit(**OPTIONS)
+def score_each(features, y, W, scores):
+    """Write the score of class y[i] for each sample i, with W of shape (n_classes, n_features + 1)."""
+    for i in range(y.size):
+        scores[i] = dot(features, i, W[y[i]])
+
+
+@njit(**OPTIONS)
+def add_log_q(proposal, y, scores):
+    """Add the log-probability of class y[i] under a proposal to each sample's score."""
+    for i in range(y.size):
+        scores[i] += log_probability(proposal, i, np.int64(y[i]))
+
+
+@njit(**OPTIONS)
+def transposed(W):
+    """Copy of the transpose, tile by tile."""
+    n, m = W.shape
+    out = np.empty((m, n), W.dtype)
+    for first in range(0, n, TILE):
+        for column in range(0, m, TILE):
+            for k in range(first, min(first + TILE, n)):
+                for d in range(column, min(column + TILE, m)):
+                    out[d, k] = W[k, d]
+    return out
 
 
 def save_model(model: Model, path: Path) -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -10,6 +12,7 @@ from xsoftmax.model import Model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import FittedFrequency, Frequency
 from xsoftmax.proposals.tree import Tree
+from xsoftmax.threads import Team
 
 # Scores are float32 sums, exponentials are good to 4 units in the last place, their sums are float64.
 CLOSE = {"rtol": 2e-6, "atol": 2e-6}
@@ -199,3 +202,88 @@ def test_among_equals_the_lower_class_comes_first(blocks):
 def test_all_probabilities_sum_to_one():
     X, _, W = problem(spread=5)
     assert np.allclose(top_k(model_of(W), X, 23).probabilities.sum(axis=1), 1, atol=1e-12)
+
+
+# Threads, and more classes than a block has.
+
+
+def many_classes(n_samples=150, n_classes=2600, n_features=20):
+    X, y, W = problem(n_samples, n_features, n_classes)
+    model = model_of(W)
+    return {
+        "softmax": model,
+        "frequency": replace(model, correction=Frequency().fit(TrainingSet(X, y, n_classes))),
+        "tree": replace(model, correction=Tree(dimension=4).fit(TrainingSet(X, y, n_classes))),
+    }, (X, y, W)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize("name", ["softmax", "frequency", "tree"])
+def test_threads_change_no_bit(name, storage):
+    models, (X, y, _) = many_classes()
+    one, best = score_rows(models[name], storage(X), y), top_k(models[name], storage(X), 3)
+    for n_threads in (2, 3):
+        found = score_rows(models[name], storage(X), y, Team(n_threads))
+        assert np.array_equal(found.log_likelihood, one.log_likelihood)
+        assert np.array_equal(found.rank, one.rank)
+        found = top_k(models[name], storage(X), 3, Team(n_threads))
+        assert np.array_equal(found.classes, best.classes)
+        assert np.array_equal(found.probabilities, best.probabilities)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize("name", ["softmax", "frequency", "tree"])
+def test_several_blocks_are_exact(name, storage):
+    models, (X, y, W) = many_classes()
+    s = naive.scores(X, W)
+    if name != "softmax":
+        s = s + models[name].correction.log_q(X, 0, 2600)
+    found = score_rows(models[name], storage(X), y)
+    assert np.allclose(found.log_likelihood, naive.log_probabilities(s)[np.arange(150), y], rtol=1e-5, atol=1e-5)
+    assert np.array_equal(found.rank, [naive.rank(row, k) for row, k in zip(s, y, strict=True)])
+    assert np.array_equal(top_k(models[name], storage(X), 4).classes, [naive.best(row, 4) for row in s])
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_a_true_class_is_no_lower_than_itself(storage):
+    """Its score is a sum of its own: where it is the highest by far, it must be seen as one and the same score."""
+    _, (X, _, W) = many_classes(n_features=300)
+    s = naive.scores(X, 100 * W)
+    found = score_rows(model_of(100 * W), storage(X), s.argmax(axis=1).astype(np.int32))
+    assert (found.rank == 0).all()
+    assert (found.log_likelihood <= 0).all()
+    assert found.log_likelihood.max() > -1e-6
+
+
+def test_classes_that_were_never_trained_are_ties():
+    _, (X, y, W) = many_classes()
+    W[:, :] = 0
+    W[5, -1] = 1
+    found = score_rows(model_of(W), X, y)
+    assert np.array_equal(found.rank, np.where(y == 5, 0, 2599))
+
+
+@pytest.mark.parametrize("k", [1, 7, 500, 2600])
+def test_many_best_are_a_full_sort(k):
+    rng = np.random.default_rng(2)
+    scores = rng.integers(-300, 300, 2600).astype(float)  # of many ties
+    scores[rng.permutation(2600)[:40]] = -np.inf
+    model = model_of(np.zeros((2600, 1)), correction=FittedFrequency(scores.astype(np.float32)))
+    found = top_k(model, no_features(2), k)
+    assert found.classes.tolist() == [naive.best(scores, k)] * 2
+    assert np.allclose(found.probabilities[0], np.exp(naive.log_probabilities(scores))[found.classes[0]], rtol=1e-5)
+
+
+def test_what_is_no_number_comes_last():
+    found = top_k(by_biases(0.0, np.nan, 2.0, -1.0), no_features(1), 4)
+    assert found.classes.tolist() == [[2, 0, 3, 1]]
+    assert np.isnan(found.probabilities).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.nan, np.inf])
+@pytest.mark.parametrize("where", [0, 1023, 1024, 2599])
+def test_one_score_that_is_not_finite_is_found_among_many(where, value):
+    scores = np.zeros(2600)
+    scores[where] = value
+    found = score_rows(by_biases(*scores), no_features(3), np.array([0, 1500, where], np.int32))
+    assert np.isnan(found.log_likelihood).all()

@@ -15,6 +15,7 @@ from xsoftmax.proposals.all import All
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.tree import Tree
 from xsoftmax.proposals.uniform import Uniform
+from xsoftmax.threads import Team
 
 N, D, K = 31, 6, 9
 
@@ -71,3 +72,12 @@ def test_bounds_lie_above_the_loss():
     assert exact == pytest.approx(-naive.log_likelihood(naive.scores(X, W), y), rel=1e-6)
     assert mean_loss(model_of(W), OneVsEach(), fitted, X, y, np.zeros((N, 0))) > exact
     assert mean_loss(model_of(W), DoubleSum(), fitted, X, y, u) > exact
+
+
+def test_threads_change_no_bit():
+    X, y, W, u = problem()
+    for objective, proposal in ((OneVsEach(5), Uniform()), (DoubleSum(2), Uniform()), (NegativeSampling(), Tree(3))):
+        fitted, states = proposal.fit(TrainingSet(X, y, K)), u if objective.n_states else np.zeros((N, 0))
+        one = mean_loss(model_of(W), objective, fitted, X, y, states)
+        for n_threads in (2, 3):
+            assert mean_loss(model_of(W), objective, fitted, X, y, states, Team(n_threads)) == one

@@ -5,14 +5,31 @@ import pytest
 from scipy.sparse import csr_array
 
 import naive
-from xsoftmax.kernels.minibatch import loss_block, score_block, slope_block, sweep_all
+from xsoftmax.kernels.minibatch import (
+    CLASSES_OF_A_BLOCK,
+    Pace,
+    gather_block,
+    loss_block,
+    move_classes_block,
+    score_block,
+    score_classes_block,
+    slope_block,
+    sweep_all,
+)
+from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.methods import build_method
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach
 from xsoftmax.objectives.softmax import Softmax
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals.all import All
+from xsoftmax.threads import Team
+from xsoftmax.training import minibatches
+from xsoftmax.training.solvers import make_solver
 
 N, D, K = 23, 8, 6
 OBJECTIVES = {"softmax": Softmax(), "one-vs-each": OneVsEach(), "double-sum": DoubleSum()}
@@ -25,6 +42,19 @@ def problem(seed=0):
     X[:, 3] = 0  # a feature that nobody has
     X[5] = 0
     return X, rng.integers(K, size=N).astype(np.int32), (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
+
+
+def laid_out(W, storage):
+    """Class-major weights as the kernels want them, or these as class-major ones."""
+    return W.copy() if storage == "dense" else np.ascontiguousarray(W.T)
+
+
+def room(batch_size, n_classes=K):
+    return np.full((batch_size, n_classes), np.nan, np.float32)
+
+
+def pace(rate, decay=0.0):
+    return Pace(np.float32(rate), np.float32(decay))
 
 
 def naive_slopes(objective, s, y, u, rate):
@@ -65,34 +95,31 @@ def test_sweep_all_is_the_naive_loop(objective, adagrad, storage, bias):
     parameters, optimizer = OBJECTIVES[objective], Adagrad() if adagrad else Sgd()
     for batch_size in (1, 5, 64):  # single samples; a remainder of 3; less than one batch
         expected = naive_sweep_all(objective, X, y, W, order, batch_size, 0.1, bias, adagrad)
-        found, accumulator = np.ascontiguousarray(W.T), np.full(W.T.shape, 1e-8, np.float32)
+        found = laid_out(W, storage)
+        accumulator = np.full(found.shape, 1e-8, np.float32)
         states = np.full((N, 1), np.log(K)) if parameters.n_states else np.zeros((N, 0))
-        rate = np.float32(0.1)
-        used = sweep_all(
-            parameters, optimizer, features, y, states, found, accumulator, order, batch_size, rate, np.float32(0)
-        )
-        assert used == N
+        arguments = (parameters, optimizer, features, y, states, found, accumulator, room(batch_size))
+        assert sweep_all(*arguments, order, batch_size, pace(0.1)) == N
+        found, accumulator = laid_out(found, storage), laid_out(accumulator, storage)
         # Adagrad's first step is the sign of the gradient, so that rounding may matter where it nearly vanishes.
-        assert np.allclose(found.T, expected[0], rtol=1e-4, atol=1e-4 if adagrad else 1e-5)
+        assert np.allclose(found, expected[0], rtol=1e-4, atol=1e-4 if adagrad else 1e-5)
         if adagrad:
-            assert np.allclose(accumulator.T, expected[1], rtol=1e-3, atol=1e-9)
+            assert np.allclose(accumulator, expected[1], rtol=1e-3, atol=1e-9)
         if parameters.n_states:
             assert np.allclose(states, expected[2], rtol=1e-4, atol=1e-5)
         if not bias:
-            assert np.array_equal(found[-1], W[:, -1])
+            assert np.array_equal(found[:, -1], W[:, -1])
 
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_rows_without_features(storage):
     y = (np.arange(20) % 3).astype(np.int32)
-    W = np.zeros((1, 3), np.float32)
+    W = laid_out(np.zeros((3, 1), np.float32), storage)
     features = features_of(STORAGES[storage](np.zeros((20, 0), np.float32)), True)
-    used = sweep_all(
-        Softmax(), Sgd(), features, y, np.zeros((20, 0)), W, W, np.arange(20), 20, np.float32(1), np.float32(0)
-    )
-    assert used == 20
+    arguments = (Softmax(), Sgd(), features, y, np.zeros((20, 0)), W, W, room(20, 3))
+    assert sweep_all(*arguments, np.arange(20), 20, pace(1)) == 20
     expected = -naive.softmax_objective(np.zeros((20, 0)), y, np.zeros((3, 1)))[1][:, 0]
-    assert np.allclose(W[0], expected, atol=1e-7)
+    assert np.allclose(W.ravel(), expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("storage", STORAGES)
@@ -101,21 +128,19 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite(storage):
     X[:, 3] = np.arange(N) == 13
     W[:, 3] = 3e38
     X[:, 3] *= 100
-    features, room = features_of(STORAGES[storage](X), True), np.ascontiguousarray(W.T)
-    used = sweep_all(
-        Softmax(), Sgd(), features, y, np.zeros((N, 0)), room, room, np.arange(N), 5, np.float32(0.1), np.float32(0)
-    )
-    assert used == 10
-    assert np.isfinite(room).all()
+    features, found = features_of(STORAGES[storage](X), True), laid_out(W, storage)
+    arguments = (Softmax(), Sgd(), features, y, np.zeros((N, 0)), found, found, room(5))
+    assert sweep_all(*arguments, np.arange(N), 5, pace(0.1)) == 10
+    assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("storage", STORAGES)
-def test_scores(storage):
+def test_scores_of_sparse_rows_for_some_classes():
     X, _, W = problem()
     samples = np.array([7, 5, 7, 0])
-    found = np.full((4, K), np.nan, np.float32)
-    score_block(features_of(STORAGES[storage](X), True), samples, np.ascontiguousarray(W.T), found)
-    assert np.allclose(found, naive.scores(X, W)[samples], rtol=1e-5, atol=1e-6)
+    for first, last in ((0, K), (2, 5), (K - 1, K)):
+        found = np.full((4, last - first), np.nan, np.float32)
+        score_block(features_of(csr_array(X), True), samples, np.ascontiguousarray(W.T), first, found)
+        assert np.allclose(found, naive.scores(X, W)[samples, first:last], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -125,8 +150,8 @@ def test_slopes_and_losses_of_all_classes(objective, dtype):
     s = (3 * rng.standard_normal((K, K))).astype(dtype)
     y = np.arange(K, dtype=np.int32)  # each class is the true one once, the last too
     states = rng.random((K, 1)) + 0.5
-    slopes = np.empty_like(s)
-    slope_block(OBJECTIVES[objective], np.float32(0), y, states.copy(), np.arange(K), s.copy(), slopes)
+    slopes = s.copy()
+    slope_block(OBJECTIVES[objective], np.float32(0), y, states.copy(), np.arange(K), slopes)
     losses = loss_block(OBJECTIVES[objective], y, states, np.arange(K), s.copy(), np.zeros((1, 1), np.float32))
     close = {"rtol": 1e-12, "atol": 1e-14} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-6}
     if objective == "double-sum" and dtype == np.float64:
@@ -158,3 +183,114 @@ def test_a_loss_of_huge_scores_is_exact():
     y = np.array([2, 2], np.int32)
     found = loss_block(Softmax(), y, np.zeros((2, 0)), np.arange(2), s.copy(), np.zeros((1, 1), np.float32))
     assert np.allclose(found, [2e4, 120], rtol=1e-7)
+
+
+# Blocks of classes, and threads that share them.
+
+
+def many_classes(storage, n=40, n_classes=1300, n_features=12):
+    """More than two blocks of classes, the last one odd; rows that share features, and features of one row."""
+    rng = np.random.default_rng(7)
+    X = (rng.standard_normal((n, n_features)) * (rng.random((n, n_features)) < 0.4)).astype(np.float32)
+    X[:, 0] = np.arange(n) == 3
+    W = (0.3 * rng.standard_normal((n_classes, n_features + 1))).astype(np.float32)
+    return features_of(STORAGES[storage](X), True), X, rng.integers(n_classes, size=n).astype(np.int32), W
+
+
+@pytest.mark.parametrize("size", [CLASSES_OF_A_BLOCK, 1, 7, 1299, 1300, 1301])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_scores_of_blocks_are_the_naive_ones(storage, size):
+    features, X, _, W = many_classes(storage)
+    samples = np.array([3, 39, 3, 0, 17])
+    batch, weights, found = gather_block(features, samples), laid_out(W, storage), room(5, 1300)
+    for first in range(0, 1300, size):
+        assert score_classes_block(batch, weights, first, min(first + size, 1300), found)
+    assert np.allclose(found, naive.scores(X, W)[samples], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+@pytest.mark.parametrize("size", [CLASSES_OF_A_BLOCK, 1, 7, 1299, 1300, 1301])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_moves_of_blocks_are_the_naive_ones(storage, size, decay):
+    features, X, _, W = many_classes(storage)
+    samples = np.array([3, 39, 3, 0, 17])
+    slopes = np.random.default_rng(8).standard_normal((5, 1300)).astype(np.float32)
+    batch, found = gather_block(features, samples), laid_out(W, storage)
+    for first in range(0, 1300, size):
+        last = min(first + size, 1300)
+        move_classes_block(batch, Sgd(), pace(0.5, decay), slopes, found, found, first, last)
+    expected = W.astype(float)
+    expected[:, :-1] *= 1 - 0.5 * decay
+    expected -= 0.5 * slopes.T.astype(float) @ naive.with_constant(X, True)[samples] / 5
+    assert np.allclose(laid_out(found, storage), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("where", [0, CLASSES_OF_A_BLOCK - 1, CLASSES_OF_A_BLOCK, 1299])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_a_score_that_is_not_finite_is_found_in_any_block(storage, value, where):
+    features, _, _, W = many_classes(storage)
+    W[where, -1] = value
+    batch, weights, found = gather_block(features, np.arange(4)), laid_out(W, storage), room(4, 1300)
+    finite = [score_classes_block(batch, weights, first, min(first + 512, 1300), found) for first in (0, 512, 1024)]
+    assert finite == [where // 512 != block for block in range(3)]
+
+
+@pytest.mark.parametrize("objective", ["softmax", "one-vs-each", "double-sum"])
+@pytest.mark.parametrize("adagrad", [False, True], ids=["sgd", "adagrad"])
+@pytest.mark.parametrize("storage", STORAGES)
+def test_threads_change_no_bit(storage, adagrad, objective, monkeypatch):
+    monkeypatch.setattr(minibatches, "WORTH_THREADS", 0)
+    _, X, y, _ = many_classes(storage)
+    optimizer = {"name": "adagrad" if adagrad else "sgd", "learning_rate": 0.3}
+    settings = {"objective": {"name": objective}, "proposal": {"name": "all", "batch_size": 16}}
+    method = build_method("mine", settings | {"optimizer": optimizer} | ({} if adagrad else {"ridge": 2.0}))
+    data, weights = TrainingSet(STORAGES[storage](X), y, 1300), {}
+    for n_threads in (1, 2, 3):
+        fitted = method.objective.fit(data)
+        solver = make_solver(method, fitted, method.proposal.fit(data), data, Team(n_threads))
+        for epoch in range(3):
+            assert solver.advance(np.random.default_rng(epoch).permutation(40), epoch, 0, 0.3) == 40
+        weights[n_threads] = solver.weights()
+        assert weights[n_threads].shape == (1300, 13)
+        assert np.array_equal(weights[n_threads], weights[1])
+    assert np.abs(weights[1]).max() > 0.01
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_threads_stop_before_the_same_batch(storage, monkeypatch):
+    monkeypatch.setattr(minibatches, "WORTH_THREADS", 0)
+    X, y, _ = problem()
+    X[13, 3] = np.inf
+    optimizer, proposal = {"name": "sgd", "learning_rate": 0.1}, {"name": "all", "batch_size": 5}
+    method = build_method("mine", {"objective": {"name": "softmax"}, "proposal": proposal, "optimizer": optimizer})
+    data = TrainingSet(STORAGES[storage](X), y, K)
+    for n_threads in (1, 2):
+        solver = make_solver(method, Softmax(), All().fit(data), data, Team(n_threads))
+        assert solver.advance(np.arange(N), 0, 0, 0.1) == 10
+        assert np.isfinite(solver.weights()).all()
+
+
+def test_slopes_where_nearly_all_is_known():
+    """The slope of the true class is minus the sum of the others, not 1 - 1; far classes count next to nothing."""
+    scores = np.array([[0, 30, 2, -200], [0, -300, 300, 1]], np.float32)
+    expected = np.exp([naive.log_probabilities(row) for row in scores.astype(float)])
+    for row, y in zip(expected, (1, 2), strict=True):
+        row[y] = -np.delete(row, y).sum()
+    slope_block(Softmax(), np.float32(0), np.array([1, 2], np.int32), np.zeros((2, 0)), np.arange(2), scores)
+    assert np.allclose(scores, expected, rtol=1e-5, atol=1e-37)
+    assert -1e-12 < scores[0, 1] < -5e-14
+
+
+def test_products_of_views():
+    rng = np.random.default_rng(0)
+    A, B = (rng.standard_normal((n, 40)).astype(np.float32) for n in (30, 20))
+    for rows, columns, m in ((0, 5, 3), (1, 1, 1), (7, 11, 13), (30, 20, 17)):
+        out = np.full((rows, 2 * columns), np.nan, np.float32)
+        rows_times_rows(A[:rows, 3 : 3 + m], B[:columns, 5 : 5 + m], out[:, :columns])
+        assert np.allclose(out[:, :columns], A[:rows, 3 : 3 + m] @ B[:columns, 5 : 5 + m].T, rtol=1e-4, atol=1e-5)
+        assert np.isnan(out[:, columns:]).all()
+        out = np.full((rows, 2 * columns), np.nan, np.float32)
+        columns_times_columns(A[:m, :rows], B[:m, :columns], np.float32(0.5), out[:, :columns])
+        assert np.allclose(out[:, :columns], 0.5 * A[:m, :rows].T @ B[:m, :columns], rtol=1e-4, atol=1e-5)
+        assert np.isnan(out[:, columns:]).all()

@@ -12,6 +12,7 @@ from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.metrics import evaluate, paper_log_likelihoods
 from xsoftmax.files import written_aside
 from xsoftmax.model import DivergedError, Model, load_model
+from xsoftmax.threads import Team
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,11 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="paper: add those of Ruiz et al. 2018, floored at -26 a row and, but for the softmax, by importance "
         "sampling (default: %(default)s)",
     )
+    parser.add_argument("--threads", type=int, default=1, help="metrics do not depend on it (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, help="metrics.json; default: print")
 
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate; metrics of a fit that diverged are null."""
+    team = Team(options.threads)
     metrics: dict[str, Any] = {"dataset": None, "status": "diverged"}
     try:
         model: Model | None = load_model(options.model)
@@ -45,9 +48,9 @@ def run(options: argparse.Namespace) -> None:
                 metrics["status"] = model.attributes["status"]
                 if model.class_names != data.class_names:
                     raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
-                values = dict(evaluate(model, split.X, split.y))
+                values = dict(evaluate(model, split.X, split.y, team))
                 if options.likelihood == "paper":
-                    values |= paper_log_likelihoods(model, split.X, split.y)
+                    values |= paper_log_likelihoods(model, split.X, split.y, team)
                 metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
     if options.reference is not None:
         metrics["closeness"] = _closeness(model, options.reference)

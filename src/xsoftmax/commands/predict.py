@@ -12,6 +12,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.evaluation.prediction import Prediction, top_k
 from xsoftmax.files import written_aside
 from xsoftmax.model import Model, load_model
+from xsoftmax.threads import Team
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model.h5 of a fit")
     parser.add_argument("rows", type=Path, help="new rows, of the kind that the model was trained on; see the README")
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
+    parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")
     parser.add_argument("-o", "--output", type=Path, help="CSV file; default: print")
 
 
@@ -26,10 +28,11 @@ def run(options: argparse.Namespace) -> None:
     """Write a line per row and class: row number from 0, rank from 1, class name, probability."""
     if options.top < 1:
         raise InputError(f"--top is {options.top}; set it to 1 or more")
+    team = Team(options.threads)
     model = load_model(options.model)
     if model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit")
-    prediction = top_k(model, model.transform.features_of(options.rows), options.top)
+    prediction = top_k(model, model.transform.features_of(options.rows), options.top, team)
     header = ["row", "rank", "class", "probability"]
     if options.output is None:
         csv.writer(sys.stdout, lineterminator="\n").writerows([header, *_lines(model, prediction)])

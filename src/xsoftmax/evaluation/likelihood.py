@@ -4,7 +4,7 @@ The softmax goes through blocks of classes; other links look at all scores of a 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,8 +13,9 @@ from numba import njit
 
 from xsoftmax.evaluation import links
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.mathematics import exp32
+from xsoftmax.kernels.log_sum_exp import scan, sum_exp
 from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Model, ScoreBlock
+from xsoftmax.threads import Team
 
 # Scores that are held at once where a link needs all those of a row.
 BLOCK_SCORES = 2**22
@@ -36,43 +37,48 @@ class RowScores:
     rank: np.ndarray
 
 
-def score_rows(model: Model, X: Any, y: np.ndarray, **blocks: int) -> RowScores:
+def score_rows(model: Model, X: Any, y: np.ndarray, team: Team | None = None, **blocks: int) -> RowScores:
     """Compute the exact log-likelihood and rank of the true class of every row.
+
+    Where all classes are not one block, the true class's score is a sum of its own, and ranks are those of scores
+    that are equal up to rounding; scores that are sums of nothing but zeros are equal exactly.
 
     Parameters
     ----------
     model : Model
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
+    team : Team, optional
+        Of threads; results do not depend on how many.
     **blocks
-        Passed to ``Model.score_blocks``; links other than the softmax take all classes at once.
+        Passed to ``Model.visit_scores``; links other than the softmax take all classes at once.
     """
-    sums = _no_sums(y)
+    sums = no_sums(y)
     if model.link != "softmax":
-        log_likelihood, link = np.empty(len(y)), links.load(model.link)
-        for block in whole_rows(model, X):
-            take_true(block, sums)
-            accumulate(block, sums)
-            rows = slice(block.first_row, block.first_row + len(block.scores))
-            log_likelihood[rows] = link.log_probabilities(block.scores, y[rows, None])[:, 0]
-        return RowScores(log_likelihood, sums.rank)
+        return _score_rows_of_link(model, X, sums, team)
     one_block = model.n_classes <= blocks.get("classes_at_a_time", CLASSES_AT_A_TIME)
-    if not one_block:  # ranks need the true score before the first block of classes is counted
-        for block in model.score_blocks(X, **blocks):
-            take_true(block, sums)
-    for block in model.score_blocks(X, **blocks):
-        if one_block:
-            take_true(block, sums)
-        accumulate(block, sums)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        log_likelihood = sums.score_true.astype(np.float64) - sums.highest - np.log(sums.total)
+    if not one_block:
+        sums.score_true[:] = model.true_scores(X, y)
+    model.visit_scores(X, lambda block: accumulate(block, sums, one_block), team, **blocks)
+    return RowScores(sums.score_true - log_totals(sums), sums.rank)
+
+
+def _score_rows_of_link(model: Model, X: Any, sums: "RunningSums", team: Team | None) -> RowScores:
+    log_likelihood, link = np.empty(len(sums.y)), links.load(model.link)
+
+    def visit(block: ScoreBlock) -> None:
+        rows = slice(block.first_row, block.first_row + len(block.scores))
+        log_likelihood[rows] = link.log_probabilities(block.scores, sums.y[rows, None])[:, 0]
+        accumulate(block, sums, True)
+
+    visit_whole_rows(model, X, visit, team)
     return RowScores(log_likelihood, sums.rank)
 
 
-def whole_rows(model: Model, X: Any) -> Iterator[ScoreBlock]:
+def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], team: Team | None = None) -> None:
     """Score rows, all classes in one block, as many rows at a time as ``BLOCK_SCORES`` allows."""
     rows = max(1, min(ROWS_AT_A_TIME, BLOCK_SCORES // model.n_classes))
-    return model.score_blocks(X, classes_at_a_time=model.n_classes, rows_at_a_time=rows)
+    model.visit_scores(X, visit, team, classes_at_a_time=model.n_classes, rows_at_a_time=rows)
 
 
 class RunningSums(NamedTuple):
@@ -85,47 +91,41 @@ class RunningSums(NamedTuple):
     rank: np.ndarray
 
 
-def _no_sums(y: np.ndarray) -> RunningSums:
+def no_sums(y: np.ndarray) -> RunningSums:
+    """Sums before the first block; a ``y`` of -1 stands for no class."""
     n = len(y)
-    return RunningSums(y, np.empty(n, np.float32), np.full(n, -np.inf), np.zeros(n), np.zeros(n, int))
+    return RunningSums(y, np.zeros(n, np.float32), np.full(n, -np.inf), np.zeros(n), np.zeros(n, int))
+
+
+def log_totals(sums: RunningSums) -> np.ndarray:
+    """Log of the sum of e^score, float64 of shape (n,); NaN if a score was."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return sums.highest + np.log(sums.total)
 
 
 @njit(**OPTIONS)
-def take_true(block, sums):
-    """Copy the scores of true classes that lie in this block."""
-    for b in range(block.scores.shape[0]):
-        i = block.first_row + b
-        k = sums.y[i] - block.first_class
-        if 0 <= k < block.scores.shape[1]:
-            sums.score_true[i] = block.scores[b, k]
+def accumulate(block, sums, takes_true):
+    """Go on with the log-sum-exp, relative to the highest score so far, and with the ranks.
 
-
-@njit(**OPTIONS)
-def accumulate(block, sums):
-    """Go on with the log-sum-exp, in float64 and relative to the highest score so far, and with the ranks."""
+    ``takes_true`` says where the score of the true class comes from: the block, or else ``sums``.
+    """
     for b in range(block.scores.shape[0]):
         row = block.scores[b]
         i = block.first_row + b
-        score_true = sums.score_true[i]
-        top = row[0]
-        no_lower = 0
-        not_below_infinity = 0
-        for k in range(row.size):
-            top = max(top, row[k])
-            no_lower += not (row[k] < score_true)
-            not_below_infinity += not (row[k] < np.inf)
         k = sums.y[i] - block.first_class
-        sums.rank[i] += no_lower - (0 <= k < row.size)
-        if not_below_infinity:  # NaN or infinity anywhere makes the likelihood NaN
+        holds_true = 0 <= k < row.size
+        if holds_true and takes_true:
+            sums.score_true[i] = row[k]
+        elif holds_true:
+            row[k] = sums.score_true[i]  # so that it is equal to itself, and no likelihood above 1
+        seen = scan(row, sums.score_true[i])
+        sums.rank[i] += seen.no_lower - holds_true
+        if seen.not_finite:  # NaN or infinity anywhere makes the likelihood NaN
             sums.total[i] = np.nan
             continue
-        if top > sums.highest[i]:
-            sums.total[i] *= math.exp(sums.highest[i] - top)
-            sums.highest[i] = top
-        if sums.highest[i] == -np.inf:  # classes of probability zero only
-            continue
-        reference = np.float32(sums.highest[i])
-        part = 0.0
-        for k in range(row.size):
-            part += exp32(row[k] - reference)
-        sums.total[i] += part
+        highest = np.float64(seen.highest)
+        if highest > sums.highest[i]:
+            sums.total[i] *= math.exp(sums.highest[i] - highest)
+            sums.highest[i] = highest
+        if sums.highest[i] > -np.inf:  # else: classes of probability zero only
+            sums.total[i] += sum_exp(row, np.float32(sums.highest[i]))

@@ -6,13 +6,22 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.kernels.minibatch import loss_block
-from xsoftmax.model import Model
+from xsoftmax.model import Model, ScoreBlock
 from xsoftmax.proposals import Proposal
+from xsoftmax.threads import Team
 
-BLOCK_SCORES = 2**24
+BLOCK_SCORES = 2**23
 
 
-def mean_loss(model: Model, objective: Any, proposal: Proposal, X: Any, y: np.ndarray, states: np.ndarray) -> float:
+def mean_loss(
+    model: Model,
+    objective: Any,
+    proposal: Proposal,
+    X: Any,
+    y: np.ndarray,
+    states: np.ndarray,
+    team: Team | None = None,
+) -> float:
     """Mean of the objective's own loss over rows, its sums taken over all classes, nothing sampled.
 
     Parameters
@@ -25,14 +34,20 @@ def mean_loss(model: Model, objective: Any, proposal: Proposal, X: Any, y: np.nd
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
     states : ndarray of shape (n_samples, n_states), float64
+    team : Team, optional
+        Of threads; the result does not depend on how many.
     """
-    scores_only = model.without_correction()
-    uniform = np.full((1, model.n_classes), -math.log(model.n_classes), np.float32)
-    total = 0.0
-    rows = max(1, BLOCK_SCORES // model.n_classes)
-    for block in scores_only.score_blocks(X, classes_at_a_time=model.n_classes, rows_at_a_time=rows):
-        samples = np.arange(block.first_row, block.first_row + len(block.scores))
-        log_q = proposal.log_q(X[block.first_row : block.first_row + len(block.scores)], 0, model.n_classes)
+    K = model.n_classes
+    uniform = np.full((1, K), -math.log(K), np.float32)
+    losses = np.empty(len(y))
+
+    def visit(block: ScoreBlock) -> None:
+        rows = slice(block.first_row, block.first_row + len(block.scores))
+        log_q = None if objective.excludes_true else proposal.log_q(X[rows], 0, K)
         q = uniform if log_q is None else np.ascontiguousarray(log_q, np.float32)
-        total += loss_block(objective, y, states, samples, block.scores, q).sum()
-    return total / len(y)
+        losses[rows] = loss_block(objective, y, states, np.arange(rows.start, rows.stop), block.scores, q)
+
+    model.without_correction().visit_scores(
+        X, visit, team, classes_at_a_time=K, rows_at_a_time=max(1, BLOCK_SCORES // K)
+    )
+    return losses.sum() / len(y)

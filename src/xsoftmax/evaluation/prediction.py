@@ -1,14 +1,21 @@
 """The likeliest classes of new rows, with their exact probabilities, in blocks of classes."""
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from numba import njit
 
 from xsoftmax.evaluation import links
-from xsoftmax.evaluation.likelihood import whole_rows
-from xsoftmax.model import Model
+from xsoftmax.evaluation.likelihood import accumulate, log_totals, no_sums, visit_whole_rows
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.log_sum_exp import scan
+from xsoftmax.model import Model, ScoreBlock
+from xsoftmax.threads import Team
+
+# Scores that are looked at together, to see whether one of them is high enough.
+AT_A_GLANCE = 64
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Prediction:
     probabilities: np.ndarray
 
 
-def top_k(model: Model, X: Any, k: int, **blocks: int) -> Prediction:
+def top_k(model: Model, X: Any, k: int, team: Team | None = None, **blocks: int) -> Prediction:
     """Find the ``k`` likeliest classes of every row; among equal scores the lower class comes first.
 
     Parameters
@@ -35,45 +42,117 @@ def top_k(model: Model, X: Any, k: int, **blocks: int) -> Prediction:
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     k : int
         At least 1; more than there are classes gives all of them.
+    team : Team, optional
+        Of threads; results do not depend on how many.
     **blocks
-        Passed to ``Model.score_blocks``.
+        Passed to ``Model.visit_scores``.
     """
-    k = min(k, model.n_classes)
-    n_samples = X.shape[0]
+    best = no_best(X.shape[0], min(k, model.n_classes))
     if model.link != "softmax":
-        return _top_k_of_link(model, X, k)
-    best_classes = np.zeros((n_samples, k), np.int64)
-    best_scores = np.full((n_samples, k), -np.inf)
-    log_total = np.full(n_samples, -np.inf)
-    for block in model.score_blocks(X, **blocks):
-        rows = slice(block.first_row, block.first_row + len(block.scores))
-        scores = block.scores.astype(np.float64)
-        log_total[rows] = np.logaddexp(log_total[rows], logsumexp(scores, axis=1))
-        numbers = np.broadcast_to(np.arange(scores.shape[1]) + block.first_class, scores.shape)
-        scores, numbers = np.hstack([best_scores[rows], scores]), np.hstack([best_classes[rows], numbers])
-        best_scores[rows], best_classes[rows] = _largest(scores, numbers, k)
-    return Prediction(best_classes, np.exp(best_scores - log_total[:, None]))
+        return _top_k_of_link(model, X, best, team)
+    sums = no_sums(np.full(X.shape[0], -1, np.int32))
+
+    def visit(block: ScoreBlock) -> None:
+        accumulate(block, sums, True)
+        keep_best(block, best)
+
+    model.visit_scores(X, visit, team, **blocks)
+    classes, scores = best_of(best, 0, X.shape[0])
+    return Prediction(classes, np.exp(scores - log_totals(sums)[:, None]))
 
 
-def _top_k_of_link(model: Model, X: Any, k: int) -> Prediction:
+def _top_k_of_link(model: Model, X: Any, best: "Best", team: Team | None) -> Prediction:
     """As ``top_k``; noise that is alike for all classes leaves the order of probabilities that of the scores."""
-    link = links.load(model.link)
-    found = Prediction(np.zeros((X.shape[0], k), np.int64), np.zeros((X.shape[0], k)))
-    for block in whole_rows(model, X):
+    link, shape = links.load(model.link), (X.shape[0], best.k)
+    found = Prediction(np.zeros(shape, np.int64), np.zeros(shape))
+
+    def visit(block: ScoreBlock) -> None:
         rows = slice(block.first_row, block.first_row + len(block.scores))
-        numbers = np.broadcast_to(np.arange(model.n_classes), block.scores.shape)
-        found.classes[rows] = _largest(block.scores, numbers, k)[1]
+        keep_best(block, best)
+        found.classes[rows] = best_of(best, rows.start, rows.stop)[0]
         found.probabilities[rows] = np.exp(link.log_probabilities(block.scores, found.classes[rows]))
+
+    visit_whole_rows(model, X, visit, team)
     return found
 
 
-def _largest(scores: np.ndarray, numbers: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """The k largest scores of each row, in falling order, with their numbers; the first of equals comes first."""
-    if 4 * k < scores.shape[1]:
-        kth = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k]
-        candidates = (scores >= kth[:, None]).sum(axis=1).max()
-        keep = np.argpartition(-scores, candidates - 1, axis=1)[:, :candidates]
-        keep.sort(axis=1)
-        scores, numbers = np.take_along_axis(scores, keep, 1), np.take_along_axis(numbers, keep, 1)
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(scores, order, 1), np.take_along_axis(numbers, order, 1)
+class Best(NamedTuple):
+    """Classes of each row that may be among the best: more than ``k``, so that sorting is rare.
+
+    Attributes
+    ----------
+    k : int
+    classes : ndarray of shape (n_samples, capacity), int64
+        Among equal scores, the lower class comes first.
+    scores : ndarray of shape (n_samples, capacity), float32
+    n_kept : ndarray of shape (n_samples,), int64
+        How many there are.
+    least : ndarray of shape (n_samples,), float32
+        What a score must exceed to count: the k-th best so far, or NaN for anything.
+    """
+
+    k: int
+    classes: np.ndarray
+    scores: np.ndarray
+    n_kept: np.ndarray
+    least: np.ndarray
+
+
+def no_best(n_samples: int, k: int) -> Best:
+    """Before the first block."""
+    shape = (n_samples, 2 * k)
+    nothing = np.full(n_samples, np.nan, np.float32)
+    return Best(k, np.empty(shape, np.int64), np.empty(shape, np.float32), np.zeros(n_samples, np.int64), nothing)
+
+
+@njit(**OPTIONS)
+def keep_best(block, best):
+    """Keep those classes of a block that may be among the k best; NaN counts as lowest."""
+    for b in range(block.scores.shape[0]):
+        row, i = block.scores[b], block.first_row + b
+        for first in range(0, row.size, AT_A_GLANCE):
+            glance = row[first : first + AT_A_GLANCE]
+            if scan(glance, best.least[i]).no_lower:
+                for j in range(glance.size):
+                    if not (glance[j] <= best.least[i]):
+                        _keep(best, i, block.first_class + first + j, glance[j])
+
+
+@njit(**OPTIONS)
+def _keep(best, i, k, score):
+    n = best.n_kept[i]
+    best.classes[i, n] = k
+    best.scores[i, n] = np.float32(-np.inf) if math.isnan(score) else score
+    best.n_kept[i] = n + 1
+    if n + 1 == best.scores.shape[1]:
+        _sort(best, i)
+        best.least[i] = best.scores[i, best.k - 1]
+
+
+@njit(**OPTIONS)
+def _sort(best, i):
+    """Sort what is kept of a row by falling score, then by rising class, and drop all but the k best (Shell 1959)."""
+    classes, scores, n = best.classes[i], best.scores[i], best.n_kept[i]
+    gap = n // 2
+    while gap > 0:
+        for j in range(gap, n):
+            k, score, place = classes[j], scores[j], j
+            while place >= gap and _is_behind(scores[place - gap], classes[place - gap], score, k):
+                classes[place], scores[place] = classes[place - gap], scores[place - gap]
+                place -= gap
+            classes[place], scores[place] = k, score
+        gap = 1 if gap == 2 else gap * 5 // 11
+    best.n_kept[i] = min(n, best.k)
+
+
+@njit(**OPTIONS)
+def _is_behind(score, k, other_score, other):
+    return score < other_score or (score == other_score and k > other)
+
+
+@njit(**OPTIONS)
+def best_of(best, start, stop):
+    """Classes of the rows from ``start`` to ``stop``, int64 of shape (n, k), and their scores, the best first."""
+    for i in range(start, stop):
+        _sort(best, i)
+    return best.classes[start:stop, : best.k].copy(), best.scores[start:stop, : best.k].copy()

@@ -33,7 +33,19 @@ _P4 = np.float32(1.6666665459e-1)
 
 
 @intrinsic
-def _float_with_bits(_typing_context, _bits):
+def bits_of_float(_typing_context, _value):
+    """Bit pattern of a float32, as int32."""
+
+    def codegen(_context, builder, _signature, arguments):
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), codegen
+
+
+@intrinsic
+def float_with_bits(_typing_context, _bits):
+    """The float32 of a bit pattern, int32."""
+
     def codegen(_context, builder, _signature, arguments):
         return builder.bitcast(arguments[0], ir.FloatType())
 
@@ -52,7 +64,7 @@ def exp32(x):
     r = x - n * _LN2_HIGH - n * _LN2_LOW
     p = (((_P0 * r + _P1) * r + _P2) * r + _P3) * r + _P4
     p = (p * r + _HALF) * r * r + r + _ONE
-    return p * _float_with_bits((np.int32(n) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
+    return p * float_with_bits((np.int32(n) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
 
 
 def exp(x):

@@ -1,61 +1,171 @@
-"""The loop of methods that look at every class: minibatches on feature-major weights.
+"""The loop of methods that look at every class: minibatches, in blocks of classes.
 
-Weights have one row per feature and a last one for the biases, shape (n_features + 1, n_classes), so that scores
-and gradients are sums of contiguous rows. The objective's code is that of the sampled loop, given all the other
-classes with weight 1.
+A batch is gathered, scored, given its slopes (derivatives by all scores) and moved. Dense rows have class-major
+weights, (n_classes, n_features + 1), and matrix products for scores and gradients; sparse rows have feature-major
+ones, (n_features + 1, n_classes), whose rows are added up, so that both passes cost only what is not zero. The
+gradient of a block of classes is used while it is in cache; none of all weights exists.
+
+The objective's code is that of the sampled loop, given all the other classes with weight 1. Every part says which
+classes or rows it is for: threads share them out, in whole blocks, so that bits do not depend on their number.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.core import types
+from numba.extending import overload
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import Csr, Dense
 from xsoftmax.kernels.steps import Draws, excludes_true, gradient, loss, move_block
 
+# Classes whose weights, accumulators and gradients are in cache together, for 512 features.
+CLASSES_OF_A_BLOCK = 512
+# Where there are many, larger products make better use of the rows.
+CLASSES_OF_A_LARGE_BLOCK = 2048
+MANY_CLASSES = 4 * CLASSES_OF_A_LARGE_BLOCK
+# Objectives with code of their own for ``slope_row``, on float32.
+HAVE_SLOPE_ROWS: set[type] = set()
+
+
+class DenseBatch(NamedTuple):
+    """Dense samples, the constant feature last: float32 of shape (n, n_features + 1)."""
+
+    inputs: np.ndarray
+
+
+class CsrBatch(NamedTuple):
+    """Sparse samples, and their entries once more, sorted by column.
+
+    Attributes
+    ----------
+    features : Csr
+    samples : ndarray of shape (n,), int64
+    columns, rows : ndarray of shape (n_entries,), int64
+        Of each entry; rows count within the batch.
+    values : ndarray of shape (n_entries,), float32
+    """
+
+    features: Csr
+    samples: np.ndarray
+    columns: np.ndarray
+    rows: np.ndarray
+    values: np.ndarray
+
+
+class Pace(NamedTuple):
+    """Learning rate of a step, and ridge / n_samples, both float32."""
+
+    rate: np.float32
+    decay: np.float32
+
 
 @njit(**OPTIONS)
-def sweep_all(objective, optimizer, features, labels, states, W, accumulator, order, batch_size, rate, decay):
+def sweep_all(objective, optimizer, features, labels, states, W, accumulator, scores, order, batch_size, pace):
     """Take one step for each minibatch of ``order``; return how many samples were used.
 
     It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, but ``W`` and
-    ``accumulator`` float32 of shape (n_features + 1, n_classes); batches are means; ``decay``, float32, is
-    ridge / n_samples.
+    ``accumulator`` float32, of shape (n_classes, n_features + 1) for dense rows and (n_features + 1, n_classes) for
+    sparse ones; ``scores``, float32 of shape (batch_size, n_classes), is room to work in; batches are means.
     """
-    n_classes = W.shape[1]
-    scores = np.empty((batch_size, n_classes), np.float32)
-    slopes = np.empty((batch_size, n_classes), np.float32)
+    n_classes = scores.shape[1]
     for first in range(0, order.size, batch_size):
         samples = order[first : first + batch_size]
-        n = samples.size
-        score(features, samples, W, scores[:n])
-        for b in range(n):
-            if not math.isfinite(scores[b].sum()):
-                return first
-        slope_block(objective, rate, labels, states, samples, scores[:n], slopes[:n])
-        slopes[:n] /= np.float32(n)
-        if decay != np.float32(0):
-            W[: W.shape[0] - 1] *= np.float32(1) - rate * decay
-        move_features(features, optimizer, samples, rate, slopes[:n], W, accumulator)
+        room = scores[: samples.size]
+        batch = gather(features, samples)
+        if not score_classes(batch, W, 0, n_classes, room):
+            return first
+        slope_block(objective, pace.rate, labels, states, samples, room)
+        move_classes(batch, optimizer, pace, room, W, accumulator, 0, n_classes)
     return order.size
 
 
 @njit(**OPTIONS)
-def slope_block(objective, rate, labels, states, samples, scores, slopes):
-    """Derivatives of each sample's loss by all its scores; rows of ``scores`` are left permuted."""
-    others = scores.shape[1] - 1
-    ones = np.ones(others, scores.dtype)
-    classes = np.arange(others)
+def classes_of_a_block(n_classes):
+    """How many classes are scored at a time."""
+    return CLASSES_OF_A_LARGE_BLOCK if n_classes >= MANY_CLASSES else CLASSES_OF_A_BLOCK
+
+
+@njit(**OPTIONS)
+def gather_block(features, samples):
+    """As ``gather``, from Python."""
+    return gather(features, samples)
+
+
+@njit(**OPTIONS)
+def score_classes_block(batch, W, first, last, scores):
+    """As ``score_classes``, from Python."""
+    return score_classes(batch, W, first, last, scores)
+
+
+@njit(**OPTIONS)
+def move_classes_block(batch, optimizer, pace, slopes, W, accumulator, first, last):
+    """As ``move_classes``, from Python."""
+    move_classes(batch, optimizer, pace, slopes, W, accumulator, first, last)
+
+
+def gather(features, samples):
+    """Collect the rows of a batch."""
+    raise TypeError("compiled code only")
+
+
+def score_classes(batch, W, first, last, scores):
+    """Write the scores of classes first..last - 1 to their columns; tell whether all are finite.
+
+    ``first`` is a multiple of ``classes_of_a_block(n_classes)``.
+    """
+    raise TypeError("compiled code only")
+
+
+def move_classes(batch, optimizer, pace, slopes, W, accumulator, first, last):
+    """Move the weights of classes first..last - 1 along the mean over the batch of slope times sample."""
+    raise TypeError("compiled code only")
+
+
+@njit(**OPTIONS)
+def slope_block(objective, rate, labels, states, samples, scores):
+    """Replace the scores of samples by the derivatives of each one's loss."""
+    n_classes = scores.shape[1]
+    scratch, ones = np.empty(n_classes, scores.dtype), np.empty(n_classes, scores.dtype)
+    classes = np.empty(n_classes, np.int64)
+    for k in range(n_classes):
+        ones[k], classes[k] = 1, k
     for b in range(samples.size):
-        y = labels[samples[b]]
-        score_true = _set_aside(scores[b], y, classes)
-        draws = Draws(classes, ones, ones, scores[b, :others], slopes[b, :others], np.zeros(1, np.uint64))
-        of_true = gradient(objective, rate, states[samples[b]], score_true, scores.dtype.type(0), draws)
-        slopes[b, others] = slopes[b, y]
-        slopes[b, y] = of_true
+        i = samples[b]
+        slope_row(objective, rate, labels[i], states[i], scores[b], scratch, ones, classes)
+
+
+def slope_row(objective, rate, y, state, scores, scratch, ones, classes):
+    """Replace the scores of a sample by its slopes; the last three are room, ones and numbers for all classes."""
+    raise TypeError("compiled code only")
+
+
+@overload(slope_row)
+def _slope_row(objective, rate, y, state, scores, scratch, ones, classes):
+    """By the objective's ``gradient``."""
+    own = objective.instance_class in HAVE_SLOPE_ROWS and scores.dtype == types.float32
+
+    def implementation(objective, rate, y, state, scores, scratch, ones, classes):
+        others = scores.size - 1
+        for k in range(scores.size):
+            scratch[k] = scores[k]
+        score_true = _set_aside(scratch, y, classes)
+        draws = Draws(classes[:others], ones[:others], ones[:others], scratch[:others], scores[:others], _no_rng())
+        of_true = gradient(objective, rate, state, score_true, scores.dtype.type(0), draws)
+        scores[others] = scores[y]
+        scores[y] = of_true
         _take_back(y, classes)
+
+    return None if own else implementation
+
+
+@njit(**OPTIONS)
+def _no_rng():
+    return np.zeros(1, np.uint64)
 
 
 @njit(**OPTIONS)
@@ -90,95 +200,75 @@ def _set_aside(scores, y, classes):
     """Put the last class in the place of ``y``; return the score of ``y``."""
     score_true = scores[y]
     scores[y] = scores[scores.size - 1]
-    if y < classes.size:
-        classes[y] = classes.size
+    classes[y] = scores.size - 1
     return score_true
 
 
 @njit(**OPTIONS)
 def _take_back(y, classes):
     """Number the classes again as they are."""
-    if y < classes.size:
-        classes[y] = y
+    classes[y] = y
 
 
 @njit(**OPTIONS)
-def score_block(features, samples, W, scores):
-    """Write the scores of samples for all classes of feature-major ``W`` into ``scores``, (n, n_classes)."""
-    score(features, samples, W, scores)
-
-
-def score(features, samples, W, scores):
-    """As ``score_block``, inside compiled code."""
-    raise TypeError("compiled code only")
-
-
-def move_features(features, optimizer, samples, rate, slopes, W, accumulator):
-    """Move the weights of all features that the samples have, by the sum over them of slope times value."""
-    raise TypeError("compiled code only")
-
-
-@implements(score, Dense)
-def _score_dense(features, samples, W, scores):
-    n_features = features.X.shape[1]
-    scores[:] = np.dot(features.X[samples], W[:n_features])
-    scores += features.constant * W[n_features]
-
-
-@implements(score, Csr)
-def _score_csr(features, samples, W, scores):
+def score_block(features, samples, W, first, scores):
+    """Write the scores of sparse samples for classes ``first``... of feature-major ``W``, (n, n_classes)."""
     for b in range(samples.size):
-        i = samples[b]
-        out = scores[b]
-        bias = W[features.n_features]
-        for k in range(out.size):
-            out[k] = features.constant * bias[k]
-        for j in range(features.indptr[i], features.indptr[i + 1]):
-            value = features.data[j]
-            w = W[features.indices[j]]
-            for k in range(out.size):
-                out[k] += value * w[k]
+        add_rows(features, samples[b], W, first, scores[b])
 
 
-@implements(move_features, Dense)
-def _move_features_dense(features, optimizer, samples, rate, slopes, W, accumulator):
+@implements(gather, Dense)
+def _gather_dense(features, samples):
     n_features = features.X.shape[1]
-    gradients = np.dot(features.X[samples].T, slopes)
-    for d in range(n_features):
-        move_block(optimizer, rate, gradients[d], W[d], accumulator[d])
-    _move_biases(features, optimizer, rate, slopes, W[n_features], accumulator[n_features])
+    inputs = np.empty((samples.size, n_features + 1), np.float32)
+    for b in range(samples.size):
+        x, row = features.X[samples[b]], inputs[b]
+        for d in range(n_features):
+            row[d] = x[d]
+        row[n_features] = features.constant
+    return DenseBatch(inputs)
 
 
-@implements(move_features, Csr)
-def _move_features_csr(features, optimizer, samples, rate, slopes, W, accumulator):
-    columns, rows, values = _entries_by_column(features, samples)
-    total = np.empty(W.shape[1], W.dtype)
-    first = 0
-    while first < columns.size:
-        d = columns[first]
-        total[:] = 0
-        while first < columns.size and columns[first] == d:
-            slope = slopes[rows[first]]
-            for k in range(total.size):
-                total[k] += values[first] * slope[k]
-            first += 1
-        move_block(optimizer, rate, total, W[d], accumulator[d])
-    _move_biases(features, optimizer, rate, slopes, W[features.n_features], accumulator[features.n_features])
+@implements(score_classes, DenseBatch)
+def _score_classes_dense(batch, W, first, last, scores):
+    finite, size = True, classes_of_a_block(scores.shape[1])
+    for start in range(first, last, size):
+        stop = min(start + size, last)
+        out = scores[:, start:stop]
+        rows_times_rows(batch.inputs, W[start:stop], out)
+        finite &= _all_finite(scores, start, stop)
+    return finite
+
+
+@implements(move_classes, DenseBatch)
+def _move_classes_dense(batch, optimizer, pace, slopes, W, accumulator, first, last):
+    n, width = batch.inputs.shape
+    room = np.empty((min(CLASSES_OF_A_BLOCK, last - first), width), np.float32)
+    for start in range(first, last, CLASSES_OF_A_BLOCK):
+        stop = min(start + CLASSES_OF_A_BLOCK, last)
+        gradients = room[: stop - start]
+        columns_times_columns(slopes[:, start:stop], batch.inputs, np.float32(1) / np.float32(n), gradients)
+        for k in range(start, stop):
+            if pace.decay != np.float32(0):
+                _scale(W[k, : width - 1], np.float32(1) - pace.rate * pace.decay)
+            move_block(optimizer, pace.rate, gradients[k - start], W[k], accumulator[k])
 
 
 @njit(**OPTIONS)
-def _move_biases(features, optimizer, rate, slopes, w, accumulator):
-    if features.constant != 0:
-        total = np.zeros(w.size, w.dtype)
-        for b in range(slopes.shape[0]):
-            for k in range(w.size):
-                total[k] += features.constant * slopes[b, k]
-        move_block(optimizer, rate, total, w, accumulator)
+def _all_finite(scores, start, stop):
+    """Tell whether rows have a finite sum from one column to another."""
+    for b in range(scores.shape[0]):
+        row = scores[b, start:stop]
+        total = np.float32(0)
+        for k in range(row.size):
+            total += row[k]
+        if not math.isfinite(total):
+            return False
+    return True
 
 
-@njit(**OPTIONS)
-def _entries_by_column(features, samples):
-    """Column, row within the block, and value of all entries of some samples, sorted by column."""
+@implements(gather, Csr)
+def _gather_csr(features, samples):
     n = 0
     for i in samples:
         n += features.indptr[i + 1] - features.indptr[i]
@@ -193,4 +283,80 @@ def _entries_by_column(features, samples):
             values[n] = features.data[j]
             n += 1
     order = np.argsort(columns, kind="mergesort")
-    return columns[order], rows[order], values[order]
+    return CsrBatch(features, samples, columns[order], rows[order], values[order])
+
+
+@implements(score_classes, CsrBatch)
+def _score_classes_csr(batch, W, first, last, scores):
+    finite, size = True, classes_of_a_block(scores.shape[1])
+    for start in range(first, last, size):
+        stop = min(start + size, last)
+        for b in range(batch.samples.size):
+            add_rows(batch.features, batch.samples[b], W, start, scores[b, start:stop])
+        finite &= _all_finite(scores, start, stop)
+    return finite
+
+
+@implements(move_classes, CsrBatch)
+def _move_classes_csr(batch, optimizer, pace, slopes, W, accumulator, first, last):
+    n_features = batch.features.n_features
+    share = np.float32(1) / np.float32(slopes.shape[0])
+    room = np.empty(classes_of_a_block(slopes.shape[1]), np.float32)
+    for start in range(first, last, room.size):
+        stop = min(start + room.size, last)
+        total = room[: stop - start]
+        if pace.decay != np.float32(0):
+            for d in range(n_features):
+                _scale(W[d, start:stop], np.float32(1) - pace.rate * pace.decay)
+        j = 0
+        while j < batch.columns.size:
+            d = batch.columns[j]
+            _write_product(share * batch.values[j], slopes[batch.rows[j], start:stop], total)
+            j += 1
+            while j < batch.columns.size and batch.columns[j] == d:
+                _add_product(share * batch.values[j], slopes[batch.rows[j], start:stop], total)
+                j += 1
+            move_block(optimizer, pace.rate, total, W[d, start:stop], accumulator[d, start:stop])
+        if batch.features.constant != np.float32(0):
+            total[:] = np.float32(0)
+            for b in range(slopes.shape[0]):
+                _add_product(share * batch.features.constant, slopes[b, start:stop], total)
+            move_block(optimizer, pace.rate, total, W[n_features, start:stop], accumulator[n_features, start:stop])
+
+
+@njit(**OPTIONS)
+def _scale(row, factor):
+    for k in range(row.size):
+        row[k] *= factor
+
+
+@njit(**OPTIONS)
+def _write_product(value, row, out):
+    for k in range(out.size):
+        out[k] = value * row[k]
+
+
+@njit(**OPTIONS)
+def _add_product(value, row, out):
+    for k in range(out.size):
+        out[k] += value * row[k]
+
+
+@njit(**OPTIONS)
+def add_rows(features, i, W, first, out):
+    """Write the scores of a sparse sample for classes ``first``..., four entries at a time."""
+    last = first + out.size
+    _write_product(features.constant, W[features.n_features, first:last], out)
+    j, end = features.indptr[i], features.indptr[i + 1]
+    while j + 4 <= end:
+        v0, v1, v2, v3 = features.data[j], features.data[j + 1], features.data[j + 2], features.data[j + 3]
+        w0 = W[features.indices[j], first:last]
+        w1 = W[features.indices[j + 1], first:last]
+        w2 = W[features.indices[j + 2], first:last]
+        w3 = W[features.indices[j + 3], first:last]
+        for k in range(out.size):
+            out[k] += v0 * w0[k] + v1 * w1[k] + v2 * w2[k] + v3 * w3[k]
+        j += 4
+    while j < end:
+        _add_product(features.data[j], W[features.indices[j], first:last], out)
+        j += 1

@@ -47,7 +47,7 @@ MEMBER = Bouchard
 # Every class is there once, so the draws' weights are all 1 and not looked at.
 
 
-@implements(loss, Bouchard)
+@implements(loss, Bouchard, allocates=True)
 def _loss(objective, state, score_true, log_q_true, draws):
     top, first, second, lowest = _ends(score_true, draws.scores)
     ratios = np.empty_like(draws.scores)

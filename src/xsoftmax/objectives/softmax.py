@@ -9,8 +9,16 @@ held against.
 import math
 from typing import NamedTuple
 
+import numpy as np
+from numba import njit
+from numba.core import types
+from numba.extending import overload
+
+from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.log_sum_exp import scan, write_exp
 from xsoftmax.kernels.mathematics import exp
+from xsoftmax.kernels.minibatch import HAVE_SLOPE_ROWS, slope_row
 from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
 
@@ -21,6 +29,7 @@ class Softmax(NamedTuple):
 
 
 MEMBER = Softmax
+HAVE_SLOPE_ROWS.add(Softmax)
 
 
 @implements(loss, Softmax)
@@ -49,3 +58,26 @@ def _gradient(objective, rate, state, score_true, log_q_true, draws):
         draws.out[j] /= total
         others += draws.out[j]
     return -others
+
+
+@overload(slope_row)
+def _slope_row(objective, rate, y, state, scores, scratch, ones, classes):
+    if objective.instance_class is Softmax and scores.dtype == types.float32:
+        return lambda objective, rate, y, state, scores, scratch, ones, classes: subtract_truth(scores, y)
+
+
+@njit(**OPTIONS)
+def subtract_truth(scores, y):
+    """Replace a row of float32 scores by probabilities, minus 1 for class ``y``: all slopes of the loss.
+
+    That of ``y`` is minus the sum of the others, so that nothing cancels.
+    """
+    highest = scan(scores, np.float32(0)).highest
+    of_true = exp(scores[y] - highest)
+    scores[y] = np.float32(-np.inf)
+    others = write_exp(scores, highest)
+    total = others + np.float64(of_true)
+    factor = np.float32(1 / total)
+    for k in range(scores.size):
+        scores[k] *= factor
+    scores[y] = -np.float32(others / total)

@@ -55,11 +55,11 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
         raise InputError(f"seed is {seed}; set it to 0 or more")
     stream = plan.stream
     if stream is None:
-        stream = must_stream(method, data, plan.patience is not None, plan.memory)
+        stream = must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
     elif stream and method.optimizer.layout is None:
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
-    check_memory(method, data, plan.patience is not None, plan.memory, stream)
+    check_memory(method, data, plan.patience is not None, plan.memory, stream, plan.threads)
     return _Fit(data, method, seed, replace(plan, stream=stream)).run()
 
 
@@ -147,15 +147,17 @@ class _Fit:
         model = self._model_of(W)
         X, y = self.looked_at.X, self.looked_at.y
         row = {
-            "objective": mean_loss(model, self.objective, self.proposal, X, y, self.solver.states[self.subset])
+            "objective": mean_loss(
+                model, self.objective, self.proposal, X, y, self.solver.states[self.subset], self.team
+            )
             + self._penalty(W),
-            "train_log_likelihood": evaluate(model, X, y)["log_likelihood"],
+            "train_log_likelihood": evaluate(model, X, y, self.team)["log_likelihood"],
         }
         row["regularized_log_loss"] = self._penalty(W) - row["train_log_likelihood"]
         for name in ("validation", "test"):
             split = self.splits[name]
             if split.n_samples:
-                metrics = evaluate(model, split.X, split.y)
+                metrics = evaluate(model, split.X, split.y, self.team)
                 row |= {f"{name}_{key}": value for key, value in metrics.items()}
         return row
 

@@ -49,7 +49,7 @@ class FullObjective:
         """Compile what ``value_and_gradient`` runs, on no rows."""
         none, scores = np.arange(0), np.empty((0, self.shape[1]))
         loss_block(self._objective, self._y, self._states, none, scores, np.zeros((1, 1)))
-        slope_block(self._objective, np.float32(0), self._y, self._states, none, scores, np.empty_like(scores))
+        slope_block(self._objective, np.float32(0), self._y, self._states, none, scores)
 
     def value_and_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value, and gradient of the same shape as W, (n_features + 1, n_classes), float64."""
@@ -61,10 +61,9 @@ class FullObjective:
             samples = np.arange(len(y))
             scores = np.ascontiguousarray(X @ W[:-1] + self._bias * W[-1])
             total += loss_block(self._objective, y, states, samples, scores.copy(), np.zeros((1, 1))).sum()
-            slopes = np.empty_like(scores)
-            slope_block(self._objective, np.float32(0), y, states, samples, scores, slopes)
-            gradient[:-1] += X.T @ slopes
-            gradient[-1] += self._bias * slopes.sum(axis=0)
+            slope_block(self._objective, np.float32(0), y, states, samples, scores)  # scores become slopes
+            gradient[:-1] += X.T @ scores
+            gradient[-1] += self._bias * scores.sum(axis=0)
         ridge = self._ridge
         gradient[:-1] += ridge * W[:-1]
         value = (total + 0.5 * ridge * np.vdot(W[:-1], W[:-1])) / n_samples

@@ -14,7 +14,12 @@ _MB = 2**20
 
 
 def check_memory(
-    method: Method, data: Prepared, keeps_best: bool, limit: int | None = None, streams: bool = False
+    method: Method,
+    data: Prepared,
+    keeps_best: bool,
+    limit: int | None = None,
+    streams: bool = False,
+    threads: int = 1,
 ) -> dict[str, int]:
     """Estimate a fit's memory and make sure that it is there.
 
@@ -28,6 +33,7 @@ def check_memory(
         Bytes the program may take, if that is less than what the machine has free.
     streams : bool
         Whether the training rows stay in their file.
+    threads : int
 
     Returns
     -------
@@ -39,7 +45,7 @@ def check_memory(
     InputError
         If it is not there; says how much is needed, and of what.
     """
-    needed = estimate(method, data, keeps_best, streams)
+    needed = estimate(method, data, keeps_best, streams, threads)
     needed["the program itself"] = psutil.Process().memory_info().rss
     allowed, total = _allowed(limit), sum(needed.values())
     if total > allowed:
@@ -53,10 +59,12 @@ def check_memory(
     return needed
 
 
-def must_stream(method: Method, data: Prepared, keeps_best: bool, limit: int | None = None) -> bool:
+def must_stream(
+    method: Method, data: Prepared, keeps_best: bool, limit: int | None = None, threads: int = 1
+) -> bool:
     """Tell whether the training rows have to stay in their file: memory does not hold them. See ``check_memory``."""
     held = psutil.Process().memory_info().rss
-    needed = sum(estimate(method, data, keeps_best).values()) + held
+    needed = sum(estimate(method, data, keeps_best, threads=threads).values()) + held
     return method.optimizer.layout is not None and needed > _allowed(limit)
 
 
@@ -65,7 +73,9 @@ def _allowed(limit: int | None) -> int:
     return free if limit is None else min(free, limit)
 
 
-def estimate(method: Method, data: Prepared, keeps_best: bool, streams: bool = False) -> dict[str, int]:
+def estimate(
+    method: Method, data: Prepared, keeps_best: bool, streams: bool = False, threads: int = 1
+) -> dict[str, int]:
     """Bytes that a fit will hold, by purpose."""
     width = data.n_features + 1
     one_copy = 4 * data.n_classes * width
@@ -79,11 +89,14 @@ def estimate(method: Method, data: Prepared, keeps_best: bool, streams: bool = F
         "weights and what the optimizer keeps": solver_copies(method) * one_copy,
         "variables per sample": 8 * n_train * (method.objective.n_states + 2)
         + 4 * n_train * method.objective.uses_log_q,
-        # feature-major weights, a block of scores, and the rows of all scores that the objective's value needs
-        "evaluation": one_copy
-        + 4 * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
-        + 8 * min(BLOCK_SCORES, min(SUBSET, n_train) * data.n_classes),
+        # a copy of the weights, a row per feature, for whole rows of scores of sparse features; a block of scores;
+        # and the whole rows that the objective's value needs
+        "evaluation": (one_copy if data.storage == "csr" else 0)
+        + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
+        + 8 * threads * min(BLOCK_SCORES, min(SUBSET, n_train) * data.n_classes),
     }
+    if not method.proposal.draws and method.optimizer.layout is not None:
+        needed["scores of a minibatch"] = 4 * data.n_classes * min(method.proposal.batch_size, n_train)
     if method.optimizer.layout is None:
         needed["the data in float64"] = 2 * data_bytes
     for tree in members(method.settings["proposal"], "tree"):
@@ -99,6 +112,6 @@ def solver_copies(method: Method) -> int:
     if method.optimizer.layout is None:
         return 2 * (2 * method.optimizer.memory + 8)
     if not method.proposal.draws:
-        return method.optimizer.layout.copies + 1
+        return method.optimizer.layout.copies
     copied = method.ridge > 0 or solves_batches(method)  # scaled rows are multiplied out to be looked at
     return method.optimizer.layout.copies + copied

@@ -14,7 +14,7 @@ from protocol import Record, work
 
 from xsoftmax.data.store import open_prepared
 from xsoftmax.methods import build_method, merged, read_methods
-from xsoftmax.model import Model
+from xsoftmax.model import Model, ScoreBlock
 from xsoftmax.training.fit import FitResult, fit
 from xsoftmax.training.plan import Plan
 
@@ -70,7 +70,14 @@ def _check(record: Record, model: Model) -> None:
     ours, n_classes = record.curve[-1]["log_likelihood"], record.data.n_classes
 
     def scores(block: Any) -> np.ndarray:
-        return next(iter(model.score_blocks(block, n_classes, block.shape[0]))).scores
+        found = np.empty((block.shape[0], n_classes), np.float32)
+
+        def keep(part: ScoreBlock) -> None:
+            rows, classes = part.scores.shape
+            found[part.first_row :, part.first_class :][:rows, :classes] = part.scores
+
+        model.visit_scores(block, keep)
+        return found
 
     points = list(record.curve)
     record.look(points[-1]["epochs"], scores)
