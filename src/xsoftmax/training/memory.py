@@ -59,9 +59,7 @@ def check_memory(
     return needed
 
 
-def must_stream(
-    method: Method, data: Prepared, keeps_best: bool, limit: int | None = None, threads: int = 1
-) -> bool:
+def must_stream(method: Method, data: Prepared, keeps_best: bool, limit: int | None = None, threads: int = 1) -> bool:
     """Tell whether the training rows have to stay in their file: memory does not hold them. See ``check_memory``."""
     held = psutil.Process().memory_info().rss
     needed = sum(estimate(method, data, keeps_best, threads=threads).values()) + held
