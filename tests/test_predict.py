@@ -128,3 +128,14 @@ def test_wrong_models_and_numbers_are_errors(model, new, tmp_path, capsys):
         assert str(file) in capsys.readouterr().err
     assert predict(model, new, "--top", 0) == 1
     assert "--top is 0; set it to 1 or more" in capsys.readouterr().err
+
+
+def test_threads_change_nothing(model, new, capsys):
+    for verb, rows in (("predict", new), ("evaluate", model.parents[1] / "pets.h5")):
+        told = []
+        for n_threads in (1, 2):
+            assert main([verb, str(model), str(rows), "--threads", str(n_threads)]) == 0
+            told.append(capsys.readouterr().out)
+        assert told[0] == told[1] != ""
+        assert main([verb, str(model), str(rows), "--threads", "0"]) == 1
+        assert "threads is 0; set it to 1 or more" in capsys.readouterr().err

@@ -26,8 +26,9 @@ SCHEMA_VERSION = 1
 # A block of scores is 2 MB: what a core's cache holds. Smaller ones slow down the matrix product.
 ROWS_AT_A_TIME = 512
 CLASSES_AT_A_TIME = 1024
-# Few rows are cut in so many blocks at least, for threads to share.
-BLOCKS_OF_ROWS = 8
+# Few rows are cut into so many blocks, for threads to share, but not into such as slow down the product.
+BLOCKS_OF_ROWS = 4
+FEWEST_ROWS = 256
 # Classes for which corrections are computed in one go: those that differ from row to row have costs of their own.
 CLASSES_OF_A_STRETCH = 32768
 # Weights that are copied at a time, a row per feature, for sparse rows.
@@ -120,7 +121,7 @@ class Model:
         team, n_samples = team or Team(), X.shape[0]
         scorer = Scorer(self, X)
         width = max(1, min(self.n_classes, classes_at_a_time))
-        n_rows = max(1, min(rows_at_a_time, -(-n_samples // BLOCKS_OF_ROWS)))
+        n_rows = max(1, min(rows_at_a_time, max(FEWEST_ROWS, -(-n_samples // BLOCKS_OF_ROWS))))
         firsts = range(0, n_samples, n_rows)
         shares = [firsts[j :: team.n_threads] for j in range(min(team.n_threads, len(firsts)))]
         for stretch in scorer.stretches(width):

@@ -220,13 +220,13 @@ def many_classes(n_samples=150, n_classes=2600, n_features=20):
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
 @pytest.mark.parametrize("name", ["softmax", "frequency", "tree"])
 def test_threads_change_no_bit(name, storage):
-    models, (X, y, _) = many_classes()
-    one, best = score_rows(models[name], storage(X), y), top_k(models[name], storage(X), 3)
+    (models, (X, y, _)), rows = many_classes(), {"rows_at_a_time": 40}
+    one, best = score_rows(models[name], storage(X), y, **rows), top_k(models[name], storage(X), 3, **rows)
     for n_threads in (2, 3):
-        found = score_rows(models[name], storage(X), y, Team(n_threads))
+        found = score_rows(models[name], storage(X), y, Team(n_threads), **rows)
         assert np.array_equal(found.log_likelihood, one.log_likelihood)
         assert np.array_equal(found.rank, one.rank)
-        found = top_k(models[name], storage(X), 3, Team(n_threads))
+        found = top_k(models[name], storage(X), 3, Team(n_threads), **rows)
         assert np.array_equal(found.classes, best.classes)
         assert np.array_equal(found.probabilities, best.probabilities)
 

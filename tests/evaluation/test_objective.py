@@ -74,7 +74,8 @@ def test_bounds_lie_above_the_loss():
     assert mean_loss(model_of(W), DoubleSum(), fitted, X, y, u) > exact
 
 
-def test_threads_change_no_bit():
+def test_threads_change_no_bit(monkeypatch):
+    monkeypatch.setattr(objective_module, "BLOCK_SCORES", 4 * K)
     X, y, W, u = problem()
     for objective, proposal in ((OneVsEach(5), Uniform()), (DoubleSum(2), Uniform()), (NegativeSampling(), Tree(3))):
         fitted, states = proposal.fit(TrainingSet(X, y, K)), u if objective.n_states else np.zeros((N, 0))
