@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -11,10 +12,18 @@ from xsoftmax.benchmark.problems import dense_rows, method_of, sparse_rows, step
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.minibatch import CLASSES_OF_A_BLOCK, add_rows, classes_of_a_block
+from xsoftmax.kernels.minibatch import (
+    CLASSES_OF_A_BLOCK,
+    Pace,
+    classes_of_a_block,
+    gather_block,
+    move_classes_block,
+    score_classes_block,
+)
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
-from xsoftmax.kernels.rows import Csr, features_of
+from xsoftmax.kernels.rows import features_of
 from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Model
+from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.threads import Team, split_evenly
 
 D = 512
@@ -71,15 +80,16 @@ def training(n_classes: int, batch_size: int, batches: int, limit: float | None,
 def sparse(n_classes: int, n_features: int, n: int) -> Case:
     """Minibatches of the softmax on rows of 100 non-zeros."""
     rows = sparse_rows(n, n_features, n_classes, 100)
-    W = np.zeros((n_features + 1, n_classes), np.float32)
-    slopes, total = np.zeros((64, n_classes), np.float32), np.empty_like(W)
-    floor = partial(_sums_of_rows, features_of(rows.X, True), W, slopes, total, classes_of_a_block(n_classes))
+    W, scores = np.zeros((n_features + 1, n_classes), np.float32), np.zeros((64, n_classes), np.float32)
+    floor = partial(_both_passes, features_of(rows.X, True), W, scores, n)
     runs: dict[str, Callable[[], object]] = {"floor": floor}
     for name in ("adagrad", "sgd"):
         method = method_of("softmax", {"name": "all", "batch_size": 64}, {"name": name, "learning_rate": 0.01})
         runs[name] = steps_of(method, rows, n_classes, n)[1]
     name = f"softmax, 100 non-zeros, {n_features:,} features, {n_classes:,} classes, batches of 64, one thread"
-    note = "a row of weights added for each non-zero, and a row of slopes to each touched feature: no more"
+    note = (
+        "the passes over the rows of weights for scores and for moves by SGD, without exponentials and accumulators"
+    )
     return Case(name, "row", n, runs, {}, note)
 
 
@@ -109,20 +119,10 @@ def _both_products(inputs, W, scores, size, batches):
             columns_times_columns(slopes, inputs, np.float32(1), room[: slopes.shape[1]])
 
 
-@njit(**OPTIONS)
-def _sums_of_rows(features: Csr, W, slopes, total, size):
-    """Batches of as many rows as ``slopes`` has."""
-    n_samples = features.indptr.size - 1
-    for begin in range(0, n_samples, len(slopes)):
-        n = min(len(slopes), n_samples - begin)
-        for first in range(0, W.shape[1], size):
-            last = min(first + size, W.shape[1])
-            for b in range(n):
-                add_rows(features, begin + b, W, first, slopes[b, first:last])
-        for first in range(0, W.shape[1], size):
-            last = min(first + size, W.shape[1])
-            for b in range(n):
-                for j in range(features.indptr[begin + b], features.indptr[begin + b + 1]):
-                    out, slope = total[features.indices[j], first:last], slopes[b, first:last]
-                    for k in range(out.size):
-                        out[k] += features.data[j] * slope[k]
+def _both_passes(features: Any, W: np.ndarray, scores: np.ndarray, n: int) -> None:
+    """Batches of as many rows as ``scores`` has, whose scores pass for slopes; at a rate of 0 no weight changes."""
+    still, n_classes = Pace(np.float32(0), np.float32(0)), scores.shape[1]
+    for samples in np.split(np.arange(n), range(len(scores), n, len(scores))):
+        room, batch = scores[: samples.size], gather_block(features, samples)
+        score_classes_block(batch, W, 0, n_classes, room)
+        move_classes_block(batch, Sgd(), still, room, W, W, 0, n_classes)
