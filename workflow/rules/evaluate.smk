@@ -17,7 +17,7 @@ rule evaluate:
         "evaluate" if EXPERIMENT.config["reference"] else "fit"
     conda:
         "../../envs/compute.yaml"
-    threads: 1
+    threads: EXPERIMENT.config["threads"]
     resources:
         mem_mb=memory(4000),
         runtime=60,
@@ -29,4 +29,5 @@ rule evaluate:
     message:
         "evaluate {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python -m xsoftmax evaluate {input.model} {input.data} {params.reference} -o {output} > {log} 2>&1"
+        "python -m xsoftmax evaluate {input.model} {input.data} {params.reference} --threads {threads}"
+        " -o {output} > {log} 2>&1"
