@@ -1,6 +1,7 @@
 """Regressions: every kernel against its floor, small, with so much margin that a busy machine does not fail it.
 
 A ratio is taken by the wall clock or by the processor's time, whichever is better, and may be twice what is promised.
+Promised seconds are left to the benchmark itself: by themselves they say how fast the machine is.
 """
 
 import time
@@ -15,6 +16,7 @@ from xsoftmax.benchmark.timing import measure, read
 KERNELS = "xsoftmax.benchmark.kernels"
 MARGIN = 2.0
 ATTEMPTS = 3
+SECONDS = ("s", "CPU s")
 
 
 def excesses(case):
@@ -45,7 +47,7 @@ def too_slow(cases):
     found = []
     for case in cases:
         if isinstance(case, Quantity):
-            over = excess_of_quantity(case) if case.limit is not None else {}
+            over = excess_of_quantity(case) if case.limit is not None and case.unit not in SECONDS else {}
         else:
             assert set(case.limits) <= set(case.runs) - {next(iter(case.runs))}, case.name
             over = excesses(case) if case.limits else {}
@@ -88,10 +90,11 @@ def test_margins_are_as_said():
 
 
 def test_a_quantity_has_the_same_margin_and_nothing_means_nothing():
-    assert too_slow([Quantity("s", "s", lambda: 3.9, 2.0), Quantity("s", "s", lambda: 99, None)]) == []
-    assert len(too_slow([Quantity("s", "s", lambda: 4.1, 2.0)])) == 1
+    assert too_slow([Quantity("n", "nats", lambda: 3.9, 2.0), Quantity("n", "nats", lambda: 99, None)]) == []
+    assert len(too_slow([Quantity("n", "nats", lambda: 4.1, 2.0)])) == 1
     assert too_slow([Quantity("n", "1", lambda: 0, 0.0)]) == []
     assert len(too_slow([Quantity("n", "1", lambda: 1, 0.0)])) == 1
+    assert too_slow([Quantity("t", "s", lambda: 99, 2.0)]) == []
 
 
 def test_a_bad_moment_is_forgiven():
