@@ -6,18 +6,17 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numba import njit
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array
 
 import naive
 import xsoftmax.training.fit as fit_module
+from objectives import one_step
 from xsoftmax import registry
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.metrics import evaluate
-from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.minibatch import loss_block
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
@@ -306,32 +305,15 @@ UNBIASED_WITH = {
 }
 
 
-@njit(**OPTIONS)
-def take_steps(objective, kernel, optimizer, rate, features, y, states, W, i, first, n_steps, total, squares):
-    """Take one step from the same weights and states, again and again; sum the coefficients.
-
-    The biases' constant feature is 1, so that they show the coefficients.
-    """
-    room, moved, order = np.empty_like(W), np.empty_like(states), np.array([i])
-    for position in range(first, first + n_steps):
-        room[:], moved[:] = W, states
-        sweep(objective, kernel, optimizer, features, y, moved, room, order, Clock(KEY, position, 0), rate)
-        for k in range(total.size):
-            coefficient = np.float64(W[k, -1] - room[k, -1]) / np.float64(rate)
-            total[k] += coefficient
-            squares[k] += coefficient**2
-
-
 KEY = np.uint64(stream(7, 0))
 
 
 def mean_coefficients(objective, kernel, X, y, i, W, states, optimizer=None, rate=1.0):
     """Mean over many draws of the coefficients of all classes for row i, and its standard error."""
-    total, squares = np.zeros(len(W)), np.zeros(len(W))
-    how = (Sgd() if optimizer is None else optimizer, np.float32(rate))
-    take_steps(objective, kernel, *how, features_of(X, True), y, states, W, i, 10**6, N_DRAWS, total, squares)
-    mean = total / N_DRAWS
-    return mean, np.sqrt(np.maximum(squares / N_DRAWS - mean**2, 0) / N_DRAWS)
+    optimizer, clock = Sgd() if optimizer is None else optimizer, Clock(KEY, 10**6, 0)
+    return one_step.mean_coefficients(
+        objective, kernel, optimizer, features_of(X, True), y, states, W, i, clock, rate, N_DRAWS
+    )
 
 
 def settled(objective, kernel, X, y, i, W):

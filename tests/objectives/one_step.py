@@ -7,7 +7,7 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock, Draws, gradient, loss, proximal, raise_bound
-from xsoftmax.kernels.sweep import sweep
+from xsoftmax.kernels.sweep import room_ahead, sweep, sweep_in
 from xsoftmax.optimizers.sgd import Sgd
 
 KEY = np.uint64(stream(11, 2))
@@ -74,29 +74,41 @@ def full_loss(objective, s, y, log_q=None, state=None):
 
 
 @njit(**OPTIONS)
-def _many_steps(objective, kernel, features, y, states, W, first, n_steps, total, squares):
-    room, moved, order = np.empty_like(W), np.empty_like(states), np.array([0])
-    for position in range(first, first + n_steps):
+def _many_steps(objective, kernel, optimizer, features, y, states, W, i, clock, rate, n_steps, ahead, sums):
+    room, moved, order = np.empty_like(W), np.empty_like(states), np.array([i])
+    for t in range(n_steps):
         room[:], moved[:] = W, states
-        sweep(objective, kernel, Sgd(), features, y, moved, room, order, Clock(KEY, position, 0), np.float32(1))
-        for k in range(total.size):
-            coefficient = np.float64(W[k, -1] - room[k, -1])
-            total[k] += coefficient
-            squares[k] += coefficient**2
+        now = Clock(clock.key, clock.position + t, 0)
+        sweep_in(objective, kernel, optimizer, features, y, moved, room, order, now, rate, None, ahead)
+        for k in range(len(W)):
+            coefficient = np.float64(W[k, -1] - room[k, -1]) / np.float64(rate)
+            sums[0, k] += coefficient
+            sums[1, k] += coefficient**2
+
+
+def mean_coefficients(objective, kernel, optimizer, features, y, states, W, i, clock, rate, n_steps):
+    """Mean of the coefficients of all classes over many steps from the same weights, and its standard error.
+
+    The biases' constant feature is 1, so that they show the coefficients.
+    """
+    sums = np.zeros((2, len(W)))
+    ahead = room_ahead(objective, kernel)
+    _many_steps(
+        objective, kernel, optimizer, features, y, states, W, i, clock, np.float32(rate), n_steps, ahead, sums
+    )
+    mean, mean_square = sums / n_steps
+    return mean, np.sqrt(np.maximum(mean_square - mean**2, 0) / n_steps)
 
 
 def mean_step(objective, kernel, s, y, n_steps, state=()):
     """Mean over the loop's own draws of the slopes by all scores, and its standard error.
 
-    The one row has no features: biases are the scores, and show the coefficients of a step of rate 1.
+    The one row has no features: biases are the scores.
     """
     W = np.asarray(s, np.float32)[:, None]
     labels, states = np.array([y], np.int32), np.array([state], float).reshape(1, -1)
-    total, squares = np.zeros(len(s)), np.zeros(len(s))
     features = features_of(np.zeros((1, 0), np.float32), True)
-    _many_steps(objective, kernel, features, labels, states, W, 0, n_steps, total, squares)
-    mean = total / n_steps
-    return mean, np.sqrt(np.maximum(squares / n_steps - mean**2, 0) / n_steps)
+    return mean_coefficients(objective, kernel, Sgd(), features, labels, states, W, 0, Clock(KEY, 0, 0), 1.0, n_steps)
 
 
 def run(objective, kernel, optimizer, X, y, W, order, rate, states=None):

@@ -14,8 +14,9 @@ from xsoftmax.kernels.augment import GAMMA_OF_ONE
 from xsoftmax.kernels.noise import Logistic, Normal, draw_noise
 from xsoftmax.kernels.random import start, stream
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.sample import OWN_NUMBERS
 from xsoftmax.kernels.steps import Clock, Draws, gradient, loss
-from xsoftmax.kernels.sweep import OWN_NUMBERS, sweep
+from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.augment_reduce import AugmentReduce
 from xsoftmax.objectives.augment_reduce_logistic import AugmentReduceLogistic

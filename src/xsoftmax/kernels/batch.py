@@ -6,30 +6,17 @@ What a class gains from the samples of a batch is gathered into one row, dense o
 the optimizer then moves along as if it were a sample: Adagrad squares the sum, not its parts.
 """
 
-import math
-
 import numpy as np
 from numba import njit
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, gather_repeats, weigh_for
+from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.ridge import shrink
 from xsoftmax.kernels.rows import Csr, Dense
-from xsoftmax.kernels.steps import (
-    Step,
-    coefficients,
-    draw,
-    draws_numbers,
-    excludes_true,
-    log_probability,
-    move,
-    n_exact,
-    score_class,
-    uses_log_q,
-)
-from xsoftmax.kernels.sweep import OWN_NUMBERS
+from xsoftmax.kernels.sample import coefficients_of
+from xsoftmax.kernels.steps import Step, draw, excludes_true, move, n_exact
 
 
 @njit(**OPTIONS)
@@ -55,19 +42,11 @@ def sweep_batches(objective, proposal, optimizer, features, labels, states, W, o
             i, position = samples[b], clock.position + first + b
             y = np.int64(labels[i])
             draw(proposal, i, y if excludes_true(objective) else np.int64(-1), start(clock.key, position), draws)
-            weigh_for(objective, y, draws)
-            score_true = score_class(optimizer, features, i, W, y)
-            check = score_true
-            for j in range(n_draws):
-                draws.scores[j] = score_class(optimizer, features, i, W, draws.classes[j])
-                check += draws.scores[j]
-            if not math.isfinite(check):
+            finite, of_true = coefficients_of(
+                objective, proposal, optimizer, features, states, W, i, y, clock.key, position, rate, None, draws
+            )
+            if not finite:
                 return first
-            log_q_true = log_probability(proposal, i, y) if uses_log_q(objective) else np.float32(0)
-            if draws_numbers(objective):
-                draws.rng[0] = start(clock.key ^ OWN_NUMBERS, position)
-            of_true = coefficients(optimizer, objective, features, i, rate, states[i], score_true, log_q_true, draws)
-            of_true = np.float32(of_true + gather_repeats(y, draws))
             begin = b * (n_draws + 1)
             classes[begin], slopes[begin], weights[begin] = y, share * of_true, share
             for j in range(n_draws):

@@ -21,6 +21,7 @@ from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take
 from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, part_of, weigh_for
 from xsoftmax.kernels.random import mix, start
 from xsoftmax.kernels.ridge import shrink
+from xsoftmax.kernels.sample import OWN_NUMBERS
 from xsoftmax.kernels.steps import (
     Step,
     coefficients,
@@ -33,7 +34,6 @@ from xsoftmax.kernels.steps import (
     score_class,
     uses_log_q,
 )
-from xsoftmax.kernels.sweep import OWN_NUMBERS
 
 _ONE = np.float32(1)
 
