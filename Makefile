@@ -4,6 +4,7 @@ SHELL := /bin/bash
 CONFIG ?=
 CORES ?= all
 MINUTES ?= 150
+WORKERS ?= auto
 TESTS ?= not slow and not cluster and not results
 STAMP := .venv/.installed
 
@@ -28,8 +29,9 @@ run: setup ## run the quick start, or the experiment CONFIG=file, to its report
 	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"
 
-test: setup ## run the tests that need no more than a few minutes (TESTS="slow": the others)
-	pytest -m "$(TESTS)"
+test: setup ## run the tests that need no more than a few minutes (TESTS="slow": others; WORKERS=1)
+	pytest -n $(WORKERS) --dist worksteal -m "($(TESTS)) and not alone"
+	pytest -m "($(TESTS)) and alone" || [ $$? = 5 ] # 5: none was selected
 
 lint: setup ## check format, style, types, layers and rules
 	ruff format --check .

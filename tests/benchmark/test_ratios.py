@@ -55,11 +55,13 @@ def too_slow(cases):
     return found
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("topic", registry.names(KERNELS))
 def test_every_kernel_keeps_near_its_floor(topic):
     assert too_slow(registry.load(KERNELS, topic).cases(small=True)) == []
 
 
+@pytest.mark.alone
 def test_a_kernel_three_times_slower_is_noticed():
     """Whatever the ratio is now: three times that is too slow."""
     for case in islice(registry.load(KERNELS, "sampled").cases(small=True), 2):

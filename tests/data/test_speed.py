@@ -23,6 +23,7 @@ def text(tmp_path_factory):
     return path
 
 
+@pytest.mark.alone
 def test_xc_text_is_read_fast_enough(text):
     megabytes = text.stat().st_size / 1e6
     seconds = []

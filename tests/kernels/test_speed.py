@@ -30,6 +30,7 @@ def microseconds_per_step(n_classes):
     return float(np.median(passes[1:]))
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 def test_a_step_costs_no_more_with_more_classes():
     """Ten times the classes: only the memory's own latency may show."""

@@ -58,6 +58,7 @@ def microseconds_per_draw(member, n_classes):
     return min(passes), refresh
 
 
+@pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MEMBERS)
 def test_a_draw_costs_little_more_with_more_classes(name):

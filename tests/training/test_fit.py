@@ -91,6 +91,7 @@ def test_no_epochs_give_the_untrained_model(data):
     assert column(result, "test_log_likelihood")[0] == pytest.approx(-np.log(K), rel=1e-6)
 
 
+@pytest.mark.alone
 def test_a_budget_of_seconds(data):
     trained(data, epochs=1)  # compiled
     before = time.perf_counter()
@@ -103,6 +104,7 @@ def test_a_budget_of_seconds(data):
     assert column(trained(data, seconds=0.0), "epoch") == [0]
 
 
+@pytest.mark.alone
 def test_evaluation_is_not_training_time(data, monkeypatch):
     trained(data, epochs=1)  # compiled
     measure = fit_module._Fit._measure
