@@ -14,8 +14,8 @@ from xsoftmax.fingerprint import ROOT
 from xsoftmax.methods import AXES
 
 STAGES = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["stages"]
-# What every command imports and what only says which class of error it was.
-SHARED = {"__init__.py", "errors.py", "fingerprint.py", "registry.py"}
+# What every command imports, what only says which class of error it was, and where machine code is kept.
+SHARED = {"__init__.py", "errors.py", "fingerprint.py", "numba_cache.py", "registry.py"}
 
 
 def rules(stage):
