@@ -16,7 +16,7 @@ rule peers:
         f"benchmarks/{EXPERIMENT.name}/peers.tsv"
     conda:
         "../../envs/compute.yaml"
-    threads: workflow.cores
+    threads: 64  # as many as there are; on SLURM `--set-threads peers=8`, or what a node has
     resources:
         mem_mb=memory(16000),
         runtime=480,
