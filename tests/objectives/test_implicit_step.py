@@ -20,7 +20,7 @@ def residuals(rate, rho, weight, s, u_old, u, a):
     """
     terms = [u - u_old, -rate * np.expm1(-u), -a / (2 * rho)]
     by_u = abs(sum(terms)) / max(1.0, rate, u, u_old, *map(abs, terms))
-    z = s + np.log(2 * rate * weight * rho) - u
+    z = s - u + np.log(2 * rate * weight * rho)
     by_w = abs(a + np.log(a) - z) / max(1.0, a, abs(z)) if a > 1e-300 else 0.0
     return by_u, by_w
 

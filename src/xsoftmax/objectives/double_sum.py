@@ -15,13 +15,15 @@ from numba import njit
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.mathematics import exp, log_add_exp, wright_omega
+from xsoftmax.kernels.mathematics import exp, log_add_exp
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
 from xsoftmax.objectives import objective
 
 NEWTON_STEPS = 20
 # Newton converges quadratically here: a last change of 1e-7 leaves an error of 1e-14.
 NEWTON_TOLERANCE = 1e-7
+# Of the logarithm of a; below it a is 0 in float64, as it is where nothing is drawn.
+LEAST = -700.0
 
 
 @objective(
@@ -90,31 +92,56 @@ def _proximal(objective, rate, state, squared_norm, score_true, draws):
     return -step
 
 
-@njit(**OPTIONS)
+@njit(**(OPTIONS | {"fastmath": False}))  # differences of large numbers are taken in the order that is written
 def implicit_step(rate, squared_norm, weight, s, u_old):
     """Solve one implicit step for (u, a): the new u, and by how much s falls; section 3.2 and appendix F.1.
 
-    With rho = ||x||^2, a = omega(log(2 rate weight rho) + s - u) turns the step into one equation, of which the
-    left side rises and is concave, so that Newton from the left never overshoots:
+    With rho = ||x||^2 and z = log(2 rate weight rho) + s, a is Wright's omega of z - u, a + log(a) = z - u, and the
+    step is one equation:
 
-        g(u) = 2 rate (1 - e^-u) + 2 (u - u_old) - a(u) / rho = 0
+        2 rate (1 - e^-u) + 2 (u - u_old) - a / rho = 0
+
+    In t = log(a), with u = z - t - a, its left side falls and is concave: Newton from the right never overshoots, and
+    from the left does so once. Where t begins is at or right of omega(z - u_old); it never goes beyond what is right
+    of u = 0. Where a is large that u is a small difference; a last step in u itself makes it exact.
     """
-    z = s + math.log(2.0 * rate * weight * squared_norm)
-    u = u_old
-    if _residual(rate, squared_norm, z, u_old, u)[0] >= 0.0:
-        u = max(0.0, log_add_exp(0.0, s + math.log(weight) - 2.0 * rate * squared_norm))
+    log_weight = math.log(2.0 * rate * weight * squared_norm)
+    z = s + log_weight
+    if z < LEAST:
+        return _without_pull(rate, u_old), 0.0
+    most, t = _right_of_omega(z), _right_of_omega(z - u_old)
+    u = a = 0.0
     for _ in range(NEWTON_STEPS):
-        residual, slope = _residual(rate, squared_norm, z, u_old, u)
-        change = -residual / slope
-        u += change
-        if change <= NEWTON_TOLERANCE:
+        a = math.exp(t)
+        u = z - t - a
+        decay, pull = math.exp(-u), a / squared_norm
+        residual = 2.0 * rate * (1.0 - decay) + 2.0 * (u - u_old) - pull
+        change = residual / (2.0 * (rate * decay + 1.0) * (1.0 + a) + pull)
+        t = min(t + change, most)
+        if abs(change) * (1.0 + a) <= NEWTON_TOLERANCE:
             break
-    return u, wright_omega(z - u)
+    decay, share = math.exp(-u), a / (1.0 + a)
+    residual = 2.0 * rate * (1.0 - decay) + 2.0 * (u - u_old) - a / squared_norm
+    u = max(0.0, u - residual / (2.0 * rate * decay + 2.0 + share / squared_norm))
+    if a > 0.0:
+        a -= share * (a + math.log(a) - log_weight - (s - u))
+    return u, a
 
 
 @njit(**OPTIONS)
-def _residual(rate, squared_norm, z, u_old, u):
-    a = wright_omega(z - u)
-    decay = math.exp(-u)
-    residual = 2.0 * rate * (1.0 - decay) + 2.0 * (u - u_old) - a / squared_norm
-    return residual, 2.0 * rate * decay + 2.0 + a / ((1.0 + a) * squared_norm)
+def _right_of_omega(z):
+    """A number not below the logarithm of Wright's omega of ``z``, and near it."""
+    return z if z < 1.0 else math.log(z)
+
+
+@njit(**OPTIONS)
+def _without_pull(rate, u_old):
+    """The new u where a is 0: a concave function that rises, so that Newton from 0 never overshoots."""
+    u = 0.0
+    for _ in range(NEWTON_STEPS):
+        decay = math.exp(-u)
+        change = (u_old - u - rate * (1.0 - decay)) / (1.0 + rate * decay)
+        u += change
+        if change <= NEWTON_TOLERANCE:
+            break
+    return u
