@@ -159,3 +159,27 @@ def test_rows_of_another_width_are_refused():
     for call in (lambda X: visited(model_of(), X), lambda X: model_of().true_scores(X, np.zeros(2, np.int32))):
         with pytest.raises(InputError, match="rows have 6 features, the model 5"):
             call(np.zeros((2, 6), np.float32))
+
+
+@pytest.mark.parametrize("correction", [None, object()])
+def test_scores_follow_the_weights_unless_these_are_promised_not_to_change(monkeypatch, correction):
+    """And what was copied for a promise is forgotten with it."""
+    copies = []
+    monkeypatch.setattr("xsoftmax.model.transposed", lambda W: copies.append(W.shape) or np.ascontiguousarray(W.T))
+    X, W = csr_array(np.eye(3, dtype=np.float32)), np.zeros((4, 4), np.float32)
+    model = Model(W, list("abcd"), 3, correction=correction)
+
+    def first_score():
+        found = []
+        model.without_correction().visit_scores(X, lambda block: found.append(float(block.scores[0, 0])))
+        return found[0]
+
+    assert first_score() == 0
+    W[0, 0] = 2
+    assert first_score() == 2
+    assert len(copies) == 2
+    with model.unchanging():
+        assert first_score() == first_score() == 2
+    assert len(copies) == 3
+    W[0, 0] = 5
+    assert first_score() == 5

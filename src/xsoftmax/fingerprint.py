@@ -5,15 +5,21 @@ told by a hash of the modules that a command imports, directly or not. This modu
 Snakefile reads it.
 """
 
-import ast
 import hashlib
 import os
+import re
 import sys
 from functools import cache
 from pathlib import Path
 
 PACKAGE = "xsoftmax"
 ROOT = Path(__file__).parent
+# An import of ours, wherever it stands: ``import a, b`` or ``from a import b, c``, perhaps in parentheses. Parsing
+# the sources would take longer than a short fit trains; what only looks like an import does no harm.
+_IMPORT = re.compile(
+    rf"^[ \t]*(?:import +([^\n]*\b{PACKAGE}\b[^\n]*)|from +({PACKAGE}[\w.]*) +import +(\([^)]*\)|[^\n]*))",
+    re.MULTILINE,
+)
 
 
 def fingerprint(*modules: str) -> str:
@@ -72,12 +78,11 @@ def _closure(module: str) -> frozenset[str]:
 def _imports(module: str) -> tuple[str, ...]:
     """Modules of this package that a module, or the packages around it, import."""
     names = {module.rsplit(".", 1)[0]} if "." in module else set()
-    for node in ast.walk(ast.parse(_path(module).read_text())):
-        if isinstance(node, ast.Import):
-            names.update(alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names.add(node.module)
-            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    for plain, origin, imported in _IMPORT.findall(_path(module).read_text()):
+        names.update(re.findall(r"[\w.]+", plain))
+        if origin:
+            names.add(origin)
+            names.update(f"{origin}.{name}" for name in re.findall(r"\w+", imported))
     ours = (name for name in names if name == PACKAGE or name.startswith(PACKAGE + "."))
     return tuple(sorted(name for name in ours if _exists(name)))
 

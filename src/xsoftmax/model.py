@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -78,6 +79,16 @@ class Model:
     transform: Transform | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
     link: str = "softmax"
+    _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """Promise not to change the weights within: of a small model, what scoring copies of them is kept."""
+        self._kept.append({})
+        try:
+            yield
+        finally:
+            self._kept.pop()
 
     @property
     def n_classes(self) -> int:
@@ -86,7 +97,9 @@ class Model:
 
     def without_correction(self) -> "Model":
         """The same weights, whose scores are what the method trained."""
-        return replace(self, correction=None)
+        found = replace(self, correction=None)
+        found._kept.extend(self._kept)
+        return found
 
     def visit_scores(
         self,
@@ -170,9 +183,14 @@ class Scorer:
 
     def prepare(self, stretch: range) -> None:
         """Copy the weights of some classes for sparse rows: a row per feature makes their scores sums of rows."""
-        if isinstance(self._features, Csr) and self._model.W is not None:
-            self._feature_major = np.empty((0, 0), np.float32)  # free the last one first
-            self._feature_major = transposed(self._model.W[stretch.start : stretch.stop])
+        model = self._model
+        if not isinstance(self._features, Csr) or model.W is None:
+            return
+        self._feature_major = np.empty((0, 0), np.float32)  # free the last one first
+        kept = model._kept[-1] if model._kept and len(stretch) == model.n_classes else {}
+        if stretch not in kept:
+            kept[stretch] = transposed(model.W[stretch.start : stretch.stop])
+        self._feature_major = kept[stretch]
 
     def blocks(self, rows: slice, stretch: range, width: int, buffer: np.ndarray) -> Iterator[ScoreBlock]:
         """Scores of ``rows`` for the classes of a prepared stretch, in blocks that lie in ``buffer``."""

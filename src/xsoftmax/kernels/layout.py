@@ -62,9 +62,9 @@ class Interleaved:
     def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
         """Weights at zero, accumulators at ``accumulator``."""
         W = np.zeros((n_classes, 2, width) if dense else (n_classes, width, 2), np.float32)
-        if dense:
+        if dense and accumulator:
             W[:, 1] = accumulator
-        else:
+        elif accumulator:
             W[:, :, 1] = accumulator
         return W
 
@@ -92,9 +92,9 @@ class Stamped:
     def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
         """Weights and stamps at zero, accumulators at ``accumulator``."""
         W = np.zeros((n_classes, 2, width + 1) if dense else (n_classes, width, 3), np.float32)
-        if dense:
+        if dense and accumulator:
             W[:, 1, :-1] = accumulator
-        else:
+        elif accumulator:
             W[:, :, 1] = accumulator
         return W
 

@@ -9,7 +9,6 @@ from xsoftmax.kernels.rows import features_of
 from xsoftmax.methods import Method
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.threads import Team
-from xsoftmax.training.lbfgs import LbfgsSolver
 from xsoftmax.training.minibatches import MinibatchSolver
 from xsoftmax.training.sampled import SampledSolver
 
@@ -50,6 +49,8 @@ def make_solver(
     X, y, n_classes = data.X, np.ascontiguousarray(data.y, np.int32), data.n_classes
     states = initial_states(method, y.size, n_classes)
     if method.optimizer.layout is None:
+        from xsoftmax.training.lbfgs import LbfgsSolver  # imports scipy.optimize, which takes a tenth of a second
+
         return LbfgsSolver(objective, method.optimizer, X, y, n_classes, method.bias, method.ridge, states)
     features = features_of(X, method.bias)
     if method.proposal.draws:
