@@ -1,5 +1,6 @@
 """What a config asks for: its data sets, methods and fits, and the trees that the fits share."""
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,11 +13,13 @@ from jsonschema.exceptions import best_match
 from xsoftmax import registry
 from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.errors import InputError
-from xsoftmax.methods import Method, build_method, component_modules, members, merged
+from xsoftmax.fingerprint import ROOT
+from xsoftmax.methods import AUTO, Method, build_method, component_modules, members, merged
 from xsoftmax.training.plan import Plan
 
 SCHEMAS = Path(__file__).parent / "schemas"
 READERS = "xsoftmax.data.readers"
+ADVICE = ROOT / "advice" / "model.json"
 TREE_PARAMETERS = ("dimension", "regularizer", "folds")
 PROSE = {"title", "description", "homepage", "licence", "citation"}
 
@@ -81,16 +84,21 @@ class Experiment:
         methods = _read(folder / "methods.yaml")
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
         for key in ("methods", "set"):
-            _check_known(f"config: {key}: unknown method", config[key], methods)
+            _check_known(f"config: {key}: unknown method", config[key], [*methods, AUTO])
         if unused := [name for name in config["set"] if name not in config["methods"]]:
             raise InputError(f"config: set: {unused[0]} is not among methods; add it there or leave it out here")
         if config["reference"] not in (None, *config["methods"]):
             raise InputError(f"config: reference: {config['reference']!r} is not among methods; add it there")
         _check_evaluations(config["budget"], config["evaluate"])
-        chosen = {name: merged(methods[name], config["set"].get(name, {})) for name in config["methods"]}
-        for name, settings in chosen.items():
+        changes = config["set"]
+        chosen = {
+            name: _candidates(changes.get(name, {})) if name == AUTO else merged(methods[name], changes.get(name, {}))
+            for name in config["methods"]
+        }
+        points = {name: settings for name, settings in chosen.items() if name != AUTO}
+        for name, settings in points.items():
             _check(settings, _schema("methods")["$defs"]["method"], f"config: set: {name}")
-        built = {name: _built(name, settings) for name, settings in chosen.items()}
+        built = {name: _built(name, settings) for name, settings in points.items()}
         return cls(config, _datasets(config["datasets"], folder / "datasets"), chosen, built)
 
     @property
@@ -107,6 +115,8 @@ class Experiment:
 
     def tree(self, method: str) -> str | None:
         """Name the tree that ``method`` draws from, by its parameters; methods with equal ones share it."""
+        if method == AUTO:  # if it takes one, it fits it
+            return None
         trees = members(self.built[method].settings["proposal"], "tree")
         return "_".join(f"{key}-{trees[0][key]}" for key in TREE_PARAMETERS) if trees else None
 
@@ -154,6 +164,16 @@ def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
             )
         datasets[content.name] = Dataset(file, content)
     return datasets
+
+
+def _candidates(changes: dict[str, Any]) -> dict[str, Any]:
+    """Settings of ``auto``: all methods that it chooses among, by name."""
+    if unknown := set(changes) - {"among"}:
+        raise InputError(f"config: set: auto: unknown key {sorted(unknown)[0]!r}; it takes among, a list of methods")
+    candidates = json.loads(ADVICE.read_text())["candidates"]
+    among = changes.get("among", list(candidates))
+    _check_known("config: set: auto: among: nothing was measured of", among, candidates)
+    return {"among": {name: candidates[name] for name in among}}
 
 
 def _built(name: str, settings: dict[str, Any]) -> Method:

@@ -17,6 +17,8 @@ AXES = {
     "proposal": "xsoftmax.proposals",
     "optimizer": "xsoftmax.optimizers",
 }
+# In the place of a method's name: whatever the advice chooses for the data.
+AUTO = "auto"
 _KEYS = {*AXES, "schedule", "batch", "ridge", "bias", "bias_start", "source"}
 # What an optimizer needs beside a gradient, in words.
 _NEEDS = {
@@ -128,7 +130,13 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
 
 
 def component_modules(settings: Mapping[str, Any]) -> list[str]:
-    """Name the modules of a method's members, for ``fingerprint``, without importing them."""
+    """Name the modules of a method's members, for ``fingerprint``, without importing them.
+
+    Of ``auto``, whose settings have all that it chooses ``among``, by name: those of any of these, and the advice.
+    """
+    if "among" in settings:
+        chosen = [module for each in settings["among"].values() for module in component_modules(each)]
+        return ["xsoftmax.advice.choice", *sorted(set(chosen))]
     return [
         f"{package}.{name.replace('-', '_')}" for axis, package in AXES.items() for name in _names(settings[axis])
     ]

@@ -2,14 +2,18 @@
 
 import argparse
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from xsoftmax.data.store import open_prepared
+from xsoftmax import registry
+from xsoftmax.data.store import Prepared, open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation import links
 from xsoftmax.files import remove
 from xsoftmax.fingerprint import fingerprint
-from xsoftmax.methods import Method, build_method, merged, read_methods
+from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 from xsoftmax.training.record import write_fit
@@ -20,7 +24,7 @@ _STREAM = {"auto": None, "always": True, "never": False}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
-    parser.add_argument("--method", required=True, help="name of a method in the methods file")
+    parser.add_argument("--method", required=True, help="name of a method in the methods file, or auto")
     parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
     parser.add_argument("--set", default="{}", metavar="JSON", help="settings of the method to replace")
     parser.add_argument("--tree", type=Path, help="fitted tree, for proposal tree; without it one is fitted")
@@ -47,8 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train and write the fit; a fit that diverges is a result, not an error."""
-    method = _method(options)
-    code = fingerprint(__name__, *method.modules, *links.MODULES)
     plan = Plan(
         epochs=options.epochs,
         seconds=options.seconds,
@@ -60,13 +62,18 @@ def run(options: argparse.Namespace) -> None:
         threads=options.threads,
         stream=_STREAM[options.stream],
         tree=options.tree,
-        identity=code,
     )
     with open_prepared(options.prepared) as data:
+        choice = _choice(options, data, plan) if options.method == AUTO else None
+        method = choice.method if choice else _method(options)
+        code = fingerprint(__name__, *method.modules, *links.MODULES)
+        plan = replace(plan, identity=code, spent=choice.seconds if choice else 0.0)
         result = fit(data, method, options.seed, plan)
-        write_fit(options.output, result, data, method, options.seed, plan, code)
+        found = choice.as_json() if choice else None
+        write_fit(options.output, result, data, method, options.seed, plan, code, found)
     if options.checkpoint:
         remove(options.checkpoint)
+        remove(options.checkpoint.with_suffix(".choice.json"))
     if result.state.message:
         print(result.state.message)
 
@@ -82,13 +89,27 @@ def _evaluations(options: argparse.Namespace) -> tuple[float, ...]:
 
 
 def _method(options: argparse.Namespace) -> Method:
-    methods = read_methods(options.methods)
+    methods, changes = read_methods(options.methods), _changes(options)
     if options.method not in methods:
-        raise InputError(f"unknown method {options.method!r}; {options.methods} has {', '.join(methods)}")
+        raise InputError(f"unknown method {options.method!r}; {options.methods} has {', '.join(methods)}, and auto")
+    return build_method(options.method, merged(methods[options.method], changes))
+
+
+def _choice(options: argparse.Namespace, data: Prepared, plan: Plan) -> Any:
+    """Choose a method; a fit of a given method does not depend on the advice, which is loaded only here."""
+    changes = _changes(options)
+    if unknown := set(changes) - {"among"}:
+        raise InputError(f"--set: auto has no {sorted(unknown)[0]!r}; it takes among, a list of methods")
+    choice = registry.load("xsoftmax.advice", "choice").choice_for(data, options.seed, plan, changes.get("among"))
+    print(f"auto: {choice.sentence}", file=sys.stderr)
+    return choice
+
+
+def _changes(options: argparse.Namespace) -> dict[str, Any]:
     try:
         changes = json.loads(options.set)
     except json.JSONDecodeError:
         changes = None
     if not isinstance(changes, dict):
         raise InputError(f"--set {options.set!r} is not JSON of the form '{{\"bias\": false}}'")
-    return build_method(options.method, merged(methods[options.method], changes))
+    return changes

@@ -25,15 +25,18 @@ from xsoftmax.training.plan import SUBSET, FitState, Plan
 from xsoftmax.training.solvers import Solver, make_solver
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
 
-_NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "tree"}
+_NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent", "tree"}
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """A trained model (None if it diverged), how it came about, and whether training rows stayed in their file."""
+    """A trained model (None if it diverged), how it came about, and whether training rows stayed in their file.
+
+    ``setup_seconds`` are those of the proposal's fit, and of what the plan says was spent before.
+    """
 
     model: Model | None
-    proposal: Proposal
+    setup_seconds: float
     state: FitState
     streamed: bool = False
 
@@ -69,7 +72,7 @@ class _Fit:
     def __init__(self, data: Prepared, method: Method, seed: int, plan: Plan) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
         self.splits = {name: data.split(name) for name in ("validation", "test")}
-        self.train, self.visits = _training_rows(data, method, seed, bool(plan.stream))
+        self.train, self.visits = training_rows(data, method, seed, bool(plan.stream))
         self.class_names, self.transform = data.class_names, data.transform
         if self.train.n_samples == 0:
             raise InputError(f"{data.name} has no training rows; look at its preparation")
@@ -83,7 +86,8 @@ class _Fit:
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
         self.subset = np.sort(np.random.default_rng(0).permutation(self.train.n_samples)[:SUBSET])
         self.looked_at = taken(self.train, self.subset)
-        self.state = FitState(seconds=self.proposal.seconds)
+        self.setup_seconds = self.proposal.seconds + plan.spent
+        self.state = FitState(seconds=self.setup_seconds)
 
     def run(self) -> FitResult:
         """Train until the budget is spent, nothing more is gained, or the weights are no longer finite."""
@@ -104,7 +108,7 @@ class _Fit:
                     self._save()
                     saved = time.monotonic()
         self.visits.close()
-        return FitResult(self._model(), self.proposal, self.state, bool(self.plan.stream))
+        return FitResult(self._model(), self.setup_seconds, self.state, bool(self.plan.stream))
 
     def _advance(self) -> None:
         """Use one chunk of samples, or what is left of the epoch, and time it."""
@@ -145,6 +149,10 @@ class _Fit:
     def _measure(self, W: np.ndarray) -> dict[str, float]:
         """Training objective and log-likelihood on a fixed subset; all metrics on validation and test rows."""
         model = self._model_of(W)
+        with model.unchanging():
+            return self._measure_model(model, W)
+
+    def _measure_model(self, model: Model, W: np.ndarray) -> dict[str, float]:
         X, y = self.looked_at.X, self.looked_at.y
         row = {
             "objective": mean_loss(
@@ -221,7 +229,7 @@ class _Fit:
 
     def _pace(self) -> str:
         """Rate, and training time that remains."""
-        trained, share = self.state.seconds - self.proposal.seconds, self._share_done()
+        trained, share = self.state.seconds - self.setup_seconds, self._share_done()
         if trained <= 0 or share <= 0:
             return ""
         left = trained * max(1 - share, 0) / share
@@ -259,8 +267,8 @@ class _Fit:
             print(f"resumed {self.plan.checkpoint} at epoch {self._epochs():.2f}", file=sys.stderr)
 
 
-def _training_rows(data: Prepared, method: Method, seed: int, stream: bool) -> tuple[Split, Visits]:
-    """Read the training rows, or leave them in their file; and say in which order they are visited."""
+def training_rows(data: Prepared, method: Method, seed: int, stream: bool) -> tuple[Split, Visits]:
+    """Read the training rows, or leave them in their file; and say in which order a fit visits them."""
     if stream:
         batch_size = method.batch.size if method.proposal.draws else method.proposal.batch_size
         windows = Windows(data, "train", multiple=batch_size)

@@ -37,6 +37,8 @@ class Plan:
         so that it is part of a fit's identity. None: if memory does not hold them.
     tree : Path or None
         A fitted tree, for proposal tree.
+    spent : float
+        Seconds of training before the fit, such as a pilot's: part of the budget.
     identity : str
         Fingerprint of the code, part of a checkpoint's stamp.
     """
@@ -51,6 +53,7 @@ class Plan:
     threads: int = 1
     stream: bool | None = None
     tree: Path | None = None
+    spent: float = 0.0
     identity: str = ""
 
     def __post_init__(self) -> None:

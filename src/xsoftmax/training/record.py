@@ -6,6 +6,8 @@ import os
 import platform
 import resource
 import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,15 +33,27 @@ LIBRARIES = ("numpy", "scipy", "numba", "h5py", "scikit-learn")
 
 
 def write_fit(
-    folder: Path, result: FitResult, data: Prepared, method: Method, seed: int, plan: Plan, fingerprint: str
+    folder: Path,
+    result: FitResult,
+    data: Prepared,
+    method: Method,
+    seed: int,
+    plan: Plan,
+    fingerprint: str,
+    choice: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write ``model.h5``, ``history.csv`` and ``status.json`` into a folder, each whole."""
+    """Write ``model.h5``, ``history.csv`` and ``status.json`` into a folder, each whole.
+
+    ``choice`` is how ``auto`` came to the method.
+    """
     status = describe(result, data, method, seed, plan, fingerprint)
+    if choice is not None:
+        status["choice"] = choice
     attributes = {key: status[key] for key in ("dataset", "method", "seed", "status", "message", "parameters")}
     if result.model is None:
         model = Model(None, data.class_names, data.n_features, attributes=attributes)
     else:
-        model = Model(**{**vars(result.model), "attributes": attributes})
+        model = replace(result.model, attributes=attributes)
     save_model(model, folder / "model.h5")
     with written_aside(folder / "history.csv") as aside, aside.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
@@ -55,7 +69,7 @@ def describe(
     """Everything about a fit but its weights and history, as JSON."""
     state = result.state
     epochs = state.step / max(1, data.n_samples("train"))
-    trained = state.seconds - result.proposal.seconds
+    trained = state.seconds - result.setup_seconds
     return {
         "dataset": data.name,
         "method": method.name,
@@ -65,7 +79,7 @@ def describe(
         "step": state.step,
         "epoch": round(epochs, 6),
         "seconds": state.seconds,
-        "setup_seconds": result.proposal.seconds,
+        "setup_seconds": result.setup_seconds,
         "seconds_per_epoch": trained / epochs if epochs else None,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "threads": plan.threads,

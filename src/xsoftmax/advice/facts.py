@@ -1,0 +1,60 @@
+"""What the advice knows of a data set: its sizes."""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from xsoftmax.data.store import Prepared
+
+
+class Facts(NamedTuple):
+    """Sizes of the training rows.
+
+    Attributes
+    ----------
+    n_samples, n_classes, n_features : int
+    n_entries : float
+        Stored entries of a row, in the mean; all features where rows are dense.
+    sparse : bool
+    """
+
+    n_samples: int
+    n_classes: int
+    n_features: int
+    n_entries: float
+    sparse: bool
+
+    @property
+    def position(self) -> np.ndarray:
+        """Where it stands among data sets: logarithms of classes, of rows per class, and of entries."""
+        sizes = (self.n_classes, self.n_samples / self.n_classes, max(1.0, self.n_entries))
+        return np.log([*sizes])
+
+    def __str__(self) -> str:
+        rows = f"{self.n_samples:,} rows, {self.n_classes:,} classes, {self.n_features:,} "
+        return rows + (f"sparse features, {self.n_entries:.0f} of a row" if self.sparse else "dense features")
+
+
+def facts_of(data: Prepared) -> Facts:
+    """Read the sizes of a prepared data set."""
+    n, sparse = data.n_samples("train"), data.storage == "csr"
+    entries = data.array("train", "X/data").shape[0] / max(1, n) if sparse else float(data.n_features)
+    return Facts(n, data.n_classes, data.n_features, entries, sparse)
+
+
+def facts_of_arrays(X: Any, n_classes: int) -> Facts:
+    """Read the sizes of rows in memory."""
+    n, n_features = X.shape
+    sparse = not isinstance(X, np.ndarray)
+    return Facts(n, n_classes, n_features, X.nnz / max(1, n) if sparse else float(n_features), sparse)
+
+
+def likeness(a: Facts, b: Facts) -> float:
+    """How much is to be learned from one data set for another: 1 if they are of the same sizes, towards 0.
+
+    By a Gaussian of the distance between logarithms; a factor of 10 in one size counts as one unit, and
+    sparse rows against dense ones as two.
+    """
+    apart = (a.position - b.position) / math.log(10)
+    return math.exp(-0.5 * (float(apart @ apart) + 4 * (a.sparse != b.sparse)))

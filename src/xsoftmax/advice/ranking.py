@@ -1,0 +1,134 @@
+"""Candidates by how good they will be at the end of a budget, or by when they will be good enough."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from xsoftmax.advice.costs import seconds_per_sample
+from xsoftmax.advice.facts import Facts, likeness
+from xsoftmax.advice.learned import LEVELS, predicted_epochs, predicted_rate
+from xsoftmax.advice.model import CostModel
+from xsoftmax.errors import InputError
+from xsoftmax.report.durations import duration
+
+# Of a budget, what the pilot takes that tunes the rate.
+PILOT_SHARE = 0.1
+
+
+class Budget(NamedTuple):
+    """What a fit may take, or must reach; one of the three is given.
+
+    Attributes
+    ----------
+    seconds, epochs : float or None
+    gap : float or None
+        Relative gap to the best log-likelihood (see ``learned``) at which a fit is good enough.
+    """
+
+    seconds: float | None = None
+    epochs: float | None = None
+    gap: float | None = None
+
+
+class Prediction(NamedTuple):
+    """Of one method.
+
+    Attributes
+    ----------
+    method : str
+    rate : float
+        Learning rate to begin the pilot with.
+    seconds_per_epoch : float
+    gap : float
+        At the end of the budget, or the one asked for.
+    seconds : float
+        Until then, at most the budget; infinite if it is not to be expected.
+    """
+
+    method: str
+    rate: float
+    seconds_per_epoch: float
+    gap: float
+    seconds: float
+
+
+def rank(
+    model: CostModel, facts: Facts, budget: Budget, threads: int = 1, among: Sequence[str] | None = None
+) -> list[Prediction]:
+    """Predict all candidates, the best first.
+
+    Raises
+    ------
+    InputError
+        If one of ``among`` is not a candidate.
+    """
+    for name in among or ():
+        if name not in model.candidates:
+            raise InputError(f"auto: nothing was measured of {name!r}; known: {', '.join(model.candidates)}")
+    found = [_predict(model, name, facts, budget, threads) for name in among or model.candidates]
+    key = (lambda p: (p.seconds, p.gap)) if budget.gap is not None else (lambda p: (p.gap, p.seconds))
+    return sorted(found, key=key)
+
+
+def _predict(model: CostModel, name: str, facts: Facts, budget: Budget, threads: int) -> Prediction:
+    method, costs = model.method(name), model.costs[name]
+    faster = 1 + (threads - 1) * costs.per_thread
+    per_sample = seconds_per_sample(costs.sparse if facts.sparse else costs.dense, method, facts) / faster
+    per_epoch = per_sample * facts.n_samples
+    epochs = predicted_epochs(model.experience, name, facts)
+    rate = predicted_rate(model.experience, name, facts)
+    if budget.gap is not None:
+        return Prediction(name, rate, per_epoch, budget.gap, per_epoch * _at(budget.gap, epochs))
+    if budget.epochs is not None:
+        allowed = budget.epochs
+    elif budget.seconds is not None:
+        allowed = (1 - PILOT_SHARE) * budget.seconds / max(per_epoch, 1e-12)
+    else:
+        raise InputError("budget: give seconds, epochs or a gap")
+    gap = _gap_after(allowed, epochs)
+    return Prediction(name, rate, per_epoch, gap, per_epoch * min(allowed, _at(gap, epochs)))
+
+
+def _gap_after(allowed: float, epochs: np.ndarray) -> float:
+    """Gap after so many epochs, between levels by straight lines in logarithms; at best the last level."""
+    known = np.isfinite(epochs)
+    if not known.any():
+        return 1.0
+    x, z = np.log(epochs[known]), np.log(np.array(LEVELS)[known])
+    if np.log(max(allowed, 1e-12)) < x[0]:  # before the first level: a straight line from a guess
+        return float(1 + (np.exp(z[0]) - 1) * allowed / np.exp(x[0]))
+    return float(np.exp(np.interp(np.log(allowed), x, z)))
+
+
+def _at(gap: float, epochs: np.ndarray) -> float:
+    """Epochs to a gap, likewise."""
+    known = np.isfinite(epochs)
+    levels = np.array(LEVELS)[known]
+    if not known.any() or gap < levels[-1] * (1 - 1e-9):
+        return np.inf
+    if gap >= levels[0]:
+        return float(epochs[known][0] * (1 - gap) / (1 - levels[0]))
+    return float(np.exp(np.interp(-np.log(gap), -np.log(levels), np.log(epochs[known]))))
+
+
+def explain(model: CostModel, facts: Facts, budget: Budget, ranking: Sequence[Prediction]) -> str:
+    """Say in a sentence what was chosen and why."""
+    best = ranking[0]
+    likest = max(model.experience, key=lambda each: likeness(each.facts, facts))
+    text = (
+        f"{best.method}: with {facts}, it should come within {100 * best.gap:.2g} % of the best log-likelihood "
+        f"(a guess is 100 %) {_when(budget, best)}, at {duration(best.seconds_per_epoch)} an epoch"
+    )
+    if len(ranking) > 1:
+        other = ranking[1]
+        text += f"; {other.method} {_when(budget, other) if budget.gap is not None else f'{100 * other.gap:.2g} %'}"
+    return f"{text}; {likest.dataset} is the most like it of the data sets that this was learned from"
+
+
+def _when(budget: Budget, prediction: Prediction) -> str:
+    if budget.epochs is not None:
+        return f"after {budget.epochs:g} epochs"
+    if budget.seconds is not None:
+        return f"after {budget.seconds:g} s"
+    return f"in {duration(prediction.seconds)}" if np.isfinite(prediction.seconds) else "never"

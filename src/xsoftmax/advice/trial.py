@@ -1,0 +1,103 @@
+"""A short run of a method, judged by some validation rows: no test rows, nothing kept."""
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from xsoftmax.data.store import Prepared, Split
+from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.methods import Method
+from xsoftmax.model import Model
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.threads import Team
+from xsoftmax.training.solvers import make_solver
+from xsoftmax.training.visits import Visits
+
+ROWS = 2000  # of validation, at most
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What trials of one method at several rates share.
+
+    Attributes
+    ----------
+    data : Prepared
+    train : Split
+    visits : Visits
+    method : Method
+    seed : int
+    team : Team
+    """
+
+    data: Prepared
+    train: Split
+    visits: Visits
+    method: Method
+    seed: int
+    team: Team
+
+    @cached_property
+    def validation(self) -> Split:
+        """Rows that trials are judged by."""
+        return self.data.rows("validation", 0, ROWS)
+
+    @cached_property
+    def training_set(self) -> TrainingSet:
+        """Training rows as the members of the method learn from them."""
+        return TrainingSet(self.train.X, self.train.y, self.data.n_classes, self.seed)
+
+    @cached_property
+    def objective(self):  # type: ignore[no-untyped-def]
+        """The fitted objective."""
+        return self.method.objective.fit(self.training_set)
+
+    @cached_property
+    def proposal(self):  # type: ignore[no-untyped-def]
+        """The fitted proposal."""
+        return self.method.proposal.fit(self.training_set)
+
+
+class Trial:
+    """Steps of a method at one learning rate, from the start.
+
+    ``samples`` and ``seconds`` are what was used so far; ``finite`` whether all scores were.
+    """
+
+    def __init__(self, ground: Ground, rate: float) -> None:
+        self.rate, self.samples, self.seconds, self.finite = rate, 0, 0.0, True
+        self._ground = ground
+        self._solver = make_solver(ground.method, ground.objective, ground.proposal, ground.training_set, ground.team)
+        self._solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles
+
+    def advance(self, at_most: int) -> None:
+        """Take steps for so many samples, or for one chunk of the solver, or to the end of the epoch."""
+        ground = self._ground
+        epoch, position = divmod(self.samples, ground.train.n_samples)
+        start = time.perf_counter()
+        samples = ground.visits.samples(epoch, position, min(self._solver.chunk, at_most))
+        used = self._solver.advance(samples, epoch, position, self.rate)
+        self.seconds += time.perf_counter() - start
+        self.samples += used
+        self.finite = used == samples.size
+
+    def log_likelihood(self) -> float:
+        """Mean log-likelihood (nats) of the validation rows; minus infinity if it diverged."""
+        ground, method = self._ground, self._ground.method
+        if not self.finite:
+            return -np.inf
+        model = Model(
+            self._solver.weights(),
+            ground.data.class_names,
+            ground.data.n_features,
+            method.bias,
+            ground.proposal if method.objective.adds_log_q else None,
+            ground.data.transform,
+            {},
+            method.objective.link,
+        )
+        with np.errstate(all="ignore"):
+            value = evaluate(model, ground.validation.X, ground.validation.y, ground.team)["log_likelihood"]
+        return value if np.isfinite(value) else -np.inf

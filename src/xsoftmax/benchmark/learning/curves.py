@@ -1,0 +1,52 @@
+"""Learning curves of each candidate on prepared data sets, for learning rates around its own."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from xsoftmax.advice.facts import facts_of
+from xsoftmax.advice.trial import Ground, Trial
+from xsoftmax.data.store import open_prepared
+from xsoftmax.methods import build_method
+from xsoftmax.threads import Team
+from xsoftmax.training.fit import training_rows
+
+FACTORS = {True: (0.5, 1.5, 4.0), False: (0.03, 0.1, 0.3)}  # of the learning rate, for sparse and for dense rows
+LOOKS, GROWTH = 14, 1.7
+
+
+def run(path: Path, candidates: Mapping[str, Mapping[str, Any]], seconds: float) -> Iterator[dict[str, Any]]:
+    """Train every candidate at every rate for so many seconds, one thread; validation rows say how good it is."""
+    with open_prepared(path) as data:
+        facts = facts_of(data)
+        for name, settings in candidates.items():
+            method = build_method(name, settings)
+            train, visits = training_rows(data, method, 0, False)
+            ground = Ground(data, train, visits, method, 0, Team(1))
+            for factor in FACTORS[facts.sparse]:
+                rate = factor * method.optimizer.learning_rate
+                points = _points(ground, rate, seconds)
+                print(f"{data.name}, {name}, rate {rate:g}: {_last(points)}", flush=True)
+                known = {"dataset": data.name, "facts": facts._asdict(), "method": name, "rate": rate}
+                yield known | {"setup_seconds": ground.proposal.seconds, "points": points}
+
+
+def _points(ground: Ground, rate: float, seconds: float) -> list[list[float | None]]:
+    """Epochs, seconds, and validation log-likelihood (None if it diverged) along the way."""
+    trial = Trial(ground, rate)
+    points: list[list[float | None]] = []
+    for look in (seconds * GROWTH ** (k - LOOKS + 1) for k in range(LOOKS)):
+        if trial.seconds >= look:
+            continue
+        while trial.finite and trial.seconds < look:
+            trial.advance(2**11)
+        value = trial.log_likelihood()
+        points.append([trial.samples / ground.train.n_samples, trial.seconds, value if trial.finite else None])
+        if not trial.finite:
+            break
+    return points
+
+
+def _last(points: list[list[float | None]]) -> str:
+    epochs, seconds, value = points[-1]
+    return f"{'diverged' if value is None else f'{value:.4f} nats'} after {epochs:.2f} epochs, {seconds:.1f} s"

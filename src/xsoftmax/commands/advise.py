@@ -1,0 +1,107 @@
+"""Say what to train with on a data set: methods by predicted time to quality."""
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+from xsoftmax.advice.facts import facts_of
+from xsoftmax.advice.fit import cost_errors, fit_model
+from xsoftmax.advice.model import FILE, shipped
+from xsoftmax.advice.ranking import Budget, Prediction, explain, rank
+from xsoftmax.catalogue import text_table
+from xsoftmax.data.store import open_prepared
+from xsoftmax.errors import InputError
+from xsoftmax.files import written_aside
+
+UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+HEADINGS = {
+    "method": "method",
+    "rate": "rate",
+    "epoch": "s / epoch",
+    "gap": "gap",
+    "seconds": "after s",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.add_argument("--data", type=Path, metavar="FILE.h5", help="prepared data set")
+    aim = parser.add_mutually_exclusive_group()
+    aim.add_argument("--budget", default="60s", metavar="TIME", help="such as 60s, 5min, 1h (default: %(default)s)")
+    aim.add_argument("--epochs", type=float, help="a budget in passes over the training rows")
+    aim.add_argument("--gap", type=float, help="good enough: relative gap to the best log-likelihood, such as 0.05")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--among", nargs="+", metavar="METHOD", help="leave out all others")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--learn", type=Path, metavar="FILE.json", help="renew the model from `benchmark learning`")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the ranking and a sentence; or renew the model that it comes from."""
+    if options.learn:
+        _learn(options.learn)
+        return
+    if options.data is None:
+        raise InputError("--data is missing; name a prepared data set, such as data/prepared/icd10.h5")
+    if options.threads < 1:
+        raise InputError(f"--threads is {options.threads}; set it to 1 or more")
+    with open_prepared(options.data) as data:
+        facts = facts_of(data)
+    model, budget = shipped(), _budget(options)
+    ranking = rank(model, facts, budget, options.threads, options.among)
+    sentence = explain(model, facts, budget, ranking)
+    if options.json:
+        content = {"facts": facts._asdict(), "ranking": [each._asdict() for each in ranking], "sentence": sentence}
+        print(json.dumps(content, indent=1))
+        return
+    print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
+    print(f"\n{sentence}.\nTimes are those of {model.machine['processor']}.")
+
+
+def _budget(options: argparse.Namespace) -> Budget:
+    if options.gap is not None:
+        if not 0 < options.gap < 1:
+            raise InputError(f"--gap is {options.gap:g}; set it between 0 and 1, such as 0.05")
+        return Budget(gap=options.gap)
+    if options.epochs is not None:
+        if not options.epochs > 0:
+            raise InputError(f"--epochs is {options.epochs:g}; set it above 0")
+        return Budget(epochs=options.epochs)
+    return Budget(seconds=seconds_of(options.budget))
+
+
+def seconds_of(text: str) -> float:
+    """Read a time such as 60s, 5min or 1.5h.
+
+    Raises
+    ------
+    InputError
+        If it is none, or not above 0.
+    """
+    found = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([a-z]*)", text.strip())
+    if not found or found[2] not in UNITS or not float(found[1]) > 0:
+        raise InputError(f"--budget is {text!r}; write a time above 0, such as 60s, 5min or 1h")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _cells(each: Prediction) -> dict[str, str]:
+    return {
+        "method": each.method,
+        "rate": f"{each.rate:.2g}",
+        "epoch": f"{each.seconds_per_epoch:.2g}",
+        "gap": f"{100 * each.gap:.1f} %",
+        "seconds": f"{each.seconds:.2g}" if each.seconds < float("inf") else "never",
+    }
+
+
+def _learn(path: Path) -> None:
+    if not path.exists():
+        raise InputError(f"{path}: no such file; `benchmark learning --json {path}` writes it")
+    measured = json.loads(path.read_text())
+    model = fit_model(measured)
+    with written_aside(FILE) as aside:
+        aside.write_text(json.dumps(model.as_json(), indent=1) + "\n")
+    for name, error in cost_errors(measured, model).items():
+        print(f"{name}: seconds per sample within {100 * error:.0f} % in the median")
+    print(f"{FILE}: written")

@@ -1,0 +1,86 @@
+"""The advice: how well it predicts times, and what it would have advised on data sets that it does not know."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from xsoftmax.report.durations import duration
+from xsoftmax.report.looks import looks
+from xsoftmax.report.suites import style, table
+
+
+def blocks(content: dict[str, Any]) -> dict[str, str]:
+    """Give the tables ``advice`` and ``candidates``."""
+    return {"advice": _advice(content["left_out"]), "candidates": _candidates(content)}
+
+
+def figures(content: dict[str, Any]) -> dict[str, Figure]:
+    """Draw the best curve of every candidate on every data set."""
+    return {"candidates": _draw(content["curves"])} if content["curves"] else {}
+
+
+def _advice(trials: list[dict[str, Any]]) -> str:
+    rows = [
+        (
+            trial["dataset"],
+            f"{100 * trial['gap']:g} %",
+            trial["best"],
+            duration(trial["best_seconds"]),
+            trial["advised"],
+            "–" if trial["seconds"] is None else duration(trial["seconds"]),
+            "–" if trial["seconds"] is None else f"**{trial['seconds'] / trial['best_seconds']:.2f}**",
+        )
+        for trial in trials
+    ]
+    return table(["data set", "gap", "fastest", "in", "advised", "in", "ratio"], rows, right=1)
+
+
+def _candidates(content: dict[str, Any]) -> str:
+    settings, errors = content["candidates"], content["cost_errors"]
+    rows = [(name, settings[name].get("source", ""), f"{100 * errors[name]:.0f} %") for name in settings]
+    return table(["candidate", "what it is", "error of predicted times"], rows, right=1)
+
+
+def _draw(curves: list[dict[str, Any]]) -> Figure:
+    """One panel per data set: validation log-likelihood against seconds, the best rate of each candidate."""
+    datasets = list(dict.fromkeys(curve["dataset"] for curve in curves))
+    methods = list(dict.fromkeys(curve["method"] for curve in curves))
+    columns, styles = 3, looks(methods)
+    with style():
+        figure = Figure(figsize=(8.6, 2.3 * -(-len(datasets) // columns)), layout="constrained")
+        panels = figure.subplots(-(-len(datasets) // columns), columns, squeeze=False).ravel()
+        for axes in panels[len(datasets) :]:
+            axes.set_axis_off()
+        for axes, dataset in zip(panels, datasets, strict=False):
+            shown = []
+            for method in methods:
+                own = [curve for curve in curves if (curve["dataset"], curve["method"]) == (dataset, method)]
+                best = max(own, key=_best, default=None)
+                if best is not None:
+                    points = pd.DataFrame(best["points"], columns=["epochs", "seconds", "value"])
+                    drawn = styles[method]
+                    axes.plot(
+                        *(points.seconds, points.value),
+                        color=drawn.color,
+                        linestyle=drawn.linestyle,
+                        label=method,
+                        linewidth=1.2,
+                    )
+                    shown.append(points.value.max())
+            axes.set_xscale("log")
+            top = max(shown)
+            axes.set_ylim(top - 1.5 * abs(top) - 0.1, top + 0.05 * abs(top))
+            axes.set_title(dataset)
+        figure.supxlabel("seconds of training (log scale)", fontsize=9)
+        figure.supylabel("validation log-likelihood (nats)", fontsize=9)
+        handles, labels = panels[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=3, frameon=False)
+        sns.despine(figure)
+    return figure
+
+
+def _best(curve: dict[str, Any]) -> float:
+    return float(np.nanmax(pd.to_numeric(pd.Series([value for _, _, value in curve["points"]]), errors="coerce")))
