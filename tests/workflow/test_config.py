@@ -36,6 +36,11 @@ def quickstart(**changes):
         ({"methods": ["sofmax"]}, "methods: unknown method 'sofmax'; known: .*softmax"),
         ({"set": {"sofmax": {}}}, "set: unknown method 'sofmax'"),
         ({"set": {"softmax": {"optimiser": {}}}}, "set: softmax: .*optimiser"),
+        ({"methods": ["auto"], "set": {"auto": {"ridge": 1}}}, "set: auto: unknown key 'ridge'; it takes among"),
+        (
+            {"methods": ["auto"], "set": {"auto": {"among": ["best"]}}},
+            "nothing was measured of 'best'; known: softmax",
+        ),
         ({"set": {"softmax-lbfgs": {}}}, "set: softmax-lbfgs is not among methods; add it there"),
         ({"evaluate": {"at": [1, 60, 70]}}, "evaluate.at: 60 is beyond budget.epochs, 50"),
         ({"budget": {"seconds": 2.5}, "evaluate": {"at": [1, 3]}}, "evaluate.at: 3 is beyond budget.seconds, 2.5"),
@@ -125,3 +130,19 @@ def test_snakemake_stops_with_the_message(checkout):
     printed = done.stdout + done.stderr
     assert "budget.epochs" in printed
     assert "Building DAG" not in printed
+
+
+def test_auto_stands_for_its_candidates():
+    """A fit of it depends on all that it may choose, and on the advice; no other fit does."""
+    found = Experiment.from_config(quickstart(methods=["softmax", "auto"], set={}), CONFIG)
+    assert {"softmax", "sampled-softmax-5"} <= set(found.settings("auto")["among"])
+    assert {"xsoftmax.advice.choice", "xsoftmax.objectives.sampled_softmax"} <= set(found.components("auto"))
+    assert not any("advice" in module for module in found.components("softmax"))
+    assert found.tree("auto") is None
+    few = quickstart(methods=["auto"], set={"auto": {"among": ["softmax"]}})
+    assert Experiment.from_config(few, CONFIG).components("auto") == [
+        "xsoftmax.advice.choice",
+        "xsoftmax.objectives.softmax",
+        "xsoftmax.optimizers.adagrad",
+        "xsoftmax.proposals.all",
+    ]

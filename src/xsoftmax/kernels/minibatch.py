@@ -77,10 +77,10 @@ def sweep_all(objective, optimizer, features, labels, states, W, accumulator, sc
         samples = order[first : first + batch_size]
         room = scores[: samples.size]
         batch = gather(features, samples)
-        if not score_classes(batch, W, 0, n_classes, room):
+        if not score_classes(batch, W, 0, n_classes, room, 0):
             return first
         slope_block(objective, pace.rate, labels, states, samples, room)
-        move_classes(batch, optimizer, pace, room, W, accumulator, 0, n_classes)
+        move_classes(batch, optimizer, pace, room, W, accumulator, 0, n_classes, 0)
     return order.size
 
 
@@ -99,13 +99,13 @@ def gather_block(features, samples):
 @njit(**OPTIONS)
 def score_classes_block(batch, W, first, last, scores):
     """As ``score_classes``, from Python."""
-    return score_classes(batch, W, first, last, scores)
+    return score_classes(batch, W, first, last, scores, 0)
 
 
 @njit(**OPTIONS)
 def move_classes_block(batch, optimizer, pace, slopes, W, accumulator, first, last):
     """As ``move_classes``, from Python."""
-    move_classes(batch, optimizer, pace, slopes, W, accumulator, first, last)
+    move_classes(batch, optimizer, pace, slopes, W, accumulator, first, last, 0)
 
 
 def gather(features, samples):
@@ -113,16 +113,19 @@ def gather(features, samples):
     raise TypeError("compiled code only")
 
 
-def score_classes(batch, W, first, last, scores):
+def score_classes(batch, W, first, last, scores, skipped):
     """Write the scores of classes first..last - 1 to their columns; tell whether all are finite.
 
-    ``first`` is a multiple of ``classes_of_a_block(n_classes)``.
+    ``first`` is a multiple of ``classes_of_a_block(n_classes)``; the first column is that of class ``skipped``.
     """
     raise TypeError("compiled code only")
 
 
-def move_classes(batch, optimizer, pace, slopes, W, accumulator, first, last):
-    """Move the weights of classes first..last - 1 along the mean over the batch of slope times sample."""
+def move_classes(batch, optimizer, pace, slopes, W, accumulator, first, last, skipped):
+    """Move the weights of classes first..last - 1 along the mean over the batch of slope times sample.
+
+    The first column of ``slopes`` is that of class ``skipped``.
+    """
     raise TypeError("compiled code only")
 
 
@@ -230,24 +233,25 @@ def _gather_dense(features, samples):
 
 
 @implements(score_classes, DenseBatch)
-def _score_classes_dense(batch, W, first, last, scores):
-    finite, size = True, classes_of_a_block(scores.shape[1])
+def _score_classes_dense(batch, W, first, last, scores, skipped):
+    finite, size = True, classes_of_a_block(W.shape[0])
     for start in range(first, last, size):
         stop = min(start + size, last)
-        out = scores[:, start:stop]
+        out = scores[:, start - skipped : stop - skipped]
         rows_times_rows(batch.inputs, W[start:stop], out)
-        finite &= _all_finite(scores, start, stop)
+        finite &= _all_finite(scores, start - skipped, stop - skipped)
     return finite
 
 
 @implements(move_classes, DenseBatch)
-def _move_classes_dense(batch, optimizer, pace, slopes, W, accumulator, first, last):
+def _move_classes_dense(batch, optimizer, pace, slopes, W, accumulator, first, last, skipped):
     n, width = batch.inputs.shape
     room = np.empty((min(CLASSES_OF_A_BLOCK, last - first), width), np.float32)
     for start in range(first, last, CLASSES_OF_A_BLOCK):
         stop = min(start + CLASSES_OF_A_BLOCK, last)
         gradients = room[: stop - start]
-        columns_times_columns(slopes[:, start:stop], batch.inputs, np.float32(1) / np.float32(n), gradients)
+        own = slopes[:, start - skipped : stop - skipped]
+        columns_times_columns(own, batch.inputs, np.float32(1) / np.float32(n), gradients)
         for k in range(start, stop):
             if pace.decay != np.float32(0):
                 _scale(W[k, : width - 1], np.float32(1) - pace.rate * pace.decay)
@@ -287,21 +291,21 @@ def _gather_csr(features, samples):
 
 
 @implements(score_classes, CsrBatch)
-def _score_classes_csr(batch, W, first, last, scores):
-    finite, size = True, classes_of_a_block(scores.shape[1])
+def _score_classes_csr(batch, W, first, last, scores, skipped):
+    finite, size = True, classes_of_a_block(W.shape[1])
     for start in range(first, last, size):
         stop = min(start + size, last)
         for b in range(batch.samples.size):
-            add_rows(batch.features, batch.samples[b], W, start, scores[b, start:stop])
-        finite &= _all_finite(scores, start, stop)
+            add_rows(batch.features, batch.samples[b], W, start, scores[b, start - skipped : stop - skipped])
+        finite &= _all_finite(scores, start - skipped, stop - skipped)
     return finite
 
 
 @implements(move_classes, CsrBatch)
-def _move_classes_csr(batch, optimizer, pace, slopes, W, accumulator, first, last):
+def _move_classes_csr(batch, optimizer, pace, slopes, W, accumulator, first, last, skipped):
     n_features = batch.features.n_features
     share = np.float32(1) / np.float32(slopes.shape[0])
-    room = np.empty(classes_of_a_block(slopes.shape[1]), np.float32)
+    room = np.empty(classes_of_a_block(W.shape[1]), np.float32)
     for start in range(first, last, room.size):
         stop = min(start + room.size, last)
         total = room[: stop - start]
@@ -311,16 +315,16 @@ def _move_classes_csr(batch, optimizer, pace, slopes, W, accumulator, first, las
         j = 0
         while j < batch.columns.size:
             d = batch.columns[j]
-            _write_product(share * batch.values[j], slopes[batch.rows[j], start:stop], total)
+            _write_product(share * batch.values[j], slopes[batch.rows[j], start - skipped : stop - skipped], total)
             j += 1
             while j < batch.columns.size and batch.columns[j] == d:
-                _add_product(share * batch.values[j], slopes[batch.rows[j], start:stop], total)
+                _add_product(share * batch.values[j], slopes[batch.rows[j], start - skipped : stop - skipped], total)
                 j += 1
             move_block(optimizer, pace.rate, total, W[d, start:stop], accumulator[d, start:stop])
         if batch.features.constant != np.float32(0):
             total[:] = np.float32(0)
             for b in range(slopes.shape[0]):
-                _add_product(share * batch.features.constant, slopes[b, start:stop], total)
+                _add_product(share * batch.features.constant, slopes[b, start - skipped : stop - skipped], total)
             move_block(optimizer, pace.rate, total, W[n_features, start:stop], accumulator[n_features, start:stop])
 
 

@@ -17,6 +17,7 @@ def objective(
     uses_log_q: bool = False,
     adds_log_q: bool = False,
     needs_all_classes: bool = False,
+    sums_exponentials: bool = False,
     n_states: int = 0,
     solves_states: bool = False,
     draws_numbers: bool = False,
@@ -43,6 +44,8 @@ def objective(
         Whether its scores lack the proposal's log-probabilities, which prediction then adds.
     needs_all_classes : bool
         Whether no sampling can stand for its sum.
+    sums_exponentials : bool
+        Whether its derivatives by all scores are those of the softmax, and so follow from sums of exponentials.
     n_states : int
         Variables that it keeps per sample; if any, it has ``initial_states(n_samples, n_classes)``.
     solves_states : bool
@@ -64,6 +67,7 @@ def objective(
         member.title, member.target, member.offers = title, target, offers
         member.excludes_true, member.uses_log_q, member.adds_log_q = excludes_true, uses_log_q, adds_log_q
         member.needs_all_classes, member.n_states = needs_all_classes, n_states
+        member.sums_exponentials = sums_exponentials
         member.solves_states, member.draws_numbers, member.link = solves_states, draws_numbers, link
         member.qualifier, member.target_of_all = qualifier, target_of_all or target
         if not hasattr(member, "fit"):

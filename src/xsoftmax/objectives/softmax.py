@@ -23,7 +23,13 @@ from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
 
 
-@objective(title="negative log-likelihood", target="softmax", excludes_true=True, needs_all_classes=True)
+@objective(
+    title="negative log-likelihood",
+    target="softmax",
+    excludes_true=True,
+    needs_all_classes=True,
+    sums_exponentials=True,
+)
 class Softmax(NamedTuple):
     """No parameters."""
 

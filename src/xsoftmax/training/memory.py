@@ -6,8 +6,10 @@ from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.data.windows import WINDOW_BYTES
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.objective import BLOCK_SCORES
+from xsoftmax.kernels.minibatch import CLASSES_OF_A_LARGE_BLOCK
 from xsoftmax.methods import Method, members, solves_batches
 from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME
+from xsoftmax.training.minibatches import in_passes
 from xsoftmax.training.plan import SUBSET
 
 _MB = 2**20
@@ -94,7 +96,9 @@ def estimate(
         + 8 * threads * min(BLOCK_SCORES, min(SUBSET, n_train) * data.n_classes),
     }
     if not method.proposal.draws and method.optimizer.layout is not None:
-        needed["scores of a minibatch"] = 4 * data.n_classes * min(method.proposal.batch_size, n_train)
+        n_rows = min(method.proposal.batch_size, n_train)
+        held = threads * CLASSES_OF_A_LARGE_BLOCK if in_passes(method, n_rows, data.n_classes) else data.n_classes
+        needed["scores of a minibatch"] = 4 * n_rows * held
     if method.optimizer.layout is None:
         needed["the data in float64"] = 2 * data_bytes
     for tree in members(method.settings["proposal"], "tree"):

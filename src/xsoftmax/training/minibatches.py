@@ -16,9 +16,12 @@ from xsoftmax.kernels.minibatch import (
     sweep_all,
 )
 from xsoftmax.kernels.rows import Csr, Dense, n_columns
+from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_of, sum_classes
 from xsoftmax.methods import Method
 from xsoftmax.threads import Team, split_evenly
 
+# Scores of a minibatch that are held, at most, if the objective can do with fewer.
+MOST_SCORES = 2**26
 # Multiplications in a batch, below which handing it to threads costs more than it gains.
 WORTH_THREADS = 2**23
 
@@ -48,11 +51,17 @@ class MinibatchSolver:
         accumulates = method.optimizer.layout.copies == 2
         initial = getattr(method.optimizer, "initial_accumulator", 0.0)
         self._accumulator = np.full_like(self._W, initial) if accumulates else self._W
-        self._scores = np.empty((min(self._batch_size, max(1, y.size)), n_classes), np.float32)
+        n_rows = min(self._batch_size, max(1, y.size))
+        self._in_passes = in_passes(method, n_rows, n_classes)
+        n_held = team.n_threads * classes_of_a_block(n_classes) if self._in_passes else n_classes
+        self._scores = np.empty((n_rows, n_held), np.float32)
+        self._n_classes = n_classes
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``; the number of threads changes no bit."""
         pace = Pace(np.float32(rate), self._decay)
+        if self._in_passes:
+            return self._advance_in_passes(samples, pace)
         if self._team.n_threads > 1 and self._work() >= WORTH_THREADS:
             return self._advance_together(samples, pace)
         weights = (self.states, self._W, self._accumulator, self._scores)
@@ -75,10 +84,7 @@ class MinibatchSolver:
 
     def _advance_together(self, samples: np.ndarray, pace: Pace) -> int:
         """As ``sweep_all``: threads share the classes for scores and moves, the rows for slopes."""
-        n_threads, n_classes = self._team.n_threads, self._scores.shape[1]
-        size = classes_of_a_block(n_classes)
-        cuts = split_evenly(-(-n_classes // size), n_threads)
-        classes = [(size * cut.start, min(size * cut.stop, n_classes)) for cut in cuts]
+        n_threads, classes = self._team.n_threads, self._shares_of_classes()
         for first in range(0, samples.size, self._batch_size):
             chosen = samples[first : first + self._batch_size]
             scores, batch = self._scores[: chosen.size], gather_block(self._features, chosen)
@@ -91,6 +97,34 @@ class MinibatchSolver:
             self._team.run([partial(move, *part) for part in classes])
         return samples.size
 
+    def _advance_in_passes(self, samples: np.ndarray, pace: Pace) -> int:
+        """As ``sweep_all`` for the softmax, holding a block of scores for each thread."""
+        (_, optimizer, features, y), size = self._parts, classes_of_a_block(self._n_classes)
+        for first in range(0, samples.size, self._batch_size):
+            chosen = samples[first : first + self._batch_size]
+            labels, batch = y[chosen], gather_block(features, chosen)
+            n = chosen.size
+            rooms = self._scores.ravel()[: self._team.n_threads * n * size].reshape(self._team.n_threads, n, size)
+            sums, shared = empty_sums(n, self._n_classes), list(zip(rooms, self._shares_of_classes(), strict=False))
+            look = partial(sum_classes, batch, self._W, labels)
+            if not all(self._team.run([partial(look, room, sums, size, *part) for room, part in shared])):
+                return first
+            shares = shares_of(sums)
+            move = partial(move_by_shares, batch, optimizer, pace, self._W, self._accumulator, labels)
+            self._team.run([partial(move, room, shares, size, *part) for room, part in shared])
+        return samples.size
+
+    def _shares_of_classes(self) -> list[tuple[int, int]]:
+        """Classes of each thread, in whole blocks."""
+        size = classes_of_a_block(self._n_classes)
+        cuts = split_evenly(-(-self._n_classes // size), self._team.n_threads)
+        return [(size * cut.start, min(size * cut.stop, self._n_classes)) for cut in cuts]
+
     def _slopes(self, samples: np.ndarray, scores: np.ndarray, pace: Pace) -> Callable[[], None]:
         objective, _, _, y = self._parts
         return partial(slope_block, objective, pace.rate, y, self.states, samples, scores)
+
+
+def in_passes(method: Method, n_rows: int, n_classes: int) -> bool:
+    """Whether a minibatch has more scores than are to be held, and its objective is a function of their sums."""
+    return n_rows * n_classes > MOST_SCORES and method.objective.sums_exponentials

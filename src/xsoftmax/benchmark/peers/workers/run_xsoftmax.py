@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from protocol import Record, work
 
+from xsoftmax.advice.choice import choice_for
 from xsoftmax.data.store import open_prepared
-from xsoftmax.methods import build_method, merged, read_methods
+from xsoftmax.methods import AUTO, build_method, merged, read_methods
 from xsoftmax.model import Model, ScoreBlock
 from xsoftmax.training.fit import FitResult, fit
 from xsoftmax.training.plan import Plan
@@ -23,13 +24,18 @@ TOLERANCE = 2e-4  # float32 scores, summed in another order
 
 
 def train(record: Record) -> None:
-    """Settings: ``method``, and changes of it under ``set``."""
+    """Settings: ``method``, and changes of it under ``set``; auto chooses by itself, its pilot on the clock."""
     job, settings = record.job, record.settings
-    entry = read_methods(Path(job["methods"]))[settings["method"]]
-    method = build_method(settings["method"], merged(entry, settings.get("set", {})))
     plan = Plan(seconds=job["seconds"], at=_looks(job["seconds"]), threads=job["threads"])
     with open_prepared(Path(job["data"]) / "data.h5") as data:
         record.loaded()
+        if settings["method"] == AUTO:
+            choice = choice_for(data, job["seed"], plan)
+            method, plan = choice.method, replace(plan, spent=choice.seconds)
+            record.notes["choice"] = choice.as_json()
+        else:
+            entry = read_methods(Path(job["methods"]))[settings["method"]]
+            method = build_method(settings["method"], merged(entry, settings.get("set", {})))
         with record.warm_up():
             fit(data, method, job["seed"], replace(plan, epochs=0, seconds=None, at=()))
         with record.training():

@@ -1,0 +1,125 @@
+"""What the advice is fitted to: measured small, and the committed measurements."""
+
+import json
+
+import numpy as np
+import pytest
+
+from xsoftmax.advice import model as model_module
+from xsoftmax.advice.facts import Facts
+from xsoftmax.advice.fit import cost_errors, fit_model
+from xsoftmax.advice.learned import LEVELS
+from xsoftmax.advice.left_out import GAPS, left_out, times_to
+from xsoftmax.advice.model import FILE, shipped
+from xsoftmax.benchmark.learning import summary
+from xsoftmax.benchmark.learning.curves import FACTORS
+from xsoftmax.cli import main
+from xsoftmax.report.suites import learning as report
+
+MEASURED = FILE.parents[3] / "docs" / "performance" / "learning.json"
+AMONG = ["softmax", "sampled-softmax-5"]
+
+
+@pytest.fixture(scope="module")
+def small(prepare, tmp_path_factory):
+    """What the suite writes."""
+    rng, files = np.random.default_rng(0), []
+    for name, n, k in (("few", 300, 5), ("more", 900, 20)):
+        y = rng.integers(0, k, n)
+        X = 2 * rng.standard_normal((k, 10))[y] + rng.standard_normal((n, 10))
+        files.append(prepare(X, y, k, n_validation=100, name=name))
+    out = tmp_path_factory.mktemp("learning") / "learning.json"
+    arguments = ["benchmark", "learning", *files, "--small", "--seconds", 0.05, "--among", *AMONG, "--json", out]
+    assert main([str(argument) for argument in arguments]) == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def measured(small):
+    return json.loads(small.read_text())
+
+
+def test_all_shapes_and_rates_are_there(measured):
+    assert list(measured["candidates"]) == AMONG
+    assert {each["method"] for each in measured["costs"]} == set(AMONG)
+    assert {each["facts"]["sparse"] for each in measured["costs"]} == {False, True}
+    assert all(min(each["seconds_per_sample"]) > 0 for each in measured["costs"])
+    assert [(curve["dataset"], curve["method"]) for curve in measured["curves"]] == [
+        (dataset, method) for dataset in ("few", "more") for method in AMONG for _ in FACTORS[False]
+    ]
+    for curve in measured["curves"]:
+        epochs, seconds, values = np.array(curve["points"], float).T
+        assert (np.diff(epochs) > 0).all()
+        assert (np.diff(seconds) > 0).all()
+        assert seconds[-1] >= 0.05
+        assert np.nanmax(values) > -np.log(curve["facts"]["n_classes"])
+
+
+def test_a_model_is_learned_from_them_and_used(small, measured, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("xsoftmax.commands.advise.FILE", tmp_path / "model.json")
+    assert main(["advise", "--learn", str(small)]) == 0
+    assert "softmax: seconds per sample within" in capsys.readouterr().out
+    model = model_module.from_json(json.loads((tmp_path / "model.json").read_text()))
+    assert list(model.candidates) == AMONG
+    assert [each.dataset for each in model.experience] == ["few", "more"]
+    for each in model.experience:
+        assert all(len(epochs) == len(LEVELS) for epochs in each.epochs.values())
+        assert min(min(epochs) for epochs in each.epochs.values()) < np.inf
+    assert model.without("few").experience == model.experience[1:]
+
+
+def test_the_left_out_data_set_is_not_in_the_model(measured, monkeypatch):
+    seen = []
+    real = fit_model
+
+    def fit(content):
+        seen.append({curve["dataset"] for curve in content["curves"]})
+        return real(content)
+
+    monkeypatch.setattr("xsoftmax.advice.left_out.fit_model", fit)
+    trials = left_out(measured)
+    assert seen == [{"more"}, {"few"}]
+    assert {trial.dataset for trial in trials} == {"few", "more"}
+    assert all(trial.ratio >= 1 for trial in trials)
+
+
+def test_the_report_shows_it(measured):
+    blocks = report.blocks(measured)
+    assert blocks["advice"].count("\n") == 1 + len(measured["left_out"])
+    assert "| softmax | exact gradient over all classes, minibatches |" in blocks["candidates"]
+    assert set(report.figures(measured)) == {"candidates"}
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return json.loads(MEASURED.read_text())
+
+
+def test_the_shipped_model_is_what_the_committed_measurements_give(committed):
+    """If this fails: python -m xsoftmax advise --learn docs/performance/learning.json."""
+    assert json.loads(json.dumps(fit_model(committed).as_json())) == json.loads(FILE.read_text())
+    found = summary({key: committed[key] for key in ("candidates", "costs", "curves")})
+    assert found["left_out"] == committed["left_out"]
+    assert found["cost_errors"] == pytest.approx(committed["cost_errors"])
+
+
+def test_predicted_times_are_near_the_measured_ones(committed):
+    errors = cost_errors(committed, shipped())
+    assert max(errors.values()) < 0.35, errors
+
+
+def test_advice_for_unseen_data_is_near_the_best(committed):
+    """The median is exact, and few go far astray; each one is in docs/performance.md."""
+    ratios = np.array([trial.ratio for trial in left_out(committed)])
+    assert ratios.size >= 3 * len(GAPS)
+    assert np.median(ratios) <= 1.1
+    assert np.quantile(ratios, 0.8) <= 2
+
+
+def test_the_fastest_is_among_the_measured(committed):
+    for dataset in {curve["dataset"] for curve in committed["curves"]}:
+        own = [curve for curve in committed["curves"] if curve["dataset"] == dataset]
+        times = times_to(own)
+        assert set(times) == set(committed["candidates"])
+        assert all(list(each.values()) == sorted(each.values()) for each in times.values()), "a gap is a step nearer"
+        assert Facts(**own[0]["facts"]).n_classes > 1
