@@ -54,6 +54,7 @@ def test_train_says_what_it_chose_and_why(file, tmp_path, capsys):
     assert status["parameters"]["optimizer"]["learning_rate"] == pytest.approx(best["rate"])
     expected = shipped().candidates[chosen["name"]]
     assert status["parameters"]["objective"]["name"] == expected["objective"]["name"]
+    assert status["parameters"]["source"] == f"{chosen['name']}, chosen for these data: {expected['source']}"
     assert status["setup_seconds"] >= chosen["seconds"] > 0
 
 

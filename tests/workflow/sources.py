@@ -7,7 +7,7 @@ from xsoftmax.fingerprint import _closure, _path, modules_below
 # Found by name when a verb runs, and so not seen among its imports.
 COMPONENTS = {
     "prepare": ["xsoftmax.data.readers"],
-    "train": ["xsoftmax.objectives", "xsoftmax.proposals", "xsoftmax.optimizers"],
+    "train": ["xsoftmax.objectives", "xsoftmax.proposals", "xsoftmax.optimizers", "xsoftmax.advice"],
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from xsoftmax.advice.facts import Facts, facts_of
 from xsoftmax.advice.model import CostModel, shipped
-from xsoftmax.advice.pilot import at_rate, tune_rate
+from xsoftmax.advice.pilot import FACTORS, at_rate, tune_rate
 from xsoftmax.advice.ranking import PILOT_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.data.store import Prepared
@@ -79,7 +79,7 @@ def choice_for(
     choice = _read(kept, question)
     if choice is None:
         choice = _choose(data, seed, plan, among, model)
-        content = choice.as_json() | {"settings": choice.method.settings, "question": question}
+        content = choice.as_json() | {"settings": _settings(choice.method), "question": question}
         with written_aside(kept) as aside:
             aside.write_text(json.dumps(content) + "\n")
     return choice
@@ -90,7 +90,9 @@ def _choose(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, 
     budget = Budget(seconds=plan.seconds, epochs=plan.epochs)
     ranking = _that_fit(rank(model, facts, budget, plan.threads, among), model, data, plan)
     best = ranking[0]
-    method = at_rate(build_method(AUTO, model.candidates[best.method]), best.rate)
+    settings = model.candidates[best.method]
+    source = f"{best.method}, chosen for these data: {settings.get('source', '')}"
+    method = at_rate(build_method(AUTO, {**settings, "source": source}), best.rate)
     stream = plan.stream
     if stream is None:
         stream = must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
@@ -127,7 +129,11 @@ def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Prepared, p
 def _pilot_samples(facts: Facts, best: Prediction, plan: Plan) -> int:
     """Samples of one trial: all trials together take their share of the budget."""
     epochs = plan.epochs if plan.epochs is not None else (plan.seconds or 0) / max(best.seconds_per_epoch, 1e-12)
-    return int(PILOT_SHARE / 3 * epochs * facts.n_samples)
+    return int(PILOT_SHARE / len(FACTORS) * epochs * facts.n_samples)
+
+
+def _settings(method: Method) -> dict[str, Any]:
+    return method.settings | {"source": method.source}
 
 
 def _read(path: Path, question: list[Any]) -> Choice | None:
