@@ -83,6 +83,10 @@ class Experiment:
         _check(config, schema, "config")
         methods = _read(folder / "methods.yaml")
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
+        if AUTO in methods:
+            raise InputError(
+                f"{folder / 'methods.yaml'}: {AUTO} stands for what the advice chooses; rename the method"
+            )
         for key in ("methods", "set"):
             _check_known(f"config: {key}: unknown method", config[key], [*methods, AUTO])
         if unused := [name for name in config["set"] if name not in config["methods"]]:
@@ -172,6 +176,8 @@ def _candidates(changes: dict[str, Any]) -> dict[str, Any]:
         raise InputError(f"config: set: auto: unknown key {sorted(unknown)[0]!r}; it takes among, a list of methods")
     candidates = json.loads(ADVICE.read_text())["candidates"]
     among = changes.get("among", list(candidates))
+    if not (isinstance(among, list) and among and all(isinstance(name, str) for name in among)):
+        raise InputError(f"config: set: auto: among is {among!r}; give a list of methods")
     _check_known("config: set: auto: among: nothing was measured of", among, candidates)
     return {"among": {name: candidates[name] for name in among}}
 

@@ -83,7 +83,10 @@ class Model:
 
     @contextmanager
     def unchanging(self) -> Iterator[None]:
-        """Promise not to change the weights within: of a small model, what scoring copies of them is kept."""
+        """Promise not to change the weights within: of a small model, what scoring copies of them is kept.
+
+        Small is one that fits into the copy that scoring makes anyway.
+        """
         self._kept.append({})
         try:
             yield
@@ -187,7 +190,8 @@ class Scorer:
         if not isinstance(self._features, Csr) or model.W is None:
             return
         self._feature_major = np.empty((0, 0), np.float32)  # free the last one first
-        kept = model._kept[-1] if model._kept and len(stretch) == model.n_classes else {}
+        small = len(stretch) == model.n_classes and model.W.size <= FEATURE_MAJOR_WEIGHTS
+        kept = model._kept[-1] if model._kept and small else {}
         if stretch not in kept:
             kept[stretch] = transposed(model.W[stretch.start : stretch.stop])
         self._feature_major = kept[stretch]

@@ -77,6 +77,7 @@ def _work(waiting: queue.SimpleQueue, done: queue.SimpleQueue, core: int | None)
             done.put((j, task(), None))
         except Exception as error:  # noqa: BLE001 - handed to whoever asked for the work
             done.put((j, None, error))
+        item = task = None  # while it waits, it holds no arrays
 
 
 def split_evenly(n: int, parts: int) -> list[slice]:

@@ -43,8 +43,8 @@ def test_columns_of_a_batch():
     facts = facts_of_arrays(rows.X, 10)
     assert facts == Facts(4096, 10, 1_000, 20.0, True)
     counted = np.mean([np.unique(rows.X[b : b + 64].indices).size for b in range(0, 4096, 64)])
-    assert costs.columns(facts, 64) == pytest.approx(counted, rel=0.02)
-    assert costs.columns(IMAGES, 64) == 784
+    assert costs.n_columns(facts, 64) == pytest.approx(counted, rel=0.02)
+    assert costs.n_columns(IMAGES, 64) == 784
 
 
 def test_likeness_is_of_sizes_by_decades():

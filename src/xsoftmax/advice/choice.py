@@ -1,22 +1,25 @@
 """Choose a method for a data set: the first of the ranking that memory holds, its rate from a pilot."""
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from xsoftmax.advice.facts import Facts, facts_of
 from xsoftmax.advice.model import CostModel, shipped
-from xsoftmax.advice.pilot import FACTORS, at_rate, tune_rate
+from xsoftmax.advice.pilot import RATE_FACTORS, at_rate, tune_rate
 from xsoftmax.advice.ranking import PILOT_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.data.store import Prepared
 from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
+from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import AUTO, Method, build_method
 from xsoftmax.threads import Team
-from xsoftmax.training.fit import training_rows
+from xsoftmax.training.fit import check_question, training_rows
 from xsoftmax.training.memory import check_memory, must_stream
 from xsoftmax.training.plan import Plan
 
@@ -34,18 +37,20 @@ class Choice:
     sentence : str
     trials : sequence of dict
         Rates of the pilot and what they came to (see ``pilot``); empty if there was none.
-    seconds : float
-        Of the pilot's steps: evaluation is not counted, as in a fit.
     """
 
     method: Method
     name: str
     sentence: str
     trials: Sequence[dict[str, Any]]
-    seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the pilot's steps: evaluation is not counted, as in a fit."""
+        return sum(trial["seconds"] for trial in self.trials)
 
     def as_json(self) -> dict[str, Any]:
-        """All of it but the model of the costs."""
+        """Say which candidate, why, and what the pilot came to; a fit's status has the method's settings."""
         return {
             "name": self.name,
             "sentence": self.sentence,
@@ -62,27 +67,45 @@ def choice_for(
     Raises
     ------
     InputError
-        If no candidate fits into memory, or one of ``among`` is unknown.
+        If the data or the seed suit no fit, no candidate fits into memory, or one of ``among`` is unknown.
     """
+    check_question(data, seed)
     model = model or shipped()
     if plan.checkpoint is None:
         return _choose(data, seed, plan, among, model)
-    kept = plan.checkpoint.with_suffix(".choice.json")
-    question = [
-        seed,
-        plan.seconds,
-        plan.epochs,
-        plan.threads,
-        list(among or model.candidates),
-        facts_of(data)._asdict(),
-    ]
+    kept = kept_choice(plan.checkpoint)
+    question = _digest(data, seed, plan, among, model)
     choice = _read(kept, question)
     if choice is None:
         choice = _choose(data, seed, plan, among, model)
-        content = choice.as_json() | {"settings": _settings(choice.method), "question": question}
+        settings = choice.method.settings | {"source": choice.method.source}
         with written_aside(kept) as aside:
-            aside.write_text(json.dumps(content) + "\n")
+            aside.write_text(json.dumps(choice.as_json() | {"settings": settings, "question": question}) + "\n")
     return choice
+
+
+def kept_choice(checkpoint: Path) -> Path:
+    """Name the file beside a checkpoint that keeps a choice: a fit that resumes does not choose anew."""
+    return checkpoint.with_suffix(".choice.json")
+
+
+def _digest(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, model: CostModel) -> str:
+    """Hash all that a choice depends on, but what memory is free."""
+    asked = [plan.seconds, plan.epochs, plan.threads, plan.memory, plan.patience, plan.stream]
+    parts = [seed, asked, among, model.as_json(), data.attributes, fingerprint(__name__)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _read(path: Path, question: str) -> Choice | None:
+    """Read a kept choice, if there is a readable one that answers the same question."""
+    try:
+        content = json.loads(path.read_text())
+        if content["question"] != question:
+            return None
+        method = build_method(AUTO, content["settings"])
+        return Choice(method, content["name"], content["sentence"], content["trials"])
+    except (OSError, ValueError, KeyError, InputError):
+        return None
 
 
 def _choose(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, model: CostModel) -> Choice:
@@ -93,55 +116,56 @@ def _choose(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, 
     settings = model.candidates[best.method]
     source = f"{best.method}, chosen for these data: {settings.get('source', '')}"
     method = at_rate(build_method(AUTO, {**settings, "source": source}), best.rate)
-    stream = plan.stream
-    if stream is None:
-        stream = must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
-    train, visits = training_rows(data, method, seed, bool(stream))
-    ground = Ground(data, train, visits, method, seed, Team(plan.threads))
-    trials = tune_rate(ground, _pilot_samples(facts, best, plan))
-    visits.close()
+    trials = _pilot(data, method, seed, plan, facts, best)
     known = [trial for trial in trials if trial["log_likelihood"] is not None]
-    if known:
-        method = at_rate(method, max(known, key=lambda trial: trial["log_likelihood"])["rate"])
     sentence = explain(model, facts, budget, ranking)
     if known:
+        method = at_rate(method, max(known, key=lambda trial: trial["log_likelihood"])["rate"])
         sentence += f"; a pilot on validation rows chose the rate {method.optimizer.learning_rate:.2g}"
-    return Choice(method, best.method, sentence, trials, sum(trial["seconds"] for trial in trials))
+    elif trials:
+        method = at_rate(method, min(trial["rate"] for trial in trials))
+        sentence += "; in a pilot all rates diverged, of which this is the smallest"
+    return Choice(method, best.method, sentence, trials)
 
 
 def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Prepared, plan: Plan) -> list[Prediction]:
     """Leave out what memory does not hold; if that is all, say what the last one needs."""
-    found, reason = [], None
+    found, reason = [], InputError("auto has no candidates; name some in among")
     for prediction in ranking:
         method = model.method(prediction.method)
-        keeps_best = plan.patience is not None
         try:
-            stream = must_stream(method, data, keeps_best, plan.memory, plan.threads)
-            check_memory(method, data, keeps_best, plan.memory, stream, plan.threads)
+            streams = _streams(data, method, plan)
+            check_memory(method, data, plan.patience is not None, plan.memory, streams, plan.threads)
             found.append(prediction)
         except InputError as error:
             reason = error
     if not found:
-        raise reason or InputError("auto: no candidates")
+        raise reason
     return found
 
 
-def _pilot_samples(facts: Facts, best: Prediction, plan: Plan) -> int:
-    """Samples of one trial: all trials together take their share of the budget."""
-    epochs = plan.epochs if plan.epochs is not None else (plan.seconds or 0) / max(best.seconds_per_epoch, 1e-12)
-    return int(PILOT_SHARE / len(FACTORS) * epochs * facts.n_samples)
+def _streams(data: Prepared, method: Method, plan: Plan) -> bool:
+    """Tell whether a fit leaves training rows in their file, as ``fit`` does."""
+    if plan.stream is not None:
+        return plan.stream
+    return must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
 
 
-def _settings(method: Method) -> dict[str, Any]:
-    return method.settings | {"source": method.source}
-
-
-def _read(path: Path, question: list[Any]) -> Choice | None:
-    """Read a kept choice, if there is one and it answers the same question."""
-    if not path.exists():
-        return None
-    content: Mapping[str, Any] = json.loads(path.read_text())
-    if content["question"] != question:
-        return None
-    method = build_method(AUTO, content["settings"])
-    return Choice(method, content["name"], content["sentence"], content["trials"], content["seconds"])
+def _pilot(
+    data: Prepared, method: Method, seed: int, plan: Plan, facts: Facts, predicted: Prediction
+) -> list[dict[str, Any]]:
+    """Try a few rates; together these take their share of the budget, whatever was predicted."""
+    share, seconds = PILOT_SHARE / len(RATE_FACTORS), math.inf
+    if plan.epochs is None:
+        seconds = share * plan.budget
+        epochs = plan.budget / max(predicted.seconds_per_epoch, 1e-12)
+    else:
+        epochs = float(plan.epochs)
+    team = Team(plan.threads)
+    train, visits = training_rows(data, method, seed, _streams(data, method, plan))
+    try:
+        ground = Ground(data, train, visits, method, seed, team)
+        return tune_rate(ground, int(share * epochs * facts.n_samples), seconds)
+    finally:
+        visits.close()
+        team.close()

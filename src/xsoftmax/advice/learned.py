@@ -38,7 +38,7 @@ class Learned:
 
 
 def gaps(log_likelihoods: np.ndarray, n_classes: int, best: float) -> np.ndarray:
-    """Relative gaps of mean log-likelihoods (nats) to the best one; NaN counts as a guess."""
+    """Give the relative gaps of mean log-likelihoods (nats) to the best one; NaN counts as a guess."""
     guess = -np.log(n_classes)
     return (best - np.nan_to_num(log_likelihoods, nan=guess)) / (best - guess)
 
@@ -47,8 +47,8 @@ def reached(epochs: np.ndarray, gap: np.ndarray) -> list[float]:
     """Epochs to each of ``LEVELS``, between points by straight lines in logarithms."""
     seen = np.minimum.accumulate(gap)
     keep = np.r_[True, seen[1:] < seen[:-1]] & (epochs > 0)
-    if keep.sum() < 2:
-        return [np.inf] * len(LEVELS)
+    if keep.sum() < 2:  # it was best when it was first looked at
+        return [float(epochs[0]) if seen[-1] <= level else np.inf for level in LEVELS]
     x, z = np.log(epochs[keep]), -np.log(np.maximum(seen[keep], 1e-6))
     half = max(2, x.size // 3)
     slope = (z[-1] - z[-half]) / max(x[-1] - x[-half], 1e-9)

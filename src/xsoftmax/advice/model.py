@@ -50,11 +50,6 @@ class CostModel:
         """Build a candidate."""
         return build_method(name, self.candidates[name])
 
-    def without(self, dataset: str) -> "CostModel":
-        """Forget one data set, to be tested on it."""
-        left = [each for each in self.experience if each.dataset != dataset]
-        return CostModel(self.machine, self.candidates, self.costs, left)
-
     def as_json(self) -> dict[str, Any]:
         """Everything as JSON; epochs that are never reached are null."""
         return {
@@ -67,7 +62,7 @@ class CostModel:
                     "facts": each.facts._asdict(),
                     "rates": each.rates,
                     "epochs": {
-                        name: [None if value == float("inf") else round(value, 4) for value in values]
+                        name: [None if value == float("inf") else float(f"{value:.4g}") for value in values]
                         for name, values in each.epochs.items()
                     },
                 }
@@ -96,5 +91,5 @@ def from_json(content: Mapping[str, Any]) -> CostModel:
 
 @cache
 def shipped() -> CostModel:
-    """The model that comes with this package."""
+    """Read the model that comes with this package."""
     return from_json(json.loads(FILE.read_text()))

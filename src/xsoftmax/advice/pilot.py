@@ -1,17 +1,28 @@
 """The learning rate, tuned in short trials."""
 
+import math
 from typing import Any
 
 from xsoftmax.advice.trial import Ground, Trial
 from xsoftmax.methods import Method, build_method, merged
 
-FACTORS = (0.3, 1.0, 3.0)
+RATE_FACTORS = (0.3, 1.0, 3.0)
+# Where all rates diverge, smaller ones by this factor, a few times.
+DOWN, TIMES_DOWN = 0.1, 4
 
 
-def tune_rate(ground: Ground, n_samples: int) -> list[dict[str, Any]]:
-    """Train ``n_samples`` samples at a few rates around the method's; say what each came to.
+def tune_rate(ground: Ground, n_samples: int, seconds: float = math.inf) -> list[dict[str, Any]]:
+    """Train at a few rates around the method's; say what each came to.
 
     Without validation rows, or with samples for less than one step, nothing is tried.
+
+    Parameters
+    ----------
+    ground : Ground
+    n_samples : int
+        Samples of each trial.
+    seconds : float
+        The first trial ends after so many, and the others with as many samples as it had.
 
     Returns
     -------
@@ -22,19 +33,32 @@ def tune_rate(ground: Ground, n_samples: int) -> list[dict[str, Any]]:
     size = method.batch.size if method.proposal.draws else method.proposal.batch_size
     n_samples = n_samples // size * size
     found: list[dict[str, Any]] = []
-    if not ground.validation.n_samples:
+    if not ground.validation.n_samples or not n_samples:
         return found
-    for factor in FACTORS if n_samples else ():
-        trial = Trial(ground, factor * method.optimizer.learning_rate)
-        while trial.finite and trial.samples < n_samples:
-            trial.advance(n_samples - trial.samples)
-        value = trial.log_likelihood()
-        finite = value > float("-inf")
-        found.append({"rate": trial.rate, "seconds": trial.seconds, "log_likelihood": value if finite else None})
+    begin = method.optimizer.learning_rate
+    for factor in RATE_FACTORS:
+        outcome, used = _outcome(ground, factor * begin, n_samples, seconds)
+        if outcome["log_likelihood"] is not None:
+            n_samples, seconds = used, math.inf
+        found.append(outcome)
+    rate = RATE_FACTORS[0] * begin
+    for _ in range(TIMES_DOWN):
+        if any(outcome["log_likelihood"] is not None for outcome in found):
+            break
+        rate *= DOWN
+        found.append(_outcome(ground, rate, n_samples, seconds)[0])
     return found
 
 
+def _outcome(ground: Ground, rate: float, n_samples: int, seconds: float) -> tuple[dict[str, Any], int]:
+    """What one rate came to, and the samples that it used."""
+    trial = Trial(ground, rate)
+    while trial.finite and trial.samples < n_samples and trial.seconds < seconds:
+        trial.advance(n_samples - trial.samples)
+    return {"rate": rate, "seconds": trial.seconds, "log_likelihood": trial.log_likelihood()}, trial.samples
+
+
 def at_rate(method: Method, rate: float) -> Method:
-    """The same method at another learning rate."""
+    """Build the same method at another learning rate."""
     settings = merged(method.settings, {"optimizer": {"learning_rate": rate}})
     return build_method(method.name, settings | {"source": method.source})

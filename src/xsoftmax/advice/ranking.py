@@ -61,8 +61,10 @@ def rank(
     Raises
     ------
     InputError
-        If one of ``among`` is not a candidate.
+        If one of ``among`` is not a candidate, or the gap is smaller than any that was measured.
     """
+    if budget.gap is not None and not LEVELS[-1] <= budget.gap < 1:
+        raise InputError(f"a gap of {budget.gap:g} cannot be predicted; ask for {LEVELS[-1]:g} or more, below 1")
     for name in among or ():
         if name not in model.candidates:
             raise InputError(f"auto: nothing was measured of {name!r}; known: {', '.join(model.candidates)}")
@@ -117,13 +119,18 @@ def explain(model: CostModel, facts: Facts, budget: Budget, ranking: Sequence[Pr
     best = ranking[0]
     likest = max(model.experience, key=lambda each: likeness(each.facts, facts))
     text = (
-        f"{best.method}: with {facts}, it should come within {100 * best.gap:.2g} % of the best log-likelihood "
+        f"{best.method}: with {facts}, it should come within {percent(best.gap)} of the best log-likelihood "
         f"(a guess is 100 %) {_when(budget, best)}, at {duration(best.seconds_per_epoch)} an epoch"
     )
     if len(ranking) > 1:
         other = ranking[1]
-        text += f"; {other.method} {_when(budget, other) if budget.gap is not None else f'{100 * other.gap:.2g} %'}"
+        text += f"; {other.method} {_when(budget, other) if budget.gap is not None else percent(other.gap)}"
     return f"{text}; {likest.dataset} is the most like it of the data sets that this was learned from"
+
+
+def percent(gap: float) -> str:
+    """Write a gap with two digits."""
+    return f"{100 * gap:.2g} %" if gap < 0.995 else "100 %"
 
 
 def _when(budget: Budget, prediction: Prediction) -> str:

@@ -3,14 +3,16 @@
 import time
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from xsoftmax.data.store import Prepared, Split
+from xsoftmax.data.windows import taken
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
-from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.threads import Team
 from xsoftmax.training.solvers import make_solver
 from xsoftmax.training.visits import Visits
@@ -41,8 +43,10 @@ class Ground:
 
     @cached_property
     def validation(self) -> Split:
-        """Rows that trials are judged by."""
-        return self.data.rows("validation", 0, ROWS)
+        """Rows that trials are judged by: drawn, as files are often sorted, and always the same."""
+        rows = self.data.split("validation")
+        chosen = np.random.default_rng(0).permutation(rows.n_samples)[:ROWS]
+        return taken(rows, np.sort(chosen))
 
     @cached_property
     def training_set(self) -> TrainingSet:
@@ -50,12 +54,12 @@ class Ground:
         return TrainingSet(self.train.X, self.train.y, self.data.n_classes, self.seed)
 
     @cached_property
-    def objective(self):  # type: ignore[no-untyped-def]
+    def objective(self) -> Any:
         """The fitted objective."""
         return self.method.objective.fit(self.training_set)
 
     @cached_property
-    def proposal(self):  # type: ignore[no-untyped-def]
+    def proposal(self) -> Proposal:
         """The fitted proposal."""
         return self.method.proposal.fit(self.training_set)
 
@@ -63,12 +67,13 @@ class Ground:
 class Trial:
     """Steps of a method at one learning rate, from the start.
 
-    ``samples`` and ``seconds`` are what was used so far; ``finite`` whether all scores were.
+    ``samples`` and ``seconds`` are what was used so far; ``finite`` whether all scores and weights were.
     """
 
     def __init__(self, ground: Ground, rate: float) -> None:
         self.rate, self.samples, self.seconds, self.finite = rate, 0, 0.0, True
-        self._ground = ground
+        self._ground, self._step = ground, 0
+        ground.visits.close()  # windows of an earlier trial
         self._solver = make_solver(ground.method, ground.objective, ground.proposal, ground.training_set, ground.team)
         self._solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles
 
@@ -76,18 +81,19 @@ class Trial:
         """Take steps for so many samples, or for one chunk of the solver, or to the end of the epoch."""
         ground = self._ground
         epoch, position = divmod(self.samples, ground.train.n_samples)
+        rate = self.rate * ground.method.schedule.factor(epoch, self.samples)
         start = time.perf_counter()
         samples = ground.visits.samples(epoch, position, min(self._solver.chunk, at_most))
-        used = self._solver.advance(samples, epoch, position, self.rate)
+        used = self._solver.advance(samples, epoch, position, rate)
         self.seconds += time.perf_counter() - start
         self.samples += used
         self.finite = used == samples.size
 
-    def log_likelihood(self) -> float:
-        """Mean log-likelihood (nats) of the validation rows; minus infinity if it diverged."""
+    def log_likelihood(self) -> float | None:
+        """Mean log-likelihood (nats) of the validation rows; None if the trial diverged."""
         ground, method = self._ground, self._ground.method
         if not self.finite:
-            return -np.inf
+            return None
         model = Model(
             self._solver.weights(),
             ground.data.class_names,
@@ -100,4 +106,5 @@ class Trial:
         )
         with np.errstate(all="ignore"):
             value = evaluate(model, ground.validation.X, ground.validation.y, ground.team)["log_likelihood"]
-        return value if np.isfinite(value) else -np.inf
+        self.finite = bool(np.isfinite(value))
+        return float(value) if self.finite else None

@@ -4,23 +4,25 @@ import argparse
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from xsoftmax.advice.facts import facts_of
 from xsoftmax.advice.fit import cost_errors, fit_model
 from xsoftmax.advice.model import FILE, shipped
-from xsoftmax.advice.ranking import Budget, Prediction, explain, rank
+from xsoftmax.advice.ranking import Budget, Prediction, explain, percent, rank
 from xsoftmax.catalogue import text_table
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
+from xsoftmax.report.durations import duration
 
 UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 HEADINGS = {
     "method": "method",
     "rate": "rate",
-    "epoch": "s / epoch",
+    "epoch": "an epoch",
     "gap": "gap",
-    "seconds": "after s",
+    "seconds": "reached in",
 }
 
 
@@ -34,13 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--among", nargs="+", metavar="METHOD", help="leave out all others")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--learn", type=Path, metavar="FILE.json", help="renew the model from `benchmark learning`")
+    parser.add_argument(
+        "--learn", type=Path, metavar="FILE.json", help="fit the model to `benchmark learning`'s file"
+    )
+    parser.add_argument("--model", type=Path, default=FILE, help="with --learn: where to; default: in this package")
 
 
 def run(options: argparse.Namespace) -> None:
     """Print the ranking and a sentence; or renew the model that it comes from."""
     if options.learn:
-        _learn(options.learn)
+        _learn(options.learn, options.model)
         return
     if options.data is None:
         raise InputError("--data is missing; name a prepared data set, such as data/prepared/icd10.h5")
@@ -61,8 +66,6 @@ def run(options: argparse.Namespace) -> None:
 
 def _budget(options: argparse.Namespace) -> Budget:
     if options.gap is not None:
-        if not 0 < options.gap < 1:
-            raise InputError(f"--gap is {options.gap:g}; set it between 0 and 1, such as 0.05")
         return Budget(gap=options.gap)
     if options.epochs is not None:
         if not options.epochs > 0:
@@ -89,19 +92,29 @@ def _cells(each: Prediction) -> dict[str, str]:
     return {
         "method": each.method,
         "rate": f"{each.rate:.2g}",
-        "epoch": f"{each.seconds_per_epoch:.2g}",
-        "gap": f"{100 * each.gap:.1f} %",
-        "seconds": f"{each.seconds:.2g}" if each.seconds < float("inf") else "never",
+        "epoch": duration(each.seconds_per_epoch),
+        "gap": percent(each.gap),
+        "seconds": duration(each.seconds) if each.seconds < float("inf") else "never",
     }
 
 
-def _learn(path: Path) -> None:
-    if not path.exists():
-        raise InputError(f"{path}: no such file; `benchmark learning --json {path}` writes it")
-    measured = json.loads(path.read_text())
+def _learn(path: Path, to: Path) -> None:
+    measured = _measured(path)
     model = fit_model(measured)
-    with written_aside(FILE) as aside:
+    with written_aside(to) as aside:
         aside.write_text(json.dumps(model.as_json(), indent=1) + "\n")
     for name, error in cost_errors(measured, model).items():
         print(f"{name}: seconds per sample within {100 * error:.0f} % in the median")
-    print(f"{FILE}: written")
+    print(f"{to}: written")
+
+
+def _measured(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise InputError(f"{path}: no such file; `benchmark learning FILE.h5 ... --json {path}` writes it")
+    try:
+        content = json.loads(path.read_text())
+    except ValueError:
+        content = None
+    if not isinstance(content, dict) or content.get("suite") != "learning" or not content.get("curves"):
+        raise InputError(f"{path} holds no curves of `benchmark learning`; run it with prepared data sets")
+    return content

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax import registry
-from xsoftmax.data.store import Prepared, open_prepared
+from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation import links
 from xsoftmax.files import remove
@@ -64,16 +64,22 @@ def run(options: argparse.Namespace) -> None:
         tree=options.tree,
     )
     with open_prepared(options.prepared) as data:
-        choice = _choice(options, data, plan) if options.method == AUTO else None
+        # A fit of a given method does not depend on the advice, which is loaded for auto alone.
+        advice = registry.load("xsoftmax.advice", "choice") if options.method == AUTO else None
+        choice = advice.choice_for(data, options.seed, plan, _among(options)) if advice else None
+        if choice:
+            print(f"auto: {choice.sentence}", file=sys.stderr)
         method = choice.method if choice else _method(options)
-        code = fingerprint(__name__, *method.modules, *links.MODULES)
+        modules = [*method.modules, *([advice.__name__] if advice else [])]
+        code = fingerprint(__name__, *modules, *links.MODULES)
         plan = replace(plan, identity=code, spent=choice.seconds if choice else 0.0)
         result = fit(data, method, options.seed, plan)
         found = choice.as_json() if choice else None
         write_fit(options.output, result, data, method, options.seed, plan, code, found)
     if options.checkpoint:
         remove(options.checkpoint)
-        remove(options.checkpoint.with_suffix(".choice.json"))
+        if advice:
+            remove(advice.kept_choice(options.checkpoint))
     if result.state.message:
         print(result.state.message)
 
@@ -95,14 +101,15 @@ def _method(options: argparse.Namespace) -> Method:
     return build_method(options.method, merged(methods[options.method], changes))
 
 
-def _choice(options: argparse.Namespace, data: Prepared, plan: Plan) -> Any:
-    """Choose a method; a fit of a given method does not depend on the advice, which is loaded only here."""
+def _among(options: argparse.Namespace) -> list[str] | None:
+    """What auto is to choose among; None: all candidates."""
     changes = _changes(options)
     if unknown := set(changes) - {"among"}:
         raise InputError(f"--set: auto has no {sorted(unknown)[0]!r}; it takes among, a list of methods")
-    choice = registry.load("xsoftmax.advice", "choice").choice_for(data, options.seed, plan, changes.get("among"))
-    print(f"auto: {choice.sentence}", file=sys.stderr)
-    return choice
+    among = changes.get("among")
+    if among is not None and not (isinstance(among, list) and among and all(isinstance(n, str) for n in among)):
+        raise InputError(f"--set: among is {among!r}; give a list of methods")
+    return among
 
 
 def _changes(options: argparse.Namespace) -> dict[str, Any]:

@@ -52,10 +52,7 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
     InputError
         If the method does not suit the data, or memory does not suffice.
     """
-    if data.n_classes < 2:
-        raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; set it to 0 or more")
+    check_question(data, seed)
     stream = plan.stream
     if stream is None:
         stream = must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
@@ -66,6 +63,22 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
     return _Fit(data, method, seed, replace(plan, stream=stream)).run()
 
 
+def check_question(data: Prepared, seed: int) -> None:
+    """Make sure that there is something to train, and a seed.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    if data.n_classes < 2:
+        raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
+    if data.n_samples("train") == 0:
+        raise InputError(f"{data.name} has no training rows; look at its preparation")
+    if seed < 0:
+        raise InputError(f"seed is {seed}; set it to 0 or more")
+
+
 class _Fit:
     """One run of ``fit``."""
 
@@ -74,8 +87,6 @@ class _Fit:
         self.splits = {name: data.split(name) for name in ("validation", "test")}
         self.train, self.visits = training_rows(data, method, seed, bool(plan.stream))
         self.class_names, self.transform = data.class_names, data.transform
-        if self.train.n_samples == 0:
-            raise InputError(f"{data.name} has no training rows; look at its preparation")
         X, y = self.train.X, self.train.y
         training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree)
         self.objective = method.objective.fit(training_set)

@@ -46,7 +46,7 @@ class Windowed:
 
     def samples(self, epoch: int, position: int, at_most: int) -> np.ndarray:
         """See ``Visits``; positions rise, but for a new epoch."""
-        if epoch != self._epoch:
+        if epoch != self._epoch or position < self._window.first:
             self.close()
             self._coming, self._epoch = self._windows.of_epoch(self._seed, epoch, position), epoch
             self._window = next(self._coming)

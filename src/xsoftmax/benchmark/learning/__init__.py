@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.advice.fit import cost_errors, fit_model
-from xsoftmax.advice.left_out import left_out
 from xsoftmax.advice.model import CANDIDATES
+from xsoftmax.advice.unseen import left_out
 from xsoftmax.benchmark.learning import costs, curves
 from xsoftmax.errors import InputError
 from xsoftmax.methods import build_method, read_methods
@@ -36,6 +36,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     chosen = {name: methods[name] for name in among}
     for name, settings in chosen.items():
         build_method(name, settings)
+    if not options.seconds > 0:
+        raise InputError(f"--seconds is {options.seconds:g}; set it above 0")
+    for path in options.data:
+        curves.check(path)
     found = list(costs.run(chosen, options.small))
     learned = [each for path in options.data for each in curves.run(path, chosen, options.seconds)]
     measured = {"candidates": chosen, "costs": found, "curves": learned}
@@ -48,7 +52,7 @@ def summary(measured: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``left_out``, what it would have been on each data set without knowing it (see ``advice.left_out``; seconds
+        ``left_out``, what it would have been on each data set without knowing it (see ``advice.unseen``; seconds
         that were not reached are None), and ``cost_errors``, the median relative error of times by candidate.
     """
     measured = {"machine": {}} | measured

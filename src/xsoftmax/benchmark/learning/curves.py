@@ -7,12 +7,26 @@ from typing import Any
 from xsoftmax.advice.facts import facts_of
 from xsoftmax.advice.trial import Ground, Trial
 from xsoftmax.data.store import open_prepared
+from xsoftmax.errors import InputError
 from xsoftmax.methods import build_method
 from xsoftmax.threads import Team
 from xsoftmax.training.fit import training_rows
 
-FACTORS = {True: (0.5, 1.5, 4.0), False: (0.03, 0.1, 0.3)}  # of the learning rate, for sparse and for dense rows
+SPARSE_FACTORS, DENSE_FACTORS = (0.5, 1.5, 4.0), (0.03, 0.1, 0.3)  # of the candidate's learning rate
 LOOKS, GROWTH = 14, 1.7
+
+
+def check(path: Path) -> None:
+    """Make sure that a data set can be learned from.
+
+    Raises
+    ------
+    InputError
+        If it has no validation rows.
+    """
+    with open_prepared(path) as data:
+        if not data.n_samples("validation") or not data.n_samples("train"):
+            raise InputError(f"{path} has no validation rows or none to train on; prepare it with a split")
 
 
 def run(path: Path, candidates: Mapping[str, Mapping[str, Any]], seconds: float) -> Iterator[dict[str, Any]]:
@@ -23,7 +37,7 @@ def run(path: Path, candidates: Mapping[str, Mapping[str, Any]], seconds: float)
             method = build_method(name, settings)
             train, visits = training_rows(data, method, 0, False)
             ground = Ground(data, train, visits, method, 0, Team(1))
-            for factor in FACTORS[facts.sparse]:
+            for factor in SPARSE_FACTORS if facts.sparse else DENSE_FACTORS:
                 rate = factor * method.optimizer.learning_rate
                 points = _points(ground, rate, seconds)
                 print(f"{data.name}, {name}, rate {rate:g}: {_last(points)}", flush=True)
@@ -40,8 +54,7 @@ def _points(ground: Ground, rate: float, seconds: float) -> list[list[float | No
             continue
         while trial.finite and trial.seconds < look:
             trial.advance(2**11)
-        value = trial.log_likelihood()
-        points.append([trial.samples / ground.train.n_samples, trial.seconds, value if trial.finite else None])
+        points.append([trial.samples / ground.train.n_samples, trial.seconds, trial.log_likelihood()])
         if not trial.finite:
             break
     return points

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
@@ -41,7 +40,7 @@ def _advice(trials: list[dict[str, Any]]) -> str:
 def _candidates(content: dict[str, Any]) -> str:
     settings, errors = content["candidates"], content["cost_errors"]
     rows = [(name, settings[name].get("source", ""), f"{100 * errors[name]:.0f} %") for name in settings]
-    return table(["candidate", "what it is", "error of predicted times"], rows, right=1)
+    return table(["candidate", "what it is", "error of fitted times"], rows, right=1)
 
 
 def _draw(curves: list[dict[str, Any]]) -> Figure:
@@ -60,7 +59,7 @@ def _draw(curves: list[dict[str, Any]]) -> Figure:
                 own = [curve for curve in curves if (curve["dataset"], curve["method"]) == (dataset, method)]
                 best = max(own, key=_best, default=None)
                 if best is not None:
-                    points = pd.DataFrame(best["points"], columns=["epochs", "seconds", "value"])
+                    points = pd.DataFrame(best["points"], columns=["epochs", "seconds", "value"]).dropna()
                     drawn = styles[method]
                     axes.plot(
                         *(points.seconds, points.value),
@@ -83,4 +82,4 @@ def _draw(curves: list[dict[str, Any]]) -> Figure:
 
 
 def _best(curve: dict[str, Any]) -> float:
-    return float(np.nanmax(pd.to_numeric(pd.Series([value for _, _, value in curve["points"]]), errors="coerce")))
+    return max((value for _, _, value in curve["points"] if value is not None), default=float("-inf"))

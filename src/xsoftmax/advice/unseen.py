@@ -13,7 +13,7 @@ from xsoftmax.advice.ranking import Budget, rank
 GAPS = (0.25, 0.12, 0.05, 0.02)
 
 
-class Trial(NamedTuple):
+class Unseen(NamedTuple):
     """One data set and quality: the advice's method, the best fixed one, and measured seconds to it of both.
 
     Infinite if the method did not get there in the time that was measured.
@@ -32,7 +32,7 @@ class Trial(NamedTuple):
         return self.seconds / self.best_seconds
 
 
-def left_out(measured: Mapping[str, Any]) -> list[Trial]:
+def left_out(measured: Mapping[str, Any]) -> list[Unseen]:
     """Ask for every data set and quality that some method reached, with a model that never saw the data set."""
     found = []
     for dataset in dict.fromkeys(curve["dataset"] for curve in measured["curves"]):
@@ -44,7 +44,7 @@ def left_out(measured: Mapping[str, Any]) -> list[Trial]:
             best = min(times, key=lambda name: times[name][gap])
             if np.isfinite(times[best][gap]):
                 advised = rank(model, facts, Budget(gap=gap), among=list(times))[0].method
-                found.append(Trial(dataset, gap, advised, times[advised][gap], best, times[best][gap]))
+                found.append(Unseen(dataset, gap, advised, times[advised][gap], best, times[best][gap]))
     return found
 
 
