@@ -3,11 +3,13 @@
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import yaml
 
+import xsoftmax.training.fit as fit_module
 from xsoftmax.advice import choice as choice_module
 from xsoftmax.advice.choice import choice_for
 from xsoftmax.advice.model import CANDIDATES, FILE, CostModel, Costs, shipped
@@ -15,9 +17,11 @@ from xsoftmax.advice.pilot import RATE_FACTORS
 from xsoftmax.advice.trial import Ground
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
+from xsoftmax.data.windows import Windows
 from xsoftmax.errors import InputError
 from xsoftmax.methods import AUTO, build_method
 from xsoftmax.proposals import TrainingSet
+from xsoftmax.training import sampled
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 
@@ -137,8 +141,8 @@ def test_a_pilot_ends_by_the_clock_where_the_machine_is_slower_than_predicted(da
 
 def test_rows_that_stay_in_their_file(file, monkeypatch):
     """Each trial begins with the first window again."""
-    monkeypatch.setattr("xsoftmax.data.windows.WINDOW_BYTES", 4096)
-    monkeypatch.setattr("xsoftmax.data.windows.BLOCK_BYTES", 1024)
+    monkeypatch.setattr(sampled, "DEFAULT_CHUNK", 48)
+    monkeypatch.setattr(fit_module, "Windows", partial(Windows, window_bytes=4000, block_bytes=400))
     with open_prepared(file) as data:
         choices = [
             choice_for(data, 0, Plan(epochs=60, stream=stream), ["sampled-softmax-5"]) for stream in (True, False)
