@@ -93,7 +93,7 @@ def test_a_pilot_without_validation_rows_or_too_short_is_left_out(prepared):
 def test_a_rate_that_diverges_is_not_taken(data, monkeypatch):
     monkeypatch.setattr("xsoftmax.advice.pilot.RATE_FACTORS", (1e30, 1.0))
     choice = choice_for(data, 0, Plan(epochs=60), ["sampled-softmax-5"])
-    assert choice.trials[0]["log_likelihood"] is None
+    assert (choice.trials[0]["log_likelihood"] or -np.inf) < -np.log(K)
     assert choice.method.optimizer.learning_rate == pytest.approx(choice.trials[1]["rate"])
 
 
@@ -118,14 +118,14 @@ def test_nothing_is_left_beside_a_finished_fit(file, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["fit"]
 
 
-def test_rates_go_down_until_one_does_not_diverge(data, monkeypatch):
+def test_rates_go_down_until_one_is_better_than_a_guess(data):
     model = shipped()
-    rates = [replace(each, rates=dict.fromkeys(each.rates, 1e31)) for each in model.experience]
+    rates = [replace(each, rates=dict.fromkeys(each.rates, 1e4)) for each in model.experience]
     wild = CostModel(model.machine, model.candidates, model.costs, rates)
     choice = choice_for(data, 0, Plan(epochs=60), ["sampled-softmax-5"], wild)
-    assert [trial["log_likelihood"] for trial in choice.trials] == [None] * len(choice.trials)
-    assert choice.method.optimizer.learning_rate == min(trial["rate"] for trial in choice.trials) < 1e27
-    assert "all rates diverged" in choice.sentence
+    values = [trial["log_likelihood"] or -np.inf for trial in choice.trials]
+    assert max(values[:-1]) < -np.log(K) < values[-1]
+    assert choice.method.optimizer.learning_rate == min(trial["rate"] for trial in choice.trials)
 
 
 def test_a_pilot_ends_by_the_clock_where_the_machine_is_slower_than_predicted(data):

@@ -7,7 +7,7 @@ from xsoftmax.advice.trial import Ground, Trial
 from xsoftmax.methods import Method, build_method, merged
 
 RATE_FACTORS = (0.3, 1.0, 3.0)
-# Where all rates diverge, smaller ones by this factor, a few times.
+# Where all rates end worse than a guess, smaller ones by this factor, a few times.
 DOWN, TIMES_DOWN = 0.1, 4
 
 
@@ -41,9 +41,9 @@ def tune_rate(ground: Ground, n_samples: int, seconds: float = math.inf) -> list
         if outcome["log_likelihood"] is not None:
             n_samples, seconds = used, math.inf
         found.append(outcome)
-    rate = RATE_FACTORS[0] * begin
+    rate, guess = RATE_FACTORS[0] * begin, -math.log(ground.data.n_classes)
     for _ in range(TIMES_DOWN):
-        if any(outcome["log_likelihood"] is not None for outcome in found):
+        if any((outcome["log_likelihood"] or -math.inf) > guess for outcome in found):
             break
         rate *= DOWN
         found.append(_outcome(ground, rate, n_samples, seconds)[0])
