@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -83,8 +84,8 @@ def test_the_verb_tells_it(pair, prepare, tmp_path, capsys):
     with open_prepared(path) as data:
         names = data.class_names
     for name, found in (("model", model), ("reference", reference)):
-        parts = {**vars(found), "class_names": names, "attributes": {"status": "finished"}}
-        save_model(Model(**parts), tmp_path / f"{name}.h5")
+        finished = replace(found, class_names=names, attributes={"status": "finished"})
+        save_model(finished, tmp_path / f"{name}.h5")
     attributes = {"status": "diverged", "message": "it diverged"}
     save_model(Model(None, names, D, attributes=attributes), tmp_path / "diverged.h5")
 

@@ -30,10 +30,12 @@ def final(data, chosen, threads):
     return fit(data, chosen, 0, Plan(epochs=10, threads=threads)).state.history[-1]["test_log_likelihood"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("name", METHODS)
 def test_two_threads_reach_the_likelihood_of_one(data, name):
-    """Eight classes, so that threads meet in the same rows all the time."""
-    serial, parallel = (final(data, METHODS[name], threads) for threads in (1, 2))
+    """Eight classes, so that threads meet in the same rows all the time; each time in another order."""
+    serial = final(data, METHODS[name], 1)
+    parallel = np.median([final(data, METHODS[name], 2) for _ in range(9)])
     assert abs(serial - parallel) < 0.01
     assert serial > -1.9  # log 8 = 2.08
 
