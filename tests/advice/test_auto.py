@@ -221,6 +221,15 @@ def test_advise_prints_a_ranking(file, capsys):
     assert lines[-1].startswith("Times are those of")
 
 
+def test_what_is_never_reached_is_null(file, capsys):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    text = advised(capsys, "--data", file, "--gap", 0.005, "--among", "one-vs-each", "softmax", "--json")
+    seconds = {each["method"]: each["seconds"] for each in json.loads(text, parse_constant=refuse)["ranking"]}
+    assert seconds["one-vs-each"] is None
+
+
 def test_more_threads_are_predicted_to_be_no_slower(file, capsys):
     one, two = (
         {each["method"]: each["seconds_per_epoch"] for each in found["ranking"]}

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -57,8 +58,8 @@ def run(options: argparse.Namespace) -> None:
     ranking = rank(model, facts, budget, options.threads, options.among)
     sentence = explain(model, facts, budget, ranking)
     if options.json:
-        content = {"facts": facts._asdict(), "ranking": [each._asdict() for each in ranking], "sentence": sentence}
-        print(json.dumps(content, indent=1))
+        rows = [each._asdict() | {"seconds": each.seconds if math.isfinite(each.seconds) else None} for each in ranking]
+        print(json.dumps({"facts": facts._asdict(), "ranking": rows, "sentence": sentence}, indent=1))
         return
     print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
     print(f"\n{sentence}.\nTimes are those of {model.machine['processor']}.")
@@ -94,7 +95,7 @@ def _cells(each: Prediction) -> dict[str, str]:
         "rate": f"{each.rate:.2g}",
         "epoch": duration(each.seconds_per_epoch),
         "gap": percent(each.gap),
-        "seconds": duration(each.seconds) if each.seconds < float("inf") else "never",
+        "seconds": duration(each.seconds) if math.isfinite(each.seconds) else "never",
     }
 
 
