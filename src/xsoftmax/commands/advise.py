@@ -58,7 +58,9 @@ def run(options: argparse.Namespace) -> None:
     ranking = rank(model, facts, budget, options.threads, options.among)
     sentence = explain(model, facts, budget, ranking)
     if options.json:
-        rows = [each._asdict() | {"seconds": each.seconds if math.isfinite(each.seconds) else None} for each in ranking]
+        rows = [
+            each._asdict() | {"seconds": each.seconds if math.isfinite(each.seconds) else None} for each in ranking
+        ]
         print(json.dumps({"facts": facts._asdict(), "ranking": rows, "sentence": sentence}, indent=1))
         return
     print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
