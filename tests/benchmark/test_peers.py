@@ -265,7 +265,7 @@ def test_the_shipped_config_names_what_is_there():
 def test_a_wrong_name_is_refused():
     config = ROOT / "config"
     files = config / "experiments/benchmark.yaml", config / "peers.yaml", config / "methods.yaml"
-    with pytest.raises(InputError, match="no data set 'mnit'; known: mnist"):
+    with pytest.raises(InputError, match="no data set 'mnit'; known: icd10,"):
         read_benchmark(*files, ["mnit"])
     with pytest.raises(InputError, match="no entrant 'torch'; known: scikit-learn-lbfgs"):
         read_benchmark(*files, None, ["torch"])
@@ -384,6 +384,19 @@ def test_a_benchmark_from_data_to_table(tmp_path, monkeypatch):
     assert (tmp_path / "out/table.md").read_text() == table
     assert "1,000 rows, 64 features, 10 classes" in table
     assert len(list((tmp_path / "out/figures").iterdir())) == 4
+
+
+def test_searches_are_cut_where_final_runs_need_the_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(rounds, "prepared_file", lambda name: prepared(tmp_path))
+    monkeypatch.setattr(rounds, "FINAL_EXTRA", 1e6)
+    grid = [{"solver": "lbfgs", "C": C} for C in (1e-6, 1.0)]
+    found = Rounds(
+        tiny(tmp_path, [entrant("peer-a", grid)]), tmp_path / "o", tmp_path, tmp_path / "s", minutes=9
+    ).run()
+    entry = found["tiny"]["entrants"]["peer-a"]
+    assert [len(entry[kind]) for kind in ("pilots", "runs")] == [1, 1]
+    assert entry["runs"][0]["settings"]["C"] == 1e-6
+    assert "time allowed 1 of 2 settings" in peers.write(found, tmp_path / "o")
 
 
 def test_what_there_is_no_time_for_is_listed(tmp_path, monkeypatch):

@@ -14,8 +14,8 @@ from xsoftmax.benchmark.peers.runs import run_job
 from xsoftmax.errors import InputError
 
 # Seconds that a run takes beside its training, and how many times its training a run takes: with looks and reruns.
-PILOT_EXTRA, FINAL_EXTRA = 6.0, 12.0
-PILOT_FACTOR, FINAL_FACTOR = 1.6, 1.9
+PILOT_EXTRA, FINAL_EXTRA = 10.0, 20.0
+PILOT_FACTOR, FINAL_FACTOR = 1.4, 2.0
 LEAST_SECONDS = 0.2
 
 
@@ -33,7 +33,8 @@ class Rounds:
         Of exported data.
     n_threads, repetitions : int
     minutes : float or None
-        All is scaled to take about so long; nothing is begun later than that.
+        All is scaled to take about so long; nothing is begun later than that. Each data set has its share of what
+        is left: where searches take longer than expected they are cut, so that final runs are not.
     """
 
     benchmark: Benchmark
@@ -52,14 +53,22 @@ class Rounds:
         """Do what has not been done; return everything by data set."""
         found: dict[str, Any] = {}
         ready = {name: self._export(name) for name in self.benchmark.datasets}
-        scale = self._scale([meta for meta in ready.values() if isinstance(meta, dict)])
+        waiting = [meta for meta in ready.values() if isinstance(meta, dict)]
+        scale = self._scale(waiting)
         for name, meta in ready.items():
             if isinstance(meta, str):
                 found[name] = {"unavailable": meta}
                 continue
+            deadline = self._share(waiting, scale)
             found[name] = {"data": {key: value for key, value in meta.items() if key != "source"}}
-            found[name]["entrants"] = self._dataset(name, meta, scale * self.benchmark.seconds_on(name))
+            found[name]["entrants"] = self._dataset(name, meta, scale * self.benchmark.seconds_on(name), deadline)
+            waiting.remove(meta)
         return found
+
+    def _share(self, waiting: list[dict[str, Any]], scale: float) -> float:
+        """When the first of the data sets that wait is to be done: it has its share of the time that is left."""
+        now, expected = time.monotonic(), [self.estimate([meta], scale) for meta in waiting]
+        return now + (self._deadline - now) * expected[0] / sum(expected)
 
     def estimate(self, metas: list[dict[str, Any]], scale: float = 1.0) -> float:
         """Estimate the minutes that all runs take, with budgets scaled."""
@@ -67,11 +76,16 @@ class Rounds:
         for meta in metas:
             final = self._scaled(self.benchmark.seconds_on(meta["name"]), scale)
             pilot = final * self.benchmark.pilot_share
-            for entrant in self._able(meta["storage"]):
+            able = self._able(meta["storage"])
+            for entrant in able:
                 n = len(entrant.choices(meta["storage"]))
                 total += (n if n > 1 else 0) * (PILOT_FACTOR * pilot + PILOT_EXTRA)
-                total += self.repetitions * (FINAL_FACTOR * final + FINAL_EXTRA)
+            total += self._seconds_of_finals(len(able), final)
         return total / 60
+
+    def _seconds_of_finals(self, n_entrants: int, seconds: float) -> float:
+        """What the final runs of a data set are expected to take."""
+        return n_entrants * self.repetitions * (FINAL_FACTOR * seconds + FINAL_EXTRA)
 
     def _scale(self, metas: list[dict[str, Any]]) -> float:
         """How budgets are scaled to fit ``minutes``: at most by 1."""
@@ -103,8 +117,8 @@ class Rounds:
                 self.pythons[entrant.environment] = str(error)
         return self.pythons[entrant.environment]
 
-    def _dataset(self, name: str, meta: dict[str, Any], seconds: float) -> dict[str, Any]:
-        """Everything on one data set."""
+    def _dataset(self, name: str, meta: dict[str, Any], seconds: float, deadline: float) -> dict[str, Any]:
+        """Everything on one data set; no pilot is begun that leaves too little time for the final runs."""
         storage, seconds = meta["storage"], max(LEAST_SECONDS, seconds)
         entries: dict[str, Any] = {}
         for entrant in self.benchmark.entrants:
@@ -116,8 +130,15 @@ class Rounds:
                 entry["not_installable"] = python
             entries[entrant.name] = entry
         able = [entrant for entrant in self.benchmark.entrants if len(entries[entrant.name]) == 2]
+        last_pilot = deadline - self._seconds_of_finals(len(able), seconds)
         for n, entrant in pilots(able, storage):
             if searched_enough(entries[entrant.name]["pilots"], seconds):
+                continue
+            if n and time.monotonic() > last_pilot:
+                tried = len(entries[entrant.name]["pilots"])
+                entries[entrant.name]["search_cut"] = (
+                    f"time allowed {tried} of {len(entrant.choices(storage))} settings"
+                )
                 continue
             job = self._job(
                 entrant, meta, "validation", entrant.choices(storage)[n], seconds * self.benchmark.pilot_share

@@ -126,7 +126,7 @@ def note(entry: dict[str, Any]) -> str:
     for key in MISSING:
         if entry.get(key) and not entry["runs"]:
             return f"{key.replace('_', ' ')}{' here' if key == 'not_installable' else ''}: {entry[key]}"
-    parts = []
+    parts = [entry["search_cut"]] if "search_cut" in entry else []
     for run in entry["runs"]:
         reasons = (run.get("no_log_likelihood"), run.get("diverged"))
         parts += [part for part in (*reasons, "" if run["status"] == "finished" else run["message"]) if part]

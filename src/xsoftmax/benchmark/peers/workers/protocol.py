@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix
 
 # The next look comes after as long as the last one took, but within these shares of the time trained so far.
 LEAST_WAIT, MOST_WAIT = 0.15, 0.5
-FIRST_LOOKS = 300  # the first look comes after this part of the budget
+FIRST_LOOKS = {"validation": 10, "test": 300}  # the first look comes after this part of the budget
 SCORES_AT_A_TIME = 2**23
 RUNS_LEFT = 2.0  # a longer run is begun if the budget holds this many times the last one
 
@@ -118,7 +118,7 @@ class Record:
         self._training_from: float | None = None
         self._imported_bytes = _memory("VmRSS")
         self._loaded_bytes = self._imported_bytes
-        self._next = self.job["seconds"] / FIRST_LOOKS
+        self._next = self.job["seconds"] / FIRST_LOOKS[self.job["split"]]
         self._since = 0.0
 
     @cached_property

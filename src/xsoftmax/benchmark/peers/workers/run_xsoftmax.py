@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from protocol import Record, work
+from protocol import FIRST_LOOKS, Record, work
 
 from xsoftmax.advice.choice import choice_for
 from xsoftmax.data.store import open_prepared
@@ -26,7 +26,7 @@ TOLERANCE = 2e-4  # float32 scores, summed in another order
 def train(record: Record) -> None:
     """Settings: ``method``, and changes of it under ``set``; auto chooses by itself, its pilot on the clock."""
     job, settings = record.job, record.settings
-    plan = Plan(seconds=job["seconds"], at=_looks(job["seconds"]), threads=job["threads"])
+    plan = Plan(seconds=job["seconds"], at=_looks(job["seconds"], FIRST_LOOKS[job["split"]]), threads=job["threads"])
     with open_prepared(Path(job["data"]) / "data.h5") as data:
         record.loaded()
         if settings["method"] == AUTO:
@@ -43,8 +43,8 @@ def train(record: Record) -> None:
     _take(record, result)
 
 
-def _looks(budget: float) -> tuple[float, ...]:
-    looks, at = [], budget / 300
+def _looks(budget: float, first: int) -> tuple[float, ...]:
+    looks, at = [], budget / first
     while at < budget:
         looks.append(at)
         at *= GROWTH
