@@ -126,7 +126,8 @@ def test_scores_do_not_depend_on_the_number_of_threads(storage, blocks):
 def test_sparse_weights_are_copied_in_stretches(storage, monkeypatch):
     X = np.random.default_rng(1).standard_normal((20, 9)).astype(np.float32)
     model = large_model(35, 9)
-    monkeypatch.setattr("xsoftmax.model.FEATURE_MAJOR_WEIGHTS", 80)  # of 8 classes
+    monkeypatch.setattr("xsoftmax.model.SMALL_MODEL", 80)  # the copy is of 8 classes
+    monkeypatch.setattr("xsoftmax.model.FEWEST_WEIGHTS", 80)
     monkeypatch.setattr("xsoftmax.model.CLASSES_OF_A_STRETCH", 17)
     for width in (1, 3, 8, 9, 35):
         found, where = visited(model, storage(X), classes_at_a_time=width)
@@ -144,7 +145,9 @@ def test_only_blocks_of_scores_are_held():
         model.visit_scores(X, lambda block: None, Team(n_threads))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert n_threads * block * 0.9 < peak < n_threads * 2 * block
+        assert (
+            block * 0.9 < peak < n_threads * 2 * block
+        )  # on one core, one thread may be done before the other begins
 
 
 def test_an_error_of_a_visit_is_not_lost():

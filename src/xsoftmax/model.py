@@ -32,9 +32,12 @@ BLOCKS_OF_ROWS = 4
 FEWEST_ROWS = 256
 # Classes for which corrections are computed in one go: those that differ from row to row have costs of their own.
 CLASSES_OF_A_STRETCH = 32768
-# Weights that are copied at a time, a row per feature, for sparse rows.
-FEATURE_MAJOR_WEIGHTS = 2**24
+# Weights that are copied at a time, a row per feature, for sparse rows: all of a small model, a part of a larger one.
+SMALL_MODEL = 2**24
+FEWEST_WEIGHTS = 2**21
+PART_OF_WEIGHTS = 32
 TILE = 32
+WRITTEN_AT_ONCE = 2**20
 
 
 class DivergedError(InputError):
@@ -87,7 +90,7 @@ class Model:
 
         Small is one that fits into the copy that scoring makes anyway.
         """
-        self._kept.append({})
+        self._kept.append(self._kept[-1] if self._kept else {})
         try:
             yield
         finally:
@@ -137,7 +140,9 @@ class Model:
         team, n_samples = team or Team(), X.shape[0]
         scorer = Scorer(self, X)
         width = max(1, min(self.n_classes, classes_at_a_time))
-        n_rows = max(1, min(rows_at_a_time, max(FEWEST_ROWS, -(-n_samples // BLOCKS_OF_ROWS))))
+        if width < self.n_classes:
+            width = max(1, min(width, scorer.longest_stretch))
+        n_rows = max(1, min(n_samples, rows_at_a_time, max(FEWEST_ROWS, -(-n_samples // BLOCKS_OF_ROWS))))
         firsts = range(0, n_samples, n_rows)
         shares = [firsts[j :: team.n_threads] for j in range(min(team.n_threads, len(firsts)))]
         for stretch in scorer.stretches(width):
@@ -167,6 +172,11 @@ class Model:
             raise InputError(f"rows have {X.shape[1]} features, the model {self.n_features}; prepare them alike")
 
 
+def weights_copied(size: int) -> int:
+    """Count the weights, of so many, that scoring sparse rows copies at a time."""
+    return size if size <= SMALL_MODEL else min(SMALL_MODEL, max(FEWEST_WEIGHTS, size // PART_OF_WEIGHTS))
+
+
 class Scorer:
     """Scores of the rows of ``X`` for all classes of a model, in parts."""
 
@@ -175,14 +185,22 @@ class Scorer:
         self._features = None if model.W is None else features_of(X, model.bias)
         self._feature_major = np.empty((0, 0), np.float32)
 
+    @property
+    def longest_stretch(self) -> int:
+        """How many classes are to be looked at as one, unless they are a block."""
+        W = self._model.W
+        if W is None or not isinstance(self._features, Csr) or self._corrects_by_row():
+            return CLASSES_OF_A_STRETCH
+        return min(CLASSES_OF_A_STRETCH, weights_copied(W.size) // W.shape[1])
+
     def stretches(self, width: int) -> Iterator[range]:
         """Cut the classes into stretches of whole blocks: what ``prepare`` and the correction look at as one."""
-        K = self._model.n_classes
-        length = CLASSES_OF_A_STRETCH
-        if isinstance(self._features, Csr) and self._model.correction is None:
-            length = min(length, FEATURE_MAJOR_WEIGHTS // (self._features.n_features + 1))
-        length = max(1, length // width) * width
+        K, length = self._model.n_classes, max(1, self.longest_stretch // width) * width
         return (range(first, min(first + length, K)) for first in range(0, K, length))
+
+    def _corrects_by_row(self) -> bool:
+        correction = self._model.correction
+        return correction is not None and registry.load("xsoftmax.proposals", correction.name).MEMBER.by_row
 
     def prepare(self, stretch: range) -> None:
         """Copy the weights of some classes for sparse rows: a row per feature makes their scores sums of rows."""
@@ -190,7 +208,7 @@ class Scorer:
         if not isinstance(self._features, Csr) or model.W is None:
             return
         self._feature_major = np.empty((0, 0), np.float32)  # free the last one first
-        small = len(stretch) == model.n_classes and model.W.size <= FEATURE_MAJOR_WEIGHTS
+        small = len(stretch) == model.n_classes and model.W.size <= SMALL_MODEL
         kept = model._kept[-1] if model._kept and small else {}
         if stretch not in kept:
             kept[stretch] = transposed(model.W[stretch.start : stretch.stop])
@@ -266,7 +284,8 @@ def save_model(model: Model, path: Path) -> None:
             }
         )
         names = file.create_dataset("class_names", (model.n_classes,), h5py.string_dtype("ascii"))
-        Names(model.class_names).write(names)
+        known = model.class_names
+        (known if isinstance(known, Names) else Names(known)).write(names)
         if model.W is not None:
             _write_rows(file.create_dataset("W", model.W.shape, np.float32), model.W)
         if model.correction is not None:
@@ -315,8 +334,9 @@ def load_model(path: Path) -> Model:
 
 def _write_rows(dataset: h5py.Dataset, W: np.ndarray) -> None:
     """Write weights that may be a view of every other number: a block at a time, as a block is copied."""
-    for start in range(0, len(W), CLASSES_AT_A_TIME):
-        dataset[start : start + CLASSES_AT_A_TIME] = W[start : start + CLASSES_AT_A_TIME]
+    step = max(1, WRITTEN_AT_ONCE // W.shape[1])
+    for start in range(0, len(W), step):
+        dataset[start : start + step] = W[start : start + step]
 
 
 def _restore(file: h5py.File) -> Any:

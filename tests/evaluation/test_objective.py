@@ -1,9 +1,12 @@
+import tracemalloc
+
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, random_array
 
 import naive
-from xsoftmax.evaluation import objective as objective_module
+from xsoftmax import model as model_module
+from xsoftmax.evaluation import likelihood
 from xsoftmax.evaluation.objective import mean_loss
 from xsoftmax.model import Model
 from xsoftmax.objectives.double_sum import DoubleSum
@@ -35,7 +38,7 @@ def model_of(W, correction=None):
 @pytest.mark.parametrize("rows", [1, 4, 1000])
 @pytest.mark.parametrize("objective", [Softmax(), OneVsEach(5), DoubleSum(2)], ids=lambda o: type(o).__name__)
 def test_sums_over_the_other_classes(objective, rows, storage, monkeypatch):
-    monkeypatch.setattr(objective_module, "BLOCK_SCORES", rows * K)
+    monkeypatch.setattr(likelihood, "BLOCK_SCORES", rows * K)
     X, y, W, u = problem()
     s = naive.scores(X, W)
     losses = {
@@ -53,7 +56,7 @@ def test_sums_over_the_other_classes(objective, rows, storage, monkeypatch):
 @pytest.mark.parametrize("rows", [1, 4, 1000])
 @pytest.mark.parametrize("proposal", [Uniform(), Frequency(), Tree(dimension=3)], ids=lambda p: type(p).__name__)
 def test_expectations_under_the_proposal(proposal, rows, monkeypatch):
-    monkeypatch.setattr(objective_module, "BLOCK_SCORES", rows * K)
+    monkeypatch.setattr(likelihood, "BLOCK_SCORES", rows * K)
     X, y, W, _ = problem()
     fitted = proposal.fit(TrainingSet(X, y, K))
     log_q = fitted.log_q(X, 0, K)
@@ -75,10 +78,35 @@ def test_bounds_lie_above_the_loss():
 
 
 def test_threads_change_no_bit(monkeypatch):
-    monkeypatch.setattr(objective_module, "BLOCK_SCORES", 4 * K)
+    monkeypatch.setattr(likelihood, "BLOCK_SCORES", 4 * K)
     X, y, W, u = problem()
     for objective, proposal in ((OneVsEach(5), Uniform()), (DoubleSum(2), Uniform()), (NegativeSampling(), Tree(3))):
         fitted, states = proposal.fit(TrainingSet(X, y, K)), u if objective.n_states else np.zeros((N, 0))
         one = mean_loss(model_of(W), objective, fitted, X, y, states)
         for n_threads in (2, 3):
             assert mean_loss(model_of(W), objective, fitted, X, y, states, Team(n_threads)) == one
+
+
+def test_no_copy_of_large_weights_is_made(monkeypatch):
+    """Sparse rows go through copies of a block of classes at a time, whole rows of scores through a few rows."""
+    monkeypatch.setattr(model_module, "SMALL_MODEL", 2**16)
+    monkeypatch.setattr(model_module, "FEWEST_WEIGHTS", 2**14)
+    monkeypatch.setattr(likelihood, "BLOCK_SCORES", 2**14)
+    copies, transposed = [], model_module.transposed
+    monkeypatch.setattr(model_module, "transposed", lambda W: copies.append(W.nbytes) or transposed(W))
+    n, n_classes, n_features = 20, 20_000, 100
+    rng = np.random.default_rng(0)
+    X = csr_array(random_array((n, n_features), density=0.05, rng=rng, dtype=np.float32))
+    y = rng.integers(n_classes, size=n).astype(np.int32)
+    W = rng.standard_normal((n_classes, n_features + 1)).astype(np.float32)
+    model = Model(W, [str(k) for k in range(n_classes)], n_features)
+    arguments = Softmax(), All().fit(TrainingSet(X, y, n_classes)), X, y, np.zeros((n, 0))
+    mean_loss(model, *arguments)
+    tracemalloc.start()
+    found = mean_loss(model, *arguments)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == pytest.approx(-naive.log_likelihood(naive.scores(X.toarray(), W), y), rel=1e-5)
+    copy, whole_rows = W.nbytes // 32, 4 * n_classes * max(1, n_features // 64)
+    assert copy - W[0].nbytes < max(copies) <= copy
+    assert peak < 1.2 * (copy + whole_rows) < 0.15 * W.nbytes

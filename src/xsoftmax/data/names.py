@@ -6,7 +6,7 @@ from typing import Any, overload
 import h5py
 import numpy as np
 
-AT_A_TIME = 2**16
+AT_A_TIME = 2**13
 
 
 class Names(Sequence[str]):

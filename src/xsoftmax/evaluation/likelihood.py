@@ -6,6 +6,7 @@ The softmax goes through blocks of classes; other links look at all scores of a 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +18,9 @@ from xsoftmax.kernels.log_sum_exp import scan, sum_exp
 from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Model, ScoreBlock
 from xsoftmax.threads import Team
 
-# Scores that are held at once where a link needs all those of a row.
-BLOCK_SCORES = 2**22
+# Scores that are held at once where all those of a row are needed, or this part of the weights if that is more.
+BLOCK_SCORES = 2**21
+PART_OF_WEIGHTS = 64
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ def score_rows(model: Model, X: Any, y: np.ndarray, team: Team | None = None, **
     team : Team, optional
         Of threads; results do not depend on how many.
     **blocks
-        Passed to ``Model.visit_scores``; links other than the softmax take all classes at once.
+        Passed to ``Model.visit_scores``; links other than the softmax look at whole rows.
     """
     sums = no_sums(y)
     if model.link != "softmax":
@@ -76,9 +78,28 @@ def _score_rows_of_link(model: Model, X: Any, sums: "RunningSums", team: Team | 
 
 
 def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], team: Team | None = None) -> None:
-    """Score rows, all classes in one block, as many rows at a time as ``BLOCK_SCORES`` allows."""
-    rows = max(1, min(ROWS_AT_A_TIME, BLOCK_SCORES // model.n_classes))
-    model.visit_scores(X, visit, team, classes_at_a_time=model.n_classes, rows_at_a_time=rows)
+    """Score rows and show ``visit`` blocks of all classes; with several threads, it is called from all of them."""
+    team, n_samples = team or Team(), X.shape[0]
+    n_rows = min(n_samples, rows_at_a_time(model.n_classes, model.n_features))
+    whole = np.empty((n_rows, model.n_classes), np.float32)
+
+    def keep(block: ScoreBlock) -> None:
+        rows, classes = block.scores.shape
+        whole[block.first_row :, block.first_class :][:rows, :classes] = block.scores
+
+    with model.unchanging():
+        for first in range(0, n_samples, max(1, n_rows)):
+            rows = X[first : first + n_rows]
+            model.visit_scores(rows, keep, team)
+            step = min(ROWS_AT_A_TIME, -(-rows.shape[0] // team.n_threads))
+            starts = range(0, rows.shape[0], step)
+            blocks = [ScoreBlock(first + i, 0, whole[: rows.shape[0]][i : i + step]) for i in starts]
+            team.run([partial(visit, block) for block in blocks])
+
+
+def rows_at_a_time(n_classes: int, n_features: int) -> int:
+    """Count the rows whose scores ``visit_whole_rows`` holds at once."""
+    return max(1, BLOCK_SCORES // n_classes, n_features // PART_OF_WEIGHTS)
 
 
 class RunningSums(NamedTuple):

@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.evaluation.likelihood import visit_whole_rows
 from xsoftmax.kernels.minibatch import loss_block
 from xsoftmax.model import Model, ScoreBlock
 from xsoftmax.proposals import Proposal
 from xsoftmax.threads import Team
-
-BLOCK_SCORES = 2**23
 
 
 def mean_loss(
@@ -38,7 +37,8 @@ def mean_loss(
         Of threads; the result does not depend on how many.
     """
     K = model.n_classes
-    uniform = np.full((1, K), -math.log(K), np.float32)
+    unused = np.empty((1, 0), np.float32)
+    uniform = unused if objective.excludes_true else np.full((1, K), -math.log(K), np.float32)
     losses = np.empty(len(y))
 
     def visit(block: ScoreBlock) -> None:
@@ -47,7 +47,5 @@ def mean_loss(
         q = uniform if log_q is None else np.ascontiguousarray(log_q, np.float32)
         losses[rows] = loss_block(objective, y, states, np.arange(rows.start, rows.stop), block.scores, q)
 
-    model.without_correction().visit_scores(
-        X, visit, team, classes_at_a_time=K, rows_at_a_time=max(1, BLOCK_SCORES // K)
-    )
+    visit_whole_rows(model.without_correction(), X, visit, team)
     return losses.sum() / len(y)

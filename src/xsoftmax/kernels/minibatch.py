@@ -178,10 +178,11 @@ def loss_block(objective, labels, states, samples, scores, log_q):
     ``log_q``, of shape (1 or n, n_classes), is the proposal's; an objective that sums over the other classes does
     not look at it.
     """
-    others = scores.shape[1] - 1
+    K = scores.shape[1]
+    others = K - 1 if excludes_true(objective) else 0
     losses = np.empty(samples.size)
     ones = np.ones(others, scores.dtype)
-    classes, every_class = np.arange(others), np.arange(others + 1)
+    classes, every_class = np.arange(others), np.arange(0 if excludes_true(objective) else K)
     rng = np.zeros(1, np.uint64)
     for b in range(samples.size):
         y = labels[samples[b]]

@@ -26,6 +26,8 @@ from xsoftmax.training.solvers import Solver, make_solver
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
 
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent", "tree"}
+# Weights that are looked at in one go.
+LOOKED_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -290,4 +292,5 @@ def training_rows(data: Prepared, method: Method, seed: int, stream: bool) -> tu
 
 def _all_finite(W: np.ndarray) -> bool:
     """Tell whether no weight is infinite or NaN, looking at a block at a time: the answers take memory, too."""
-    return all(np.isfinite(W[start : start + 2**15]).all() for start in range(0, len(W), 2**15))
+    step = max(1, LOOKED_AT_ONCE // W.shape[1])
+    return all(np.isfinite(W[start : start + step]).all() for start in range(0, len(W), step))

@@ -5,10 +5,10 @@ import psutil
 from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.data.windows import WINDOW_BYTES
 from xsoftmax.errors import InputError
-from xsoftmax.evaluation.objective import BLOCK_SCORES
+from xsoftmax.evaluation.likelihood import rows_at_a_time
 from xsoftmax.kernels.minibatch import CLASSES_OF_A_LARGE_BLOCK
 from xsoftmax.methods import Method, members, solves_batches
-from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME
+from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
 from xsoftmax.training.minibatches import in_passes
 from xsoftmax.training.plan import SUBSET
 
@@ -89,11 +89,12 @@ def estimate(
         "weights and what the optimizer keeps": solver_copies(method) * one_copy,
         "variables per sample": 8 * n_train * (method.objective.n_states + 2)
         + 4 * n_train * method.objective.uses_log_q,
-        # a copy of the weights, a row per feature, for whole rows of scores of sparse features; a block of scores;
-        # and the whole rows that the objective's value needs
-        "evaluation": (one_copy if data.storage == "csr" else 0)
+        # a copy of some weights, a row per feature, for sparse rows; a block of scores; and the whole rows that the
+        # objective's value needs, with one log-probability each or so, and a few numbers per class
+        "evaluation": (4 * weights_copied(data.n_classes * width) if data.storage == "csr" else 0)
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
-        + 8 * threads * min(BLOCK_SCORES, min(SUBSET, n_train) * data.n_classes),
+        + 8 * min(rows_at_a_time(data.n_classes, data.n_features), SUBSET, n_train) * data.n_classes
+        + (4 + 12 * threads) * data.n_classes,
     }
     if not method.proposal.draws and method.optimizer.layout is not None:
         n_rows = min(method.proposal.batch_size, n_train)
