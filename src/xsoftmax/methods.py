@@ -80,6 +80,11 @@ class Method:
         """Modules of the members, for ``fingerprint``."""
         return component_modules(self.settings)
 
+    @property
+    def minibatch_size(self) -> int:
+        """Samples of one step."""
+        return self.batch.size if self.proposal.draws else self.proposal.batch_size
+
 
 def read_methods(path: Path) -> dict[str, dict[str, Any]]:
     """Read a file of methods: their settings by name.

@@ -139,6 +139,43 @@ def test_a_pilot_ends_by_the_clock_where_the_machine_is_slower_than_predicted(da
     assert state.step > 0
 
 
+def test_the_first_few_are_timed_on_the_data(data, monkeypatch):
+    """The formula prefers one; here its steps are slow."""
+    names = ["sampled-softmax-5", "negative-frequency"]
+    predicted = choice_for(data, 0, Plan(epochs=40), names)
+    assert predicted.times == {}
+    monkeypatch.setattr(choice_module, "PILOT_SHARE", 0.03)  # no pilot
+    plain = choice_for(data, 0, Plan(seconds=1.0), names)
+    assert sorted(plain.times) == sorted(names)
+    assert plain.seconds == sum(time["seconds"] for time in plain.times.values()) < 0.1
+    for time in plain.times.values():
+        assert 1e-7 < time["seconds_per_sample"] < 1e-4
+        assert time["seconds"] >= 0.01
+
+    def slow(ground, seconds):
+        objective = ground.method.settings["objective"]["name"]
+        return {"seconds_per_sample": 1.0 if objective in plain.name else 1e-6, "seconds": 0.0}
+
+    monkeypatch.setattr(choice_module, "timed", slow)
+    assert choice_for(data, 0, Plan(seconds=1.0), names).name == next(name for name in names if name != plain.name)
+
+
+def test_no_rate_is_judged_by_less_than_half_an_epoch(data):
+    """Early on, rates that are too small or too large look best."""
+    assert choice_for(data, 0, Plan(epochs=14), ["softmax"]).trials == []
+    assert len(choice_for(data, 0, Plan(epochs=16), ["softmax"]).trials) == len(RATE_FACTORS)
+
+
+def test_rates_follow_the_scale_of_rows(prepared):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
+    rates = [
+        choice_for(prepared(scale * X, y, 3), 0, Plan(epochs=1), ["softmax"]).method.optimizer.learning_rate
+        for scale in (1, 100)
+    ]
+    assert rates[0] == pytest.approx(100 * rates[1], rel=1e-5)
+
+
 def test_rows_that_stay_in_their_file(file, monkeypatch):
     """Each trial begins with the first window again."""
     monkeypatch.setattr(sampled, "DEFAULT_CHUNK", 48)
@@ -205,6 +242,7 @@ def advised(capsys, *arguments):
 
 def test_advise_prints_a_ranking(file, capsys):
     found = json.loads(advised(capsys, "--data", file, "--budget", "1min", "--json"))
+    assert found["facts"].pop("norm") == pytest.approx(20, rel=0.1)
     assert found["facts"] == {
         "n_samples": 400,
         "n_classes": 12,

@@ -41,7 +41,7 @@ def test_columns_of_a_batch():
     """With the rows of an experiment."""
     rows = sparse_rows(4096, 1_000, 10, 20)
     facts = facts_of_arrays(rows.X, 10)
-    assert facts == Facts(4096, 10, 1_000, 20.0, True)
+    assert facts == Facts(4096, 10, 1_000, 20.0, True, pytest.approx(abs(rows.X).sum() / 4096, rel=1e-5))
     counted = np.mean([np.unique(rows.X[b : b + 64].indices).size for b in range(0, 4096, 64)])
     assert costs.n_columns(facts, 64) == pytest.approx(counted, rel=0.02)
     assert costs.n_columns(IMAGES, 64) == 784

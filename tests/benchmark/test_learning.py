@@ -9,9 +9,11 @@ from xsoftmax.advice import model as model_module
 from xsoftmax.advice.fit import cost_errors, fit_model
 from xsoftmax.advice.learned import LEVELS
 from xsoftmax.advice.model import FILE, shipped
+from xsoftmax.advice.pilot import LEAST_EPOCHS
 from xsoftmax.advice.unseen import GAPS, left_out
 from xsoftmax.benchmark.learning import summary
 from xsoftmax.benchmark.learning.curves import DENSE_FACTORS
+from xsoftmax.benchmark.learning.trials import verdicts
 from xsoftmax.cli import main
 from xsoftmax.report.suites import learning as report
 
@@ -118,6 +120,24 @@ def test_the_shipped_model_is_what_the_committed_measurements_give(committed):
     found = summary({key: committed[key] for key in ("candidates", "costs", "curves")})
     assert found["left_out"] == committed["left_out"]
     assert found["cost_errors"] == pytest.approx(committed["cost_errors"])
+    assert found["verdicts"] == committed["verdicts"]
+
+
+def test_longer_trials_are_better_judges(committed):
+    near = {each["epochs"]: each["near"] for each in committed["verdicts"]}
+    assert near[LEAST_EPOCHS] > near[0.1] + 0.1
+    assert near[4] >= near[LEAST_EPOCHS]
+
+
+def test_verdicts_of_curves_made_by_hand():
+    """The larger rate looks better for four epochs; it is the first at 5 % and never gets to 2 %."""
+    small, large = [(0.5, 1, -2.0), (2, 4, -1.0), (9, 18, 0.0)], [(0.5, 1, -1.0), (2, 4, -0.1), (9, 18, -0.1)]
+    known = {"dataset": "a", "method": "m", "facts": {"n_classes": 20}}
+    found = verdicts([{**known, "rate": 0.1, "points": small}, {**known, "rate": 1.0, "points": large}])
+    assert {"epochs": 0.5, "near": 0.5, "cases": 2} in found
+    failed = [(0.5, 1, None)]
+    found = verdicts([{**known, "rate": 0.1, "points": small}, {**known, "rate": 1.0, "points": failed}])
+    assert {"epochs": 0.5, "near": 1.0, "cases": 2} in found
 
 
 def test_predicted_times_are_near_the_measured_ones(committed):
@@ -131,5 +151,5 @@ def test_advice_for_unseen_data_is_near_the_best(committed):
     """It is no better than this as yet: docs/performance.md has each case, and says that 10 % are promised."""
     ratios = np.array([trial.ratio for trial in left_out(committed)])
     assert ratios.size >= 3 * len(GAPS)
-    assert np.median(ratios) <= 1.5
-    assert np.mean(ratios <= 1.1) >= 0.45
+    assert np.median(ratios) <= 1.1
+    assert np.mean(ratios <= 1.1) >= 0.65

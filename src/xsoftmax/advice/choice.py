@@ -3,15 +3,16 @@
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from xsoftmax.advice.facts import Facts, facts_of
 from xsoftmax.advice.model import CostModel, shipped
-from xsoftmax.advice.pilot import RATE_FACTORS, at_rate, tune_rate
-from xsoftmax.advice.ranking import PILOT_SHARE, Budget, Prediction, explain, rank
+from xsoftmax.advice.pilot import RATE_FACTORS, at_rate, timed, tune_rate
+from xsoftmax.advice.ranking import PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.data.store import Prepared
 from xsoftmax.errors import InputError
@@ -37,17 +38,20 @@ class Choice:
     sentence : str
     trials : sequence of dict
         Rates of the pilot and what they came to (see ``pilot``); empty if there was none.
+    times : dict of str to dict
+        Of candidates that were timed on the data: ``seconds_per_sample``, and ``seconds`` that this took.
     """
 
     method: Method
     name: str
     sentence: str
     trials: Sequence[dict[str, Any]]
+    times: Mapping[str, Mapping[str, float]]
 
     @property
     def seconds(self) -> float:
-        """Seconds of the pilot's steps: evaluation is not counted, as in a fit."""
-        return sum(trial["seconds"] for trial in self.trials)
+        """Seconds of all steps on the way: evaluation is not counted, as in a fit."""
+        return sum(trial["seconds"] for trial in [*self.trials, *self.times.values()])
 
     def as_json(self) -> dict[str, Any]:
         """Say which candidate, why, and what the pilot came to; a fit's status has the method's settings."""
@@ -55,6 +59,7 @@ class Choice:
             "name": self.name,
             "sentence": self.sentence,
             "trials": list(self.trials),
+            "times": self.times,
             "seconds": self.seconds,
         }
 
@@ -103,7 +108,7 @@ def _read(path: Path, question: str) -> Choice | None:
         if content["question"] != question:
             return None
         method = build_method(AUTO, content["settings"])
-        return Choice(method, content["name"], content["sentence"], content["trials"])
+        return Choice(method, content["name"], content["sentence"], content["trials"], content["times"])
     except (OSError, ValueError, KeyError, InputError):
         return None
 
@@ -112,6 +117,11 @@ def _choose(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, 
     facts = facts_of(data)
     budget = Budget(seconds=plan.seconds, epochs=plan.epochs)
     ranking = _that_fit(rank(model, facts, budget, plan.threads, among), model, data, plan)
+    times = _times(data, seed, plan, model, ranking)
+    if times:
+        names = [prediction.method for prediction in ranking]
+        per_sample = {name: time["seconds_per_sample"] for name, time in times.items()}
+        ranking = rank(model, facts, budget, plan.threads, names, per_sample)
     best = ranking[0]
     settings = model.candidates[best.method]
     source = f"{best.method}, chosen for these data: {settings.get('source', '')}"
@@ -125,7 +135,7 @@ def _choose(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, 
     elif trials:
         method = at_rate(method, min(trial["rate"] for trial in trials))
         sentence += "; in a pilot all rates diverged, of which this is the smallest"
-    return Choice(method, best.method, sentence, trials)
+    return Choice(method, best.method, sentence, trials, times)
 
 
 def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Prepared, plan: Plan) -> list[Prediction]:
@@ -151,21 +161,40 @@ def _streams(data: Prepared, method: Method, plan: Plan) -> bool:
     return must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
 
 
+@contextmanager
+def _ground(data: Prepared, method: Method, seed: int, plan: Plan) -> Iterator[Ground]:
+    """What trials of a method need, closed afterwards."""
+    team = Team(plan.threads)
+    train, visits = training_rows(data, method, seed, _streams(data, method, plan))
+    try:
+        yield Ground(data, train, visits, method, seed, team)
+    finally:
+        visits.close()
+        team.close()
+
+
+def _times(
+    data: Prepared, seed: int, plan: Plan, model: CostModel, ranking: Sequence[Prediction]
+) -> dict[str, dict[str, float]]:
+    """Time the first few candidates. A budget of epochs does not ask what these cost."""
+    found: dict[str, dict[str, float]] = {}
+    if plan.epochs is not None or len(ranking) < 2:
+        return found
+    for prediction in ranking[:TIMED]:
+        method = at_rate(model.method(prediction.method), prediction.rate)
+        with _ground(data, method, seed, plan) as ground:
+            found[prediction.method] = timed(ground, TIMING_SHARE * plan.budget)
+    return found
+
+
 def _pilot(
     data: Prepared, method: Method, seed: int, plan: Plan, facts: Facts, predicted: Prediction
 ) -> list[dict[str, Any]]:
     """Try a few rates; together these take their share of the budget, whatever was predicted."""
-    share, seconds = PILOT_SHARE / len(RATE_FACTORS), math.inf
+    share, seconds, epochs = PILOT_SHARE, math.inf, float(plan.epochs or 0)
     if plan.epochs is None:
-        seconds = share * plan.budget
+        share -= TIMED * TIMING_SHARE
+        seconds = share / len(RATE_FACTORS) * plan.budget
         epochs = plan.budget / max(predicted.seconds_per_epoch, 1e-12)
-    else:
-        epochs = float(plan.epochs)
-    team = Team(plan.threads)
-    train, visits = training_rows(data, method, seed, _streams(data, method, plan))
-    try:
-        ground = Ground(data, train, visits, method, seed, team)
-        return tune_rate(ground, int(share * epochs * facts.n_samples), seconds)
-    finally:
-        visits.close()
-        team.close()
+    with _ground(data, method, seed, plan) as ground:
+        return tune_rate(ground, int(share / len(RATE_FACTORS) * epochs * facts.n_samples), seconds)

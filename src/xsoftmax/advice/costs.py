@@ -20,7 +20,7 @@ def terms(method: Method, facts: Facts) -> np.ndarray:
     -------
     ndarray of shape (6,), float64
     """
-    size = method.batch.size if method.proposal.draws else method.proposal.batch_size
+    size = method.minibatch_size
     n_classes, entries, share_missed = float(facts.n_classes), facts.n_entries, share_of_misses(facts)
     if not method.proposal.draws:
         moved = n_classes * n_columns(facts, size) / size

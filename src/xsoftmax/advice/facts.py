@@ -1,11 +1,14 @@
-"""What the advice knows of a data set: its sizes."""
+"""What the advice knows of a data set: its sizes, and the scale of its rows."""
 
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from xsoftmax.data.store import Prepared
+
+ROWS = 10_000  # are enough for a mean
 
 
 class Facts(NamedTuple):
@@ -17,6 +20,8 @@ class Facts(NamedTuple):
     n_entries : float
         Stored entries of a row, in the mean; all features where rows are dense.
     sparse : bool
+    norm : float
+        Sum of absolute entries of a row, in the mean: a first step of Adagrad moves a score by rate times norm.
     """
 
     n_samples: int
@@ -24,6 +29,7 @@ class Facts(NamedTuple):
     n_features: int
     n_entries: float
     sparse: bool
+    norm: float = 1.0
 
     @property
     def position(self) -> np.ndarray:
@@ -40,14 +46,21 @@ def facts_of(data: Prepared) -> Facts:
     """Read the sizes of a prepared data set."""
     n, sparse = data.n_samples("train"), data.storage == "csr"
     entries = data.array("train", "X/data").shape[0] / max(1, n) if sparse else float(data.n_features)
-    return Facts(n, data.n_classes, data.n_features, entries, sparse)
+    return Facts(n, data.n_classes, data.n_features, entries, sparse, _norm(data.rows("train", 0, ROWS).X))
 
 
 def facts_of_arrays(X: Any, n_classes: int) -> Facts:
     """Read the sizes of rows in memory."""
     n, n_features = X.shape
     sparse = not isinstance(X, np.ndarray)
-    return Facts(n, n_classes, n_features, X.nnz / max(1, n) if sparse else float(n_features), sparse)
+    entries = X.nnz / max(1, n) if sparse else float(n_features)
+    return Facts(n, n_classes, n_features, entries, sparse, _norm(X[:ROWS]))
+
+
+def _norm(X: Any) -> float:
+    """Mean over rows of the sum of absolute entries; 1 if there are none."""
+    total = float(np.abs(X.data if issparse(X) else X).sum(dtype=np.float64))
+    return total / X.shape[0] if total > 0 else 1.0
 
 
 def likeness(a: Facts, b: Facts) -> float:

@@ -87,7 +87,8 @@ def predicted_epochs(experience: Sequence[Learned], method: str, facts: Facts) -
 
 
 def predicted_rate(experience: Sequence[Learned], method: str, facts: Facts) -> float:
-    """Learning rate, likewise."""
+    """Learning rate, likewise: a mean of what it moves a score by in a first step, rate times norm of a row."""
     known = [each for each in experience if method in each.rates]
     weights = np.array([likeness(each.facts, facts) for each in known])
-    return float(np.exp(weights @ np.log([each.rates[method] for each in known]) / weights.sum()))
+    moves = [each.rates[method] * each.facts.norm for each in known]
+    return float(np.exp(weights @ np.log(moves) / weights.sum())) / facts.norm

@@ -1,4 +1,4 @@
-"""The learning rate, tuned in short trials."""
+"""What a step takes, timed, and the learning rate, tuned: in short trials on the data themselves."""
 
 import math
 from typing import Any
@@ -9,12 +9,39 @@ from xsoftmax.methods import Method, build_method, merged
 RATE_FACTORS = (0.3, 1.0, 3.0)
 # Where all rates end worse than a guess, smaller ones by this factor, a few times.
 DOWN, TIMES_DOWN = 0.1, 4
+# Of an epoch, the least that a trial must see for its verdict to be better than what other data sets say.
+LEAST_EPOCHS = 0.5
+
+
+def timed(ground: Ground, seconds: float) -> dict[str, float]:
+    """Take steps for about so many seconds, two steps at least, and say what a sample takes.
+
+    Returns
+    -------
+    dict
+        ``seconds_per_sample``, the first half left out, which touches memory for the first time; and ``seconds``
+        that all steps took.
+    """
+    trial, size = Trial(ground, ground.method.optimizer.learning_rate), ground.method.minibatch_size
+    trial.advance(size)
+    at_most = size * max(1, int(seconds / 16 / max(trial.seconds, 1e-6)))
+    while trial.finite and trial.seconds < seconds / 2:
+        trial.advance(at_most)
+    samples, spent = trial.samples, trial.seconds
+    while trial.finite and (trial.samples == samples or trial.seconds < seconds):
+        trial.advance(at_most)
+    if not trial.finite:
+        samples, spent = 0, 0.0
+    return {
+        "seconds_per_sample": (trial.seconds - spent) / max(1, trial.samples - samples),
+        "seconds": trial.seconds,
+    }
 
 
 def tune_rate(ground: Ground, n_samples: int, seconds: float = math.inf) -> list[dict[str, Any]]:
     """Train at a few rates around the method's; say what each came to.
 
-    Without validation rows, or with samples for less than one step, nothing is tried.
+    Without validation rows, or with samples for less than a step or half an epoch, nothing is tried.
 
     Parameters
     ----------
@@ -29,13 +56,12 @@ def tune_rate(ground: Ground, n_samples: int, seconds: float = math.inf) -> list
     list of dict
         ``rate``, ``seconds`` of its steps, and ``log_likelihood`` of validation rows (nats), None if it diverged.
     """
-    method = ground.method
-    size = method.batch.size if method.proposal.draws else method.proposal.batch_size
-    n_samples = n_samples // size * size
     found: list[dict[str, Any]] = []
-    if not ground.validation.n_samples or not n_samples:
+    size, too_short = ground.method.minibatch_size, n_samples < LEAST_EPOCHS * ground.train.n_samples
+    n_samples = n_samples // size * size
+    if not ground.validation.n_samples or not n_samples or too_short:
         return found
-    begin = method.optimizer.learning_rate
+    begin = ground.method.optimizer.learning_rate
     for factor in RATE_FACTORS:
         outcome, used = _outcome(ground, factor * begin, n_samples, seconds)
         if outcome["log_likelihood"] is not None:

@@ -1,6 +1,6 @@
 """Candidates by how good they will be at the end of a budget, or by when they will be good enough."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +12,9 @@ from xsoftmax.advice.model import CostModel
 from xsoftmax.errors import InputError
 from xsoftmax.report.durations import duration
 
-# Of a budget, what the pilot takes that tunes the rate.
+# Of a budget, what is spent on trials: each of the first few candidates is timed, then a pilot tunes the rate.
 PILOT_SHARE = 0.1
+TIMED, TIMING_SHARE = 3, 0.01
 
 
 class Budget(NamedTuple):
@@ -54,9 +55,16 @@ class Prediction(NamedTuple):
 
 
 def rank(
-    model: CostModel, facts: Facts, budget: Budget, threads: int = 1, among: Sequence[str] | None = None
+    model: CostModel,
+    facts: Facts,
+    budget: Budget,
+    threads: int = 1,
+    among: Sequence[str] | None = None,
+    timed: Mapping[str, float] | None = None,
 ) -> list[Prediction]:
     """Predict all candidates, the best first.
+
+    ``timed`` has seconds per sample of those that were timed on the data themselves.
 
     Raises
     ------
@@ -68,15 +76,21 @@ def rank(
     for name in among or ():
         if name not in model.candidates:
             raise InputError(f"auto: nothing was measured of {name!r}; known: {', '.join(model.candidates)}")
-    found = [_predict(model, name, facts, budget, threads) for name in among or model.candidates]
+    per_sample = {name: predicted_seconds(model, name, facts, threads) for name in among or model.candidates}
+    per_sample |= {name: seconds for name, seconds in (timed or {}).items() if name in per_sample}
+    found = [_predict(model, name, facts, budget, seconds) for name, seconds in per_sample.items()]
     key = (lambda p: (p.seconds, p.gap)) if budget.gap is not None else (lambda p: (p.gap, p.seconds))
     return sorted(found, key=key)
 
 
-def _predict(model: CostModel, name: str, facts: Facts, budget: Budget, threads: int) -> Prediction:
+def predicted_seconds(model: CostModel, name: str, facts: Facts, threads: int = 1) -> float:
+    """Predict the seconds that a sample takes."""
     method, costs = model.method(name), model.costs[name]
     faster = 1 + (threads - 1) * costs.per_thread
-    per_sample = seconds_per_sample(costs.sparse if facts.sparse else costs.dense, method, facts) / faster
+    return seconds_per_sample(costs.sparse if facts.sparse else costs.dense, method, facts) / faster
+
+
+def _predict(model: CostModel, name: str, facts: Facts, budget: Budget, per_sample: float) -> Prediction:
     per_epoch = per_sample * facts.n_samples
     epochs = predicted_epochs(model.experience, name, facts)
     rate = predicted_rate(model.experience, name, facts)

@@ -283,8 +283,7 @@ class _Fit:
 def training_rows(data: Prepared, method: Method, seed: int, stream: bool) -> tuple[Split, Visits]:
     """Read the training rows, or leave them in their file; and say in which order a fit visits them."""
     if stream:
-        batch_size = method.batch.size if method.proposal.draws else method.proposal.batch_size
-        windows = Windows(data, "train", multiple=batch_size)
+        windows = Windows(data, "train", multiple=method.minibatch_size)
         return windows.split, Windowed(windows, seed)
     train = data.split("train")
     return train, Shuffled(train.n_samples, seed)

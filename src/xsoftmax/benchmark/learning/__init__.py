@@ -14,6 +14,7 @@ from xsoftmax.advice.fit import cost_errors, fit_model
 from xsoftmax.advice.model import CANDIDATES
 from xsoftmax.advice.unseen import left_out
 from xsoftmax.benchmark.learning import costs, curves
+from xsoftmax.benchmark.learning.trials import verdicts
 from xsoftmax.errors import InputError
 from xsoftmax.methods import build_method, read_methods
 
@@ -53,9 +54,11 @@ def summary(measured: dict[str, Any]) -> dict[str, Any]:
     -------
     dict
         ``left_out``, what it would have been on each data set without knowing it (see ``advice.unseen``; seconds
-        that were not reached are None), and ``cost_errors``, the median relative error of times by candidate.
+        that were not reached are None); ``cost_errors``, the median relative error of times by candidate; and
+        ``verdicts`` of trials by their length (see ``trials``).
     """
     measured = {"machine": {}} | measured
     trials = left_out(measured) if len({curve["dataset"] for curve in measured["curves"]}) > 1 else []
     rows = [trial._asdict() | {"seconds": trial.seconds if np.isfinite(trial.seconds) else None} for trial in trials]
-    return {"left_out": rows, "cost_errors": cost_errors(measured, fit_model(measured))}
+    errors = cost_errors(measured, fit_model(measured))
+    return {"left_out": rows, "cost_errors": errors, "verdicts": verdicts(measured["curves"])}

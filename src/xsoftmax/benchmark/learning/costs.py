@@ -63,7 +63,7 @@ def seconds_per_sample(
 ) -> list[float]:
     """Seconds per sample of a few rounds, each long enough to be measured."""
     method = build_method(name, settings)
-    size = method.batch.size if method.proposal.draws else method.proposal.batch_size
+    size = method.minibatch_size
     solver = solver_of(method, rows, n_classes, threads)
     n, rate = size, 1e-3
     Steps(solver, rows.y.size, n, rate)()

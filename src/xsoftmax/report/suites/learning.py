@@ -12,8 +12,12 @@ from xsoftmax.report.suites import style, table
 
 
 def blocks(content: dict[str, Any]) -> dict[str, str]:
-    """Give the tables ``advice`` and ``candidates``."""
-    return {"advice": _advice(content["left_out"]), "candidates": _candidates(content)}
+    """Give the tables ``advice``, ``trials`` and ``candidates``."""
+    return {
+        "advice": _advice(content["left_out"]),
+        "trials": _trials(content["verdicts"]),
+        "candidates": _candidates(content),
+    }
 
 
 def figures(content: dict[str, Any]) -> dict[str, Figure]:
@@ -35,6 +39,11 @@ def _advice(trials: list[dict[str, Any]]) -> str:
         for trial in trials
     ]
     return table(["data set", "gap", "fastest", "in", "advised", "in", "ratio"], rows, right=1)
+
+
+def _trials(verdicts: list[dict[str, float]]) -> str:
+    rows = [(f"{each['epochs']:g}", f"{100 * each['near']:.0f} %", str(each["cases"])) for each in verdicts]
+    return table(["epochs of a trial", "near the best rate", "cases"], rows, right=0)
 
 
 def _candidates(content: dict[str, Any]) -> str:
