@@ -19,9 +19,10 @@ NEEDS_MIRROR = {
     "delicious": "delicious",
     "20news": "20news",
     "debian": "debian-descriptions",
+    "debian-pca": "debian-descriptions",
     "debian-section": "debian-descriptions",
 }
-NAMES = ("icd10", "icd10-subcategory", "digits", "zipf", "hierarchy", *NEEDS_MIRROR)
+NAMES = ("icd10", "icd10-subcategory", "icd10-subcategory-pca", "digits", "zipf", "hierarchy", *NEEDS_MIRROR)
 
 
 def prepared(name, folder, mirror=None):
