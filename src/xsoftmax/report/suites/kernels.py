@@ -113,7 +113,7 @@ def _profile(results: list[dict[str, Any]]) -> str:
 def _draw_ratios(found: pd.DataFrame) -> Figure:
     """One line per run: its ratio with quartiles, and the limit as a bar."""
     with style():
-        figure = Figure(figsize=(8.6, 1.1 + 0.4 * len(found)), layout="constrained")
+        figure = Figure(figsize=(9.6, 1.1 + 0.36 * len(found)), layout="constrained")
         axes = figure.subplots()
         places = np.arange(len(found))[::-1]
         spread = [found["median"] - found.lower, found.upper - found["median"]]
@@ -129,7 +129,7 @@ def _draw_ratios(found: pd.DataFrame) -> Figure:
         axes.xaxis.set_major_locator(FixedLocator(plain_ticks(shown.min(), shown.max())))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.set_yticks(places, [fill(label, 50) for label in found["case"] + ": " + found["run"]])
+        axes.set_yticks(places, [fill(label, 72) for label in found["case"] + ": " + found["run"]])
         axes.set_ylim(-0.6, len(found) - 0.4)
         axes.set_xlabel("time relative to the floor (log scale)")
         axes.grid(visible=False, axis="y")
