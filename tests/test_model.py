@@ -8,9 +8,10 @@ from scipy.sparse import csr_array
 import naive
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
-from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, DivergedError, Model, load_model, save_model
+from xsoftmax.model import DivergedError, Model, load_model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
+from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Scorer
 from xsoftmax.threads import Team
 
 NAMES = ["a", "ß∂", "class with spaces", "0"]
@@ -126,9 +127,9 @@ def test_scores_do_not_depend_on_the_number_of_threads(storage, blocks):
 def test_sparse_weights_are_copied_in_stretches(storage, monkeypatch):
     X = np.random.default_rng(1).standard_normal((20, 9)).astype(np.float32)
     model = large_model(35, 9)
-    monkeypatch.setattr("xsoftmax.model.SMALL_MODEL", 80)  # the copy is of 8 classes
-    monkeypatch.setattr("xsoftmax.model.FEWEST_WEIGHTS", 80)
-    monkeypatch.setattr("xsoftmax.model.CLASSES_OF_A_STRETCH", 17)
+    monkeypatch.setattr("xsoftmax.scores.SMALL_MODEL", 80)  # the copy is of 8 classes
+    monkeypatch.setattr("xsoftmax.scores.FEWEST_WEIGHTS", 80)
+    monkeypatch.setattr("xsoftmax.scores.CLASSES_OF_A_STRETCH", 17)
     for width in (1, 3, 8, 9, 35):
         found, where = visited(model, storage(X), classes_at_a_time=width)
         assert np.allclose(found, naive.scores(X, model.W), rtol=1e-5, atol=1e-6)
@@ -168,7 +169,8 @@ def test_rows_of_another_width_are_refused():
 def test_scores_follow_the_weights_unless_these_are_promised_not_to_change(monkeypatch, correction):
     """And what was copied for a promise is forgotten with it."""
     copies = []
-    monkeypatch.setattr("xsoftmax.model.transposed", lambda W: copies.append(W.shape) or np.ascontiguousarray(W.T))
+    copied = Scorer._copied
+    monkeypatch.setattr(Scorer, "_copied", lambda self, W: copies.append(W.shape) or copied(self, W))
     X, W = csr_array(np.eye(3, dtype=np.float32)), np.zeros((4, 4), np.float32)
     model = Model(W, list("abcd"), 3, correction=correction)
 

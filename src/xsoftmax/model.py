@@ -6,50 +6,36 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import h5py
 import numpy as np
-from numba import njit
 
 from xsoftmax import __version__, registry
 from xsoftmax.data.names import Names
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
-from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.minibatch import score_block
-from xsoftmax.kernels.rows import Csr, dot, features_of
-from xsoftmax.kernels.steps import log_probability
+from xsoftmax.kernels.rows import features_of
+from xsoftmax.scores import (
+    BLOCKS_OF_ROWS,
+    CLASSES_AT_A_TIME,
+    FEWEST_ROWS,
+    ROWS_AT_A_TIME,
+    ScoreBlock,
+    Scorer,
+    add_log_q,
+    score_each,
+)
 from xsoftmax.threads import Team
 
 SCHEMA_VERSION = 1
-# A block of scores is 2 MB: what a core's cache holds. Smaller ones slow down the matrix product.
-ROWS_AT_A_TIME = 512
-CLASSES_AT_A_TIME = 1024
-# Few rows are cut into so many blocks, for threads to share, but not into such as slow down the product.
-BLOCKS_OF_ROWS = 4
-FEWEST_ROWS = 256
-# Classes for which corrections are computed in one go: those that differ from row to row have costs of their own.
-CLASSES_OF_A_STRETCH = 32768
-# Weights that are copied at a time, a row per feature, for sparse rows: all of a small model, a part of a larger one.
-SMALL_MODEL = 2**24
-FEWEST_WEIGHTS = 2**21
-PART_OF_WEIGHTS = 32
-TILE = 32
+# Weights that are copied into the file at a time.
 WRITTEN_AT_ONCE = 2**20
 
 
 class DivergedError(InputError):
     """The fit diverged, so there is no model."""
-
-
-class ScoreBlock(NamedTuple):
-    """Scores of rows ``first_row``... for classes ``first_class``..., float32 in C order."""
-
-    first_row: int
-    first_class: int
-    scores: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -170,102 +156,6 @@ class Model:
     def _check_width(self, X: Any) -> None:
         if X.shape[1] != self.n_features:
             raise InputError(f"rows have {X.shape[1]} features, the model {self.n_features}; prepare them alike")
-
-
-def weights_copied(size: int) -> int:
-    """Count the weights, of so many, that scoring sparse rows copies at a time."""
-    return size if size <= SMALL_MODEL else min(SMALL_MODEL, max(FEWEST_WEIGHTS, size // PART_OF_WEIGHTS))
-
-
-class Scorer:
-    """Scores of the rows of ``X`` for all classes of a model, in parts."""
-
-    def __init__(self, model: Model, X: Any) -> None:
-        self._model, self._X = model, X
-        self._features = None if model.W is None else features_of(X, model.bias)
-        self._feature_major = np.empty((0, 0), np.float32)
-
-    @property
-    def longest_stretch(self) -> int:
-        """How many classes are to be looked at as one, unless they are a block."""
-        W = self._model.W
-        if W is None or not isinstance(self._features, Csr) or self._corrects_by_row():
-            return CLASSES_OF_A_STRETCH
-        return min(CLASSES_OF_A_STRETCH, weights_copied(W.size) // W.shape[1])
-
-    def stretches(self, width: int) -> Iterator[range]:
-        """Cut the classes into stretches of whole blocks: what ``prepare`` and the correction look at as one."""
-        K, length = self._model.n_classes, max(1, self.longest_stretch // width) * width
-        return (range(first, min(first + length, K)) for first in range(0, K, length))
-
-    def _corrects_by_row(self) -> bool:
-        correction = self._model.correction
-        return correction is not None and registry.load("xsoftmax.proposals", correction.name).MEMBER.by_row
-
-    def prepare(self, stretch: range) -> None:
-        """Copy the weights of some classes for sparse rows: a row per feature makes their scores sums of rows."""
-        model = self._model
-        if not isinstance(self._features, Csr) or model.W is None:
-            return
-        self._feature_major = np.empty((0, 0), np.float32)  # free the last one first
-        small = len(stretch) == model.n_classes and model.W.size <= SMALL_MODEL
-        kept = model._kept[-1] if model._kept and small else {}
-        if stretch not in kept:
-            kept[stretch] = transposed(model.W[stretch.start : stretch.stop])
-        self._feature_major = kept[stretch]
-
-    def blocks(self, rows: slice, stretch: range, width: int, buffer: np.ndarray) -> Iterator[ScoreBlock]:
-        """Scores of ``rows`` for the classes of a prepared stretch, in blocks that lie in ``buffer``."""
-        n, log_q, correction = rows.stop - rows.start, None, self._model.correction
-        write = self._writer(rows, stretch)
-        if correction is not None:
-            log_q = correction.log_q(self._X[rows], stretch.start, stretch.stop)
-        for first in range(stretch.start, stretch.stop, width):
-            last = min(first + width, stretch.stop)
-            scores = buffer[: n * (last - first)].reshape(n, last - first)
-            write(first, last, scores)
-            if log_q is not None:
-                scores += log_q[:, first - stretch.start : last - stretch.start]
-            yield ScoreBlock(rows.start, first, scores)
-
-    def _writer(self, rows: slice, stretch: range) -> Callable[[int, int, np.ndarray], Any]:
-        """What writes the scores of ``rows`` for some classes, first to last, without correction."""
-        features, W = self._features, self._model.W
-        if W is None or features is None:
-            return lambda first, last, scores: scores.fill(0)
-        if isinstance(features, Csr):
-            samples, copy = np.arange(rows.start, rows.stop), self._feature_major
-            return lambda first, last, scores: score_block(features, samples, copy, first - stretch.start, scores)
-        inputs = np.empty((rows.stop - rows.start, W.shape[1]), np.float32)
-        inputs[:, :-1], inputs[:, -1] = features.X[rows], features.constant
-        return lambda first, last, scores: np.matmul(inputs, W[first:last].T, out=scores)
-
-
-@njit(**OPTIONS)
-def score_each(features, y, W, scores):
-    """Write the score of class y[i] for each sample i, with W of shape (n_classes, n_features + 1)."""
-    for i in range(y.size):
-        scores[i] = dot(features, i, W[y[i]])
-
-
-@njit(**OPTIONS)
-def add_log_q(proposal, y, scores):
-    """Add the log-probability of class y[i] under a proposal to each sample's score."""
-    for i in range(y.size):
-        scores[i] += log_probability(proposal, i, np.int64(y[i]))
-
-
-@njit(**OPTIONS)
-def transposed(W):
-    """Copy of the transpose, tile by tile."""
-    n, m = W.shape
-    out = np.empty((m, n), W.dtype)
-    for first in range(0, n, TILE):
-        for column in range(0, m, TILE):
-            for k in range(first, min(first + TILE, n)):
-                for d in range(column, min(column + TILE, m)):
-                    out[d, k] = W[k, d]
-    return out
 
 
 def save_model(model: Model, path: Path) -> None:

@@ -73,7 +73,6 @@ class Trial:
     def __init__(self, ground: Ground, rate: float) -> None:
         self.rate, self.samples, self.seconds, self.finite = rate, 0, 0.0, True
         self._ground, self._step = ground, 0
-        ground.visits.close()  # windows of an earlier trial
         self._solver = make_solver(ground.method, ground.objective, ground.proposal, ground.training_set, ground.team)
         self._solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles
 

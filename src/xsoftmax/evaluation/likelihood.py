@@ -15,12 +15,14 @@ from numba import njit
 from xsoftmax.evaluation import links
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan, sum_exp
-from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Model, ScoreBlock
+from xsoftmax.model import Model
+from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, ScoreBlock
 from xsoftmax.threads import Team
 
-# Scores that are held at once where all those of a row are needed, or this part of the weights if that is more.
+# Scores that are held at once where all those of a row are needed, or this part of the weights if that is more; it is
+# larger where all weights are copied for each block of rows.
 BLOCK_SCORES = 2**21
-PART_OF_WEIGHTS = 64
+PART_OF_WEIGHTS, PART_OF_COPIED_WEIGHTS = 64, 16
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def _score_rows_of_link(model: Model, X: Any, sums: "RunningSums", team: Team | 
 def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], team: Team | None = None) -> None:
     """Score rows and show ``visit`` blocks of all classes; with several threads, it is called from all of them."""
     team, n_samples = team or Team(), X.shape[0]
-    n_rows = min(n_samples, rows_at_a_time(model.n_classes, model.n_features))
+    n_rows = min(n_samples, rows_at_a_time(model.n_classes, model.n_features, not isinstance(X, np.ndarray)))
     whole = np.empty((n_rows, model.n_classes), np.float32)
 
     def keep(block: ScoreBlock) -> None:
@@ -97,9 +99,10 @@ def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], t
             team.run([partial(visit, block) for block in blocks])
 
 
-def rows_at_a_time(n_classes: int, n_features: int) -> int:
+def rows_at_a_time(n_classes: int, n_features: int, sparse: bool) -> int:
     """Count the rows whose scores ``visit_whole_rows`` holds at once."""
-    return max(1, BLOCK_SCORES // n_classes, n_features // PART_OF_WEIGHTS)
+    part = PART_OF_COPIED_WEIGHTS if sparse else PART_OF_WEIGHTS
+    return max(1, BLOCK_SCORES // n_classes, n_features // part)
 
 
 class RunningSums(NamedTuple):

@@ -7,7 +7,8 @@ import numpy as np
 
 from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import RowScores, score_rows, visit_whole_rows
-from xsoftmax.model import Model, ScoreBlock
+from xsoftmax.model import Model
+from xsoftmax.scores import ScoreBlock
 from xsoftmax.threads import Team
 
 PRECISIONS = (1, 3, 5)

@@ -11,7 +11,8 @@ from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import accumulate, log_totals, no_sums, visit_whole_rows
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan
-from xsoftmax.model import Model, ScoreBlock
+from xsoftmax.model import Model
+from xsoftmax.scores import ScoreBlock
 from xsoftmax.threads import Team
 
 # Scores that are looked at together, to see whether one of them is high enough.

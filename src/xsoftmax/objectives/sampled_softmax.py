@@ -20,7 +20,13 @@ from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
 
 
-@objective(title="sampled softmax loss", target="nothing", excludes_true=True, target_of_all="softmax")
+@objective(
+    title="sampled softmax loss",
+    target="nothing",
+    excludes_true=True,
+    target_of_all="softmax",
+    sums_exponentials=True,
+)
 class SampledSoftmax(NamedTuple):
     """Parameters: ``n_sampled`` other classes per step."""
 

@@ -8,7 +8,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.evaluation.likelihood import rows_at_a_time
 from xsoftmax.kernels.minibatch import CLASSES_OF_A_LARGE_BLOCK
 from xsoftmax.methods import Method, members, solves_batches
-from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
+from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
 from xsoftmax.training.minibatches import in_passes
 from xsoftmax.training.plan import SUBSET
 
@@ -89,12 +89,10 @@ def estimate(
         "weights and what the optimizer keeps": solver_copies(method) * one_copy,
         "variables per sample": 8 * n_train * (method.objective.n_states + 2)
         + 4 * n_train * method.objective.uses_log_q,
-        # a copy of some weights, a row per feature, for sparse rows; a block of scores; and the whole rows that the
-        # objective's value needs, with one log-probability each or so, and a few numbers per class
+        # a copy of some weights, a row per feature, for sparse rows; a block of scores; and whole rows
         "evaluation": (4 * weights_copied(data.n_classes * width) if data.storage == "csr" else 0)
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
-        + 8 * min(rows_at_a_time(data.n_classes, data.n_features), SUBSET, n_train) * data.n_classes
-        + (4 + 12 * threads) * data.n_classes,
+        + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
     if not method.proposal.draws and method.optimizer.layout is not None:
         n_rows = min(method.proposal.batch_size, n_train)
@@ -108,6 +106,15 @@ def estimate(
     if keeps_best:
         needed["the best weights so far"] = one_copy
     return needed
+
+
+def _of_whole_rows(method: Method, data: Prepared, threads: int) -> int:
+    """Bytes for the objective's value: scores, a log-probability of each where it needs them, and a few arrays."""
+    n_rows = min(
+        rows_at_a_time(data.n_classes, data.n_features, data.storage == "csr"), SUBSET, data.n_samples("train")
+    )
+    per_class = (4 if method.objective.excludes_true else 8) * n_rows + 4 + 12 * threads
+    return per_class * data.n_classes
 
 
 def solver_copies(method: Method) -> int:

@@ -22,8 +22,9 @@ from xsoftmax.kernels.minibatch import (
 )
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.model import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Model
+from xsoftmax.model import Model
 from xsoftmax.optimizers.sgd import Sgd
+from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME
 from xsoftmax.threads import Team, split_evenly
 
 D = 512

@@ -15,7 +15,8 @@ from protocol import FIRST_LOOKS, Record, work
 from xsoftmax.advice.choice import choice_for
 from xsoftmax.data.store import open_prepared
 from xsoftmax.methods import AUTO, build_method, merged, read_methods
-from xsoftmax.model import Model, ScoreBlock
+from xsoftmax.model import Model
+from xsoftmax.scores import ScoreBlock
 from xsoftmax.training.fit import FitResult, fit
 from xsoftmax.training.plan import Plan
 
