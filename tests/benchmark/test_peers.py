@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import sys
+import time
 import types
 from pathlib import Path
 
@@ -348,6 +349,14 @@ def test_budgets_shrink_to_the_minutes_given():
     assert free._scale(metas) == 1
     assert free.estimate(metas) > 40
     assert 30 < bound.estimate(metas, bound._scale(metas)) <= 40
+
+
+def test_each_data_set_has_its_share_of_the_time():
+    metas = [{"name": "mnist", "storage": "dense"}, {"name": "icd10", "storage": "csr"}]
+    all_rounds = Rounds(shipped(), Path(), Path(), Path(), minutes=40)
+    now, shares = time.monotonic(), [all_rounds.estimate([meta]) for meta in metas]
+    assert all_rounds._share(metas, 1.0) == pytest.approx(now + 2400 * shares[0] / sum(shares), abs=5)
+    assert all_rounds._share(metas[1:], 1.0) == pytest.approx(now + 2400, abs=5)
 
 
 def test_all_see_the_same_rows(tmp_path):

@@ -4,7 +4,7 @@ The softmax goes through blocks of classes; other links look at all scores of a 
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from xsoftmax.data.rows import csr_of
 from xsoftmax.evaluation import links
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan, sum_exp
@@ -65,6 +66,23 @@ def score_rows(model: Model, X: Any, y: np.ndarray, team: Team | None = None, **
         sums.score_true[:] = model.true_scores(X, y)
     model.visit_scores(X, lambda block: accumulate(block, sums, one_block), team, **blocks)
     return RowScores(sums.score_true - log_totals(sums), sums.rank)
+
+
+def score_together(model: Model, sets: Sequence[tuple[Any, np.ndarray]], team: Team | None = None) -> list[RowScores]:
+    """Score several sets of rows, X and y; sparse ones as one set, since their scores take a copy of the weights."""
+    if any(isinstance(X, np.ndarray) for X, _ in sets):
+        return [score_rows(model, X, y, team) for X, y in sets]
+    indptr = [np.zeros(1, np.int64)]
+    for X, _ in sets:
+        indptr.append(X.indptr[1:] + indptr[-1][-1])
+    data, indices = (np.concatenate([getattr(X, part) for X, _ in sets]) for part in ("data", "indices"))
+    rows = csr_of(data, indices, np.concatenate(indptr), model.n_features)
+    found = score_rows(model, rows, np.concatenate([y for _, y in sets]), team)
+    cuts = np.cumsum([len(y) for _, y in sets])[:-1]
+    return [
+        RowScores(*parts)
+        for parts in zip(np.split(found.log_likelihood, cuts), np.split(found.rank, cuts), strict=True)
+    ]
 
 
 def _score_rows_of_link(model: Model, X: Any, sums: "RunningSums", team: Team | None) -> RowScores:

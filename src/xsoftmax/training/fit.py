@@ -12,7 +12,8 @@ import numpy as np
 from xsoftmax.data.store import Prepared, Split
 from xsoftmax.data.windows import Windows, taken
 from xsoftmax.errors import InputError
-from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.evaluation.likelihood import score_together
+from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.objective import mean_loss
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
@@ -26,6 +27,8 @@ from xsoftmax.training.solvers import Solver, make_solver
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
 
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent", "tree"}
+# Scores from which an objective's own loss is taken, at most: of all rows of the subset, unless classes are many.
+MOST_SCORES = 2**26
 # Weights that are looked at in one go.
 LOOKED_AT_ONCE = 2**20
 
@@ -97,7 +100,9 @@ class _Fit:
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
         keeps_best = plan.patience is not None
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
-        self.subset = np.sort(np.random.default_rng(0).permutation(self.train.n_samples)[:SUBSET])
+        drawn = np.random.default_rng(0).permutation(self.train.n_samples)[:SUBSET]
+        self.n_for_loss = max(1, MOST_SCORES // data.n_classes)
+        self.subset = np.concatenate([np.sort(drawn[: self.n_for_loss]), np.sort(drawn[self.n_for_loss :])])
         self.looked_at = taken(self.train, self.subset)
         self.setup_seconds = self.proposal.seconds + plan.spent
         self.state = FitState(seconds=self.setup_seconds)
@@ -166,21 +171,26 @@ class _Fit:
             return self._measure_model(model, W)
 
     def _measure_model(self, model: Model, W: np.ndarray) -> dict[str, float]:
-        X, y = self.looked_at.X, self.looked_at.y
+        names = [name for name, split in self.splits.items() if split.n_samples]
+        sets = [self.looked_at, *(self.splits[name] for name in names)]
+        train, *others = score_together(model, [(split.X, split.y) for split in sets], self.team)
+        log_likelihood, penalty = metrics_of(train)["log_likelihood"], self._penalty(W)
         row = {
-            "objective": mean_loss(
-                model, self.objective, self.proposal, X, y, self.solver.states[self.subset], self.team
-            )
-            + self._penalty(W),
-            "train_log_likelihood": evaluate(model, X, y, self.team)["log_likelihood"],
+            "objective": self._loss(model, log_likelihood) + penalty,
+            "train_log_likelihood": log_likelihood,
+            "regularized_log_loss": penalty - log_likelihood,
         }
-        row["regularized_log_loss"] = self._penalty(W) - row["train_log_likelihood"]
-        for name in ("validation", "test"):
-            split = self.splits[name]
-            if split.n_samples:
-                metrics = evaluate(model, split.X, split.y, self.team)
-                row |= {f"{name}_{key}": value for key, value in metrics.items()}
+        for name, scores in zip(names, others, strict=True):
+            row |= {f"{name}_{key}": value for key, value in metrics_of(scores).items()}
         return row
+
+    def _loss(self, model: Model, log_likelihood: float) -> float:
+        """The objective's own loss: that of the softmax is known; others are taken of fewer rows of many classes."""
+        if self.objective.sums_exponentials and model.correction is None and model.link == "softmax":
+            return -log_likelihood
+        n = self.n_for_loss
+        X, y, states = self.looked_at.X[:n], self.looked_at.y[:n], self.solver.states[self.subset[:n]]
+        return mean_loss(model, self.objective, self.proposal, X, y, states, self.team)
 
     def _penalty(self, W: np.ndarray) -> float:
         """The ridge, per training row."""

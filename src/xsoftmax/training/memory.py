@@ -110,9 +110,8 @@ def estimate(
 
 def _of_whole_rows(method: Method, data: Prepared, threads: int) -> int:
     """Bytes for the objective's value: scores, a log-probability of each where it needs them, and a few arrays."""
-    n_rows = min(
-        rows_at_a_time(data.n_classes, data.n_features, data.storage == "csr"), SUBSET, data.n_samples("train")
-    )
+    at_a_time = rows_at_a_time(data.n_classes, data.n_features, data.storage == "csr")
+    n_rows = min(at_a_time, SUBSET, data.n_samples("train"))
     per_class = (4 if method.objective.excludes_true else 8) * n_rows + 4 + 12 * threads
     return per_class * data.n_classes
 

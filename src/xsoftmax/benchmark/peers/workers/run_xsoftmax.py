@@ -20,7 +20,7 @@ from xsoftmax.scores import ScoreBlock
 from xsoftmax.training.fit import FitResult, fit
 from xsoftmax.training.plan import Plan
 
-GROWTH = 1.25  # of the time between looks
+GROWTH = 1.4  # of the time between looks
 TOLERANCE = 2e-4  # float32 scores, summed in another order
 
 
