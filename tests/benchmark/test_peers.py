@@ -33,6 +33,7 @@ from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
 from xsoftmax.methods import AUTO, build_method, merged, read_methods
+from xsoftmax.report.suites import peers as report
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(runs.WORKERS))
@@ -406,6 +407,10 @@ def test_searches_are_cut_where_final_runs_need_the_time(tmp_path, monkeypatch):
     assert [len(entry[kind]) for kind in ("pilots", "runs")] == [1, 1]
     assert entry["runs"][0]["settings"]["C"] == 1e-6
     assert "time allowed 1 of 2 settings" in peers.write(found, tmp_path / "o")
+    benchmark = tiny(tmp_path, [entrant("peer-a", grid)])
+    Rounds(benchmark, tmp_path / "o", tmp_path, tmp_path / "s").run()
+    again = Rounds(benchmark, tmp_path / "o", tmp_path, tmp_path / "s", minutes=9).run()  # what was searched counts
+    assert [run["settings"]["C"] for run in again["tiny"]["entrants"]["peer-a"]["runs"]] == [1.0]
 
 
 def test_what_there_is_no_time_for_is_listed(tmp_path, monkeypatch):
@@ -539,3 +544,20 @@ def test_where_none_of_ours_gets_there_it_is_said():
     summary = summarise(found["entrants"])
     expected = "Not met: none of ours gets there; xsoftmax-softmax comes closest, -1.4 nats."
     assert verdict(found, summary).endswith(expected)
+
+
+def test_the_page_shows_targets_tables_and_curves():
+    small = {"n_train": 100, "n_features": 3, "n_classes": 10}
+    content = {
+        "datasets": {"small": {"data": small, "entrants": entrants()}, "other": {"unavailable": "no address answers"}}
+    }
+    blocks = report.blocks(content)
+    assert blocks["targets"].startswith("- **small**: Target: ours within 1 %")
+    assert "### small" in blocks["peers"]
+    assert "Data not available here: no address answers" in blocks["peers"]
+    panels = report.figures(content)["peers"].axes
+    assert [len(axes.get_lines()) for axes in panels] == [
+        3,
+        4,
+    ]  # pecos has no likelihood, one program no result
+    assert report.figures({"datasets": {"other": {"unavailable": "no address answers"}}}) == {}

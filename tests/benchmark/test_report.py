@@ -16,7 +16,7 @@ from xsoftmax.report.suites.kernels import ratios, shares
 from xsoftmax.report.suites.scaling import points
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "performance.md"
+PAGES = [ROOT / "docs" / name for name in ("performance.md", "peers.md")]
 MACHINE = {
     "date": "2026-01-02",
     "commit": "abc+",
@@ -159,9 +159,9 @@ def test_files_of_something_else_are_errors(written, tmp_path):
     (tmp_path / "old.json").write_text(json.dumps(kernels() | {"schema_version": 0}))
     with pytest.raises(InputError, match=r"old.json: version 0, this program reads 1"):
         read_results([tmp_path / "old.json"])
-    (tmp_path / "peers.json").write_text(json.dumps(kernels() | {"suite": "peers"}))
-    with pytest.raises(InputError, match=r"peers.json: suite peers has a report of its own; leave the file out"):
-        read_results([tmp_path / "peers.json"])
+    (tmp_path / "new.json").write_text(json.dumps(kernels() | {"suite": "new"}))
+    with pytest.raises(InputError, match=r"new.json: unknown suite 'new'; known: kernels, learning, peers, scaling"):
+        read_results([tmp_path / "new.json"])
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(InputError, match=r"broken.json is not JSON"):
         read_results([tmp_path / "broken.json"])
@@ -185,10 +185,12 @@ def test_the_page_is_as_the_raw_files_have_it():
     """If this fails, run the last command of docs/performance.md."""
     folder = ROOT / "docs" / "performance"
     results = read_results(sorted(folder.glob("*.json")))
-    found, text = writers(results, "performance"), PAGE.read_text()
-    assert renewed(text, found, str(PAGE)) == text
+    found, blocks = writers(results, "performance"), {}
+    for page in PAGES:
+        text = page.read_text()
+        assert renewed(text, found, str(page)) == text
+        blocks |= dict(re.findall(r"<!-- ([a-z]+) -->\n(.*?)<!-- /\1 -->", text, re.DOTALL))
     assert all(not content.get("small") for content in results.values())
-    blocks = dict(re.findall(r"<!-- ([a-z]+) -->\n(.*?)<!-- /\1 -->", text, re.DOTALL))
     assert set(found) <= set(blocks)
     assert {"kernels", "quantities", "profile", "growth", "scaling", "memory"} <= set(blocks)
     assert all(blocks[name].strip() == "" for name in set(blocks) - set(found))

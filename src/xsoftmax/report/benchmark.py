@@ -32,8 +32,8 @@ def read_results(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for path in paths:
         content = _read(path)
-        if content["suite"] not in registry.names(SUITES):
-            raise InputError(f"{path}: suite {content['suite']} has a report of its own; leave the file out")
+        if content["suite"] not in (known := registry.names(SUITES)):
+            raise InputError(f"{path}: unknown suite {content['suite']!r}; known: {', '.join(known)}")
         if content["suite"] in found:
             raise InputError(f"{path}: a second file of suite {content['suite']}; give one of each")
         found[content["suite"]] = content

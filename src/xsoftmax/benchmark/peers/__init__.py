@@ -6,7 +6,7 @@ from typing import Any
 
 from xsoftmax.benchmark.peers.config import read_benchmark
 from xsoftmax.benchmark.peers.rounds import Rounds
-from xsoftmax.benchmark.peers.summary import reasons, summarise, verdict
+from xsoftmax.benchmark.peers.summary import summaries, verdicts
 from xsoftmax.files import written_aside
 from xsoftmax.report.peers import markdown, write_figures
 
@@ -49,13 +49,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def write(found: dict[str, Any], folder: Path) -> str:
     """Write ``table.md`` and figures of what was found into ``folder``; return the table."""
-    there = {name: content for name, content in found.items() if "entrants" in content}
-    summaries = {name: summarise(content["entrants"]) for name, content in there.items()}
-    sentences = {
-        name: [verdict(content, summaries[name]), *reasons(content, summaries[name])]
-        for name, content in there.items()
-    }
-    text = markdown(found, summaries, sentences)
+    summary = summaries(found)
+    text = markdown(found, summary, verdicts(found, summary))
     with written_aside(folder / "table.md") as aside:
         aside.write_text(text)
     write_figures(found, folder / "figures")

@@ -134,7 +134,8 @@ class Rounds:
         for n, entrant in pilots(able, storage):
             if searched_enough(entries[entrant.name]["pilots"], seconds):
                 continue
-            if n and time.monotonic() > last_pilot:
+            done = self._record_of(name, entrant, f"pilot-{n}").exists()
+            if n and not done and time.monotonic() > last_pilot:
                 tried = len(entries[entrant.name]["pilots"])
                 entries[entrant.name]["search_cut"] = (
                     f"time allowed {tried} of {len(entrant.choices(storage))} settings"
@@ -177,13 +178,16 @@ class Rounds:
             "methods": str(self.benchmark.methods.absolute()),
         }
 
+    def _record_of(self, dataset: str, entrant: Entrant, name: str) -> Path:
+        return self.folder.absolute() / dataset / entrant.name / f"{name}.json"
+
     def _do(
         self, entry: dict[str, Any], kind: str, entrant: Entrant, job: dict[str, Any], name: str, seed: int
     ) -> None:
         """Do one run and add it to an entry, unless time is up and it has not been done before."""
         python = self._python(entrant)
         assert isinstance(python, Path)
-        path = self.folder.absolute() / job["dataset"] / entrant.name / f"{name}.json"
+        path = self._record_of(job["dataset"], entrant, name)
         if time.monotonic() > self._deadline and not path.exists():
             entry["not_run"] = "time was up"
             return

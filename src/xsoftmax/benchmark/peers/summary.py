@@ -121,6 +121,19 @@ def summarise(entrants: dict[str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def summaries(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Summarise all data sets that were there."""
+    return {name: summarise(content["entrants"]) for name, content in found.items() if "entrants" in content}
+
+
+def verdicts(found: dict[str, Any], summary: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
+    """Say, for each data set, whether the target is met, and why peers are first where they are."""
+    return {
+        name: [verdict(found[name], of_dataset), *reasons(found[name], of_dataset)]
+        for name, of_dataset in summary.items()
+    }
+
+
 def note(entry: dict[str, Any]) -> str:
     """Why an entrant has no numbers, or what is to be known of them."""
     for key in MISSING:
