@@ -20,7 +20,11 @@ from xsoftmax.benchmark.peers import environments, rounds, runs
 from xsoftmax.benchmark.peers.config import Benchmark, Entrant, read_benchmark
 from xsoftmax.benchmark.peers.exports import export
 from xsoftmax.benchmark.peers.rounds import Rounds, chosen, interleaved, pilots
-from xsoftmax.benchmark.peers.summary import (
+from xsoftmax.data.store import Split, open_prepared, write_prepared
+from xsoftmax.data.transform import Transform
+from xsoftmax.errors import InputError
+from xsoftmax.methods import AUTO, build_method, merged, read_methods
+from xsoftmax.report.standings import (
     Level,
     crossing,
     levels,
@@ -29,10 +33,6 @@ from xsoftmax.benchmark.peers.summary import (
     summarise,
     verdict,
 )
-from xsoftmax.data.store import Split, open_prepared, write_prepared
-from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
-from xsoftmax.methods import AUTO, build_method, merged, read_methods
 from xsoftmax.report.suites import peers as report
 
 ROOT = Path(__file__).parents[2]

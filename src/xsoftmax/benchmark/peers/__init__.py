@@ -6,9 +6,9 @@ from typing import Any
 
 from xsoftmax.benchmark.peers.config import read_benchmark
 from xsoftmax.benchmark.peers.rounds import Rounds
-from xsoftmax.benchmark.peers.summary import summaries, verdicts
 from xsoftmax.files import written_aside
 from xsoftmax.report.peers import markdown, write_figures
+from xsoftmax.report.standings import summaries, verdicts
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

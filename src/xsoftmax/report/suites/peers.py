@@ -6,9 +6,9 @@ import matplotlib as mpl
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from xsoftmax.benchmark.peers.summary import summaries, verdicts
 from xsoftmax.report.looks import looks
 from xsoftmax.report.peers import OURS, markdown
+from xsoftmax.report.standings import summaries, verdicts
 from xsoftmax.report.suites import style
 
 PANELS = {"log_likelihood": "test log-likelihood (nats)", "accuracy": "test accuracy"}

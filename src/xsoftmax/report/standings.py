@@ -7,7 +7,7 @@ import math
 from statistics import median
 from typing import Any, NamedTuple
 
-from xsoftmax.benchmark.peers.config import OURS
+from xsoftmax.report.peers import OURS
 
 MANY_CLASSES = 1000
 FACTOR = 2.0  # with many classes, ours shall be this many times as fast as the best peer
@@ -161,7 +161,7 @@ def _fastest(rows: dict[str, dict[str, Any]], n: int, ours: bool) -> str | None:
     times = {
         name: row["seconds"][n]
         for name, row in rows.items()
-        if row["seconds"][n] is not None and name.startswith(f"{OURS}-") == ours
+        if row["seconds"][n] is not None and name.startswith(OURS) == ours
     }
     return min(times, key=lambda name: times[name]) if times else None
 
@@ -216,7 +216,7 @@ def _effort(found: dict[str, Any], summary: dict[str, Any], name: str, n: int) -
 
 
 def _closest(rows: dict[str, dict[str, Any]]) -> str:
-    ours = {name: row["log_likelihood"] for name, row in rows.items() if name.startswith(f"{OURS}-")}
+    ours = {name: row["log_likelihood"] for name, row in rows.items() if name.startswith(OURS)}
     known = {name: value for name, value in ours.items() if value is not None}
     if not known:
         return "none has a log-likelihood."
