@@ -34,8 +34,8 @@ def _curves(dataset: dict[str, Any]) -> bool:
 
 
 def _draw(found: dict[str, dict[str, Any]]) -> Figure:
-    names = list(dict.fromkeys(name for entrants in found.values() for name in entrants))
-    drawn = looks(names)
+    names = dict.fromkeys(name for entrants in found.values() for name in entrants)
+    drawn = looks(name.removeprefix(OURS) for name in names)
     with style():
         figure = Figure(figsize=(8.6, 2.5 * len(found) + 1.6), layout="constrained")
         grid = figure.subplots(len(found), len(PANELS), squeeze=False)
@@ -45,7 +45,8 @@ def _draw(found: dict[str, dict[str, Any]]) -> Figure:
                 values = []
                 for name, entry in entrants.items():
                     for run in entry["runs"]:
-                        points = [(p["seconds"], p[measure]) for p in run["curve"] if p[measure] is not None]
+                        begun = [point for point in run["curve"] if point["epochs"] != 0]
+                        points = [(p["seconds"], p[measure]) for p in begun if p[measure] is not None]
                         if points:
                             (handles[name],) = axes.plot(*zip(*points, strict=True), label=name, **_line(name, drawn))
                             values += [value for _, value in points]
@@ -62,13 +63,13 @@ def _draw(found: dict[str, dict[str, Any]]) -> Figure:
 
 
 def _line(name: str, drawn: dict[str, Any]) -> dict[str, Any]:
-    """Ours in wide lines; who trains only once is a point."""
-    ours, look = name.startswith(OURS), drawn[name]
+    """Ours in wide, unbroken lines; who trains only once is a point."""
+    ours, look = name.startswith(OURS), drawn[name.removeprefix(OURS)]
     size = mpl.rcParams["lines.markersize"]
     return {
         "color": look.color,
         "marker": look.marker,
-        "linestyle": look.linestyle,
+        "linestyle": "-" if ours else look.linestyle,
         "linewidth": 2.2 if ours else 0.9,
         "markersize": size * (0.7 if ours else 0.5),
         "zorder": 4 if ours else 2,
