@@ -1,3 +1,4 @@
+import threading
 import tracemalloc
 
 import h5py
@@ -142,13 +143,18 @@ def test_only_blocks_of_scores_are_held():
     block = 4 * CLASSES_AT_A_TIME * ROWS_AT_A_TIME
     for n_threads in (1, 2):
         model.visit_scores(X[:1], lambda block: None, Team(n_threads))
+        together, met = threading.Barrier(n_threads, timeout=60), set()
+
+        def visit(block, together=together, met=met):
+            if threading.get_ident() not in met:  # all threads hold their first block at the same time
+                met.add(threading.get_ident())
+                together.wait()
+
         tracemalloc.start()
-        model.visit_scores(X, lambda block: None, Team(n_threads))
+        model.visit_scores(X, visit, Team(n_threads))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        assert (
-            block * 0.9 < peak < n_threads * 2 * block
-        )  # on one core, one thread may be done before the other begins
+        assert n_threads * block * 0.9 < peak < n_threads * 2 * block
 
 
 def test_an_error_of_a_visit_is_not_lost():

@@ -53,11 +53,11 @@ def _advised(model: CostModel, facts: Facts, gap: float, curves: Sequence[Mappin
     """Choose as ``auto`` does, which times the first few candidates on the data themselves."""
     names = list(dict.fromkeys(curve["method"] for curve in curves))
     first = [prediction.method for prediction in rank(model, facts, Budget(gap=gap), among=names)[:TIMED]]
-    timed = {name: seconds_per_sample(curves, name) for name in first}
+    timed = {name: measured_seconds(curves, name) for name in first}
     return rank(model, facts, Budget(gap=gap), among=names, timed=timed)[0].method
 
 
-def seconds_per_sample(curves: Sequence[Mapping[str, Any]], method: str) -> float:
+def measured_seconds(curves: Sequence[Mapping[str, Any]], method: str) -> float:
     """Measured seconds per sample of a method on one data set: the median over its curves."""
     last = [(curve["points"][-1], curve["facts"]) for curve in curves if curve["method"] == method]
     return float(np.median([seconds / epochs / facts["n_samples"] for (epochs, seconds, _), facts in last if epochs]))

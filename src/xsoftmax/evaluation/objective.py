@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.evaluation.likelihood import score_rows, visit_whole_rows
+from xsoftmax.evaluation.likelihood import visit_whole_rows
 from xsoftmax.kernels.minibatch import loss_block
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
@@ -37,8 +37,6 @@ def mean_loss(
     team : Team, optional
         Of threads; the result does not depend on how many.
     """
-    if objective.sums_exponentials:  # over all classes that is the softmax: no row is needed as a whole
-        return -float(score_rows(model.without_correction(), X, y, team).log_likelihood.mean())
     K = model.n_classes
     unused = np.empty((1, 0), np.float32)
     uniform = unused if objective.excludes_true else np.full((1, K), -math.log(K), np.float32)

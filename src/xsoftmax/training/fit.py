@@ -185,8 +185,8 @@ class _Fit:
         return row
 
     def _loss(self, model: Model, log_likelihood: float) -> float:
-        """The objective's own loss: that of the softmax is known; others are taken of fewer rows of many classes."""
-        if self.objective.sums_exponentials and model.correction is None and model.link == "softmax":
+        """The objective's own loss: known for sums of exponentials over all classes; others need whole rows."""
+        if self.objective.sums_exponentials:
             return -log_likelihood
         n = self.n_for_loss
         X, y, states = self.looked_at.X[:n], self.looked_at.y[:n], self.solver.states[self.subset[:n]]

@@ -89,8 +89,8 @@ def estimate(
         "weights and what the optimizer keeps": solver_copies(method) * one_copy,
         "variables per sample": 8 * n_train * (method.objective.n_states + 2)
         + 4 * n_train * method.objective.uses_log_q,
-        # a copy of some weights, a row per feature, for sparse rows; a block of scores; and whole rows
-        "evaluation": (4 * weights_copied(data.n_classes * width) if data.storage == "csr" else 0)
+        # for sparse rows, a copy of some weights (a row per feature) and of the rows; a block of scores; whole rows
+        "evaluation": (4 * weights_copied(data.n_classes * width) + _of_looks(data) if data.storage == "csr" else 0)
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
@@ -106,6 +106,13 @@ def estimate(
     if keeps_best:
         needed["the best weights so far"] = one_copy
     return needed
+
+
+def _of_looks(data: Prepared) -> int:
+    """Bytes of the rows that a look takes together: validation, test, and a subset of the training rows."""
+    n = data.n_samples("train")
+    subset = data.nbytes("train") * min(SUBSET, n) // max(1, n)
+    return subset + sum(data.nbytes(split) for split in ("validation", "test"))
 
 
 def _of_whole_rows(method: Method, data: Prepared, threads: int) -> int:

@@ -1,5 +1,6 @@
 """The order of runs: pilots of everybody, then rounds of final runs, peers and ours in turn, one at a time."""
 
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ class Rounds:
     pythons: dict[str | None, Path | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._deadline = time.monotonic() + 60 * self.minutes if self.minutes else float("inf")
+        self._deadline = time.monotonic() + 60 * self.minutes if self.minutes else math.inf
 
     def run(self) -> dict[str, Any]:
         """Do what has not been done; return everything by data set."""
@@ -67,8 +68,10 @@ class Rounds:
 
     def _share(self, waiting: list[dict[str, Any]], scale: float) -> float:
         """When the first of the data sets that wait is to be done: it has its share of the time that is left."""
+        if self.minutes is None:
+            return math.inf
         now, expected = time.monotonic(), [self.estimate([meta], scale) for meta in waiting]
-        return now + (self._deadline - now) * expected[0] / sum(expected)
+        return now + (self._deadline - now) * expected[0] / max(sum(expected), 1e-9)
 
     def estimate(self, metas: list[dict[str, Any]], scale: float = 1.0) -> float:
         """Estimate the minutes that all runs take, with budgets scaled."""
