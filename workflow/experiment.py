@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from xsoftmax import registry
+from xsoftmax.advice.asked import Asked
 from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.errors import InputError
 from xsoftmax.fingerprint import ROOT
@@ -171,15 +172,11 @@ def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
 
 
 def _candidates(changes: dict[str, Any]) -> dict[str, Any]:
-    """Settings of ``auto``: all methods that it chooses among, by name."""
-    if unknown := set(changes) - {"among"}:
-        raise InputError(f"config: set: auto: unknown key {sorted(unknown)[0]!r}; it takes among, a list of methods")
+    """Settings of ``auto``: all methods that it chooses among, by name, and what else was asked."""
     candidates = json.loads(ADVICE.read_text())["candidates"]
-    among = changes.get("among", list(candidates))
-    if not (isinstance(among, list) and among and all(isinstance(name, str) for name in among)):
-        raise InputError(f"config: set: auto: among is {among!r}; give a list of methods")
+    among = Asked.from_settings(changes, "config: set: auto").among or list(candidates)
     _check_known("config: set: auto: among: nothing was measured of", among, candidates)
-    return {"among": {name: candidates[name] for name in among}}
+    return {**changes, "among": {name: candidates[name] for name in among}}
 
 
 def _built(name: str, settings: dict[str, Any]) -> Method:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from xsoftmax import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.minibatch import score_block
 from xsoftmax.kernels.rows import Csr, dot, features_of
@@ -21,7 +20,7 @@ CLASSES_AT_A_TIME = 1024
 # Few rows are cut into so many blocks, for threads to share, but not into such as slow down the product.
 BLOCKS_OF_ROWS = 4
 FEWEST_ROWS = 256
-# Classes for which corrections are computed in one go: those that differ from row to row have costs of their own.
+# Classes for which corrections are computed in one go, at most: many nodes of a tree are above several of them.
 CLASSES_OF_A_STRETCH = 32768
 # Weights that are copied at a time, a row per feature, for sparse rows: all of a small model, a part of a larger one.
 SMALL_MODEL = 2**24
@@ -55,7 +54,7 @@ class Scorer:
     def longest_stretch(self) -> int:
         """How many classes are to be looked at as one, unless they are a block."""
         W = self._model.W
-        if W is None or not isinstance(self._features, Csr) or self._corrects_by_row():
+        if W is None or not isinstance(self._features, Csr):
             return CLASSES_OF_A_STRETCH
         return min(CLASSES_OF_A_STRETCH, weights_copied(W.size) // W.shape[1])
 
@@ -63,10 +62,6 @@ class Scorer:
         """Cut the classes into stretches of whole blocks: what ``prepare`` and the correction look at as one."""
         K, length = self._model.n_classes, max(1, self.longest_stretch // width) * width
         return (range(first, min(first + length, K)) for first in range(0, K, length))
-
-    def _corrects_by_row(self) -> bool:
-        correction = self._model.correction
-        return correction is not None and registry.load("xsoftmax.proposals", correction.name).MEMBER.by_row
 
     def prepare(self, stretch: range) -> None:
         """Copy the weights of some classes for sparse rows: a row per feature makes their scores sums of rows."""

@@ -11,6 +11,7 @@ import yaml
 
 import xsoftmax.training.fit as fit_module
 from xsoftmax.advice import choice as choice_module
+from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.choice import choice_for
 from xsoftmax.advice.model import CANDIDATES, FILE, CostModel, Costs, shipped
 from xsoftmax.advice.pilot import RATE_FACTORS
@@ -67,14 +68,14 @@ def test_train_says_what_it_chose_and_why(file, tmp_path, capsys):
 
 
 def test_the_same_seed_chooses_and_trains_the_same(data):
-    choices = [choice_for(data, 3, Plan(epochs=40), AMONG) for _ in range(2)]
+    choices = [choice_for(data, 3, Plan(epochs=40), Asked(AMONG)) for _ in range(2)]
     assert choices[0].method == choices[1].method
     models = [fit(data, choices[0].method, 3, Plan(epochs=5)).model for _ in range(2)]
     assert np.array_equal(models[0].W, models[1].W)
 
 
 def test_the_pilot_counts_as_training(data):
-    choice = choice_for(data, 0, Plan(seconds=0.5), AMONG)
+    choice = choice_for(data, 0, Plan(seconds=0.5), Asked(AMONG))
     plan = Plan(seconds=0.5, spent=choice.seconds)
     history = fit(data, choice.method, 0, plan).state.history
     setup = choice.method.proposal.fit(TrainingSet(data.split("train").X, data.split("train").y, K)).seconds
@@ -84,33 +85,33 @@ def test_the_pilot_counts_as_training(data):
 
 def test_a_pilot_without_validation_rows_or_too_short_is_left_out(prepared):
     X, y = np.eye(4, dtype=np.float32)[np.arange(40) % 4], np.arange(40) % 4
-    assert choice_for(prepared(X, y, 4), 0, Plan(epochs=50), AMONG).trials == []
-    short = choice_for(prepared(X, y, 4, n_validation=8), 0, Plan(epochs=1), ["softmax"])
+    assert choice_for(prepared(X, y, 4), 0, Plan(epochs=50), Asked(AMONG)).trials == []
+    short = choice_for(prepared(X, y, 4, n_validation=8), 0, Plan(epochs=1), Asked(("softmax",)))
     assert short.trials == []
     assert "pilot" not in short.sentence
 
 
 def test_a_rate_that_diverges_is_not_taken(data, monkeypatch):
     monkeypatch.setattr("xsoftmax.advice.pilot.RATE_FACTORS", (1e30, 1.0))
-    choice = choice_for(data, 0, Plan(epochs=60), ["sampled-softmax-5"])
+    choice = choice_for(data, 0, Plan(epochs=60), Asked(("sampled-softmax-5",)))
     assert (choice.trials[0]["log_likelihood"] or -np.inf) < -np.log(K)
     assert choice.method.optimizer.learning_rate == pytest.approx(choice.trials[1]["rate"])
 
 
 def test_a_resumed_fit_goes_on_with_its_choice(data, tmp_path, monkeypatch):
     plan = Plan(epochs=40, checkpoint=tmp_path / "fit.h5")
-    first = choice_for(data, 0, plan, AMONG)
+    first = choice_for(data, 0, plan, Asked(AMONG))
     monkeypatch.setattr(choice_module, "tune_rate", lambda *_: pytest.fail("a second pilot"))
-    again = choice_for(data, 0, plan, AMONG)
+    again = choice_for(data, 0, plan, Asked(AMONG))
     assert again == first
     monkeypatch.undo()
     for other in (Plan(epochs=80, checkpoint=plan.checkpoint), Plan(epochs=40, checkpoint=plan.checkpoint)):
         kept = choice_module.kept_choice(plan.checkpoint)
         before = kept.read_text()
-        choice_for(data, 0, other, AMONG)
+        choice_for(data, 0, other, Asked(AMONG))
         assert kept.read_text() != before  # another question
     kept.write_text("{")
-    assert choice_for(data, 0, plan, AMONG).method == first.method
+    assert choice_for(data, 0, plan, Asked(AMONG)).method == first.method
 
 
 def test_nothing_is_left_beside_a_finished_fit(file, tmp_path):
@@ -122,7 +123,7 @@ def test_rates_go_down_until_one_is_better_than_a_guess(data):
     model = shipped()
     rates = [replace(each, rates=dict.fromkeys(each.rates, 1e4)) for each in model.experience]
     wild = CostModel(model.machine, model.candidates, model.costs, rates)
-    choice = choice_for(data, 0, Plan(epochs=60), ["sampled-softmax-5"], wild)
+    choice = choice_for(data, 0, Plan(epochs=60), Asked(("sampled-softmax-5",)), wild)
     values = [trial["log_likelihood"] or -np.inf for trial in choice.trials]
     assert max(values[:-1]) < -np.log(K) < values[-1]
     assert choice.method.optimizer.learning_rate == min(trial["rate"] for trial in choice.trials)
@@ -132,7 +133,7 @@ def test_a_pilot_ends_by_the_clock_where_the_machine_is_slower_than_predicted(da
     model = shipped()
     fast = {name: Costs([1e-12] * 6, [1e-12] * 6, 0.0) for name in model.costs}
     wrong = CostModel(model.machine, model.candidates, fast, model.experience)
-    choice = choice_for(data, 0, Plan(seconds=0.6), ["sampled-softmax-5"], wrong)
+    choice = choice_for(data, 0, Plan(seconds=0.6), Asked(("sampled-softmax-5",)), wrong)
     assert len(choice.trials) == len(RATE_FACTORS)
     assert choice.seconds < 0.4
     state = fit(data, choice.method, 0, Plan(seconds=0.6, spent=choice.seconds)).state
@@ -142,10 +143,10 @@ def test_a_pilot_ends_by_the_clock_where_the_machine_is_slower_than_predicted(da
 def test_the_first_few_are_timed_on_the_data(data, monkeypatch):
     """The formula prefers one; here its steps are slow."""
     names = ["sampled-softmax-5", "negative-frequency"]
-    predicted = choice_for(data, 0, Plan(epochs=40), names)
+    predicted = choice_for(data, 0, Plan(epochs=40), Asked(tuple(names)))
     assert predicted.times == {}
     monkeypatch.setattr(choice_module, "PILOT_SHARE", 0.03)  # no pilot
-    plain = choice_for(data, 0, Plan(seconds=1.0), names)
+    plain = choice_for(data, 0, Plan(seconds=1.0), Asked(tuple(names)))
     assert sorted(plain.times) == sorted(names)
     assert plain.seconds == sum(time["seconds"] for time in plain.times.values()) < 0.1
     for time in plain.times.values():
@@ -157,20 +158,22 @@ def test_the_first_few_are_timed_on_the_data(data, monkeypatch):
         return {"seconds_per_sample": 1.0 if objective in plain.name else 1e-6, "seconds": 0.0}
 
     monkeypatch.setattr(choice_module, "timed", slow)
-    assert choice_for(data, 0, Plan(seconds=1.0), names).name == next(name for name in names if name != plain.name)
+    assert choice_for(data, 0, Plan(seconds=1.0), Asked(tuple(names))).name == next(
+        name for name in names if name != plain.name
+    )
 
 
 def test_no_rate_is_judged_by_less_than_half_an_epoch(data):
     """Early on, rates that are too small or too large look best."""
-    assert choice_for(data, 0, Plan(epochs=14), ["softmax"]).trials == []
-    assert len(choice_for(data, 0, Plan(epochs=16), ["softmax"]).trials) == len(RATE_FACTORS)
+    assert choice_for(data, 0, Plan(epochs=14), Asked(("softmax",))).trials == []
+    assert len(choice_for(data, 0, Plan(epochs=16), Asked(("softmax",))).trials) == len(RATE_FACTORS)
 
 
 def test_rates_follow_the_scale_of_rows(prepared):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
     rates = [
-        choice_for(prepared(scale * X, y, 3), 0, Plan(epochs=1), ["softmax"]).method.optimizer.learning_rate
+        choice_for(prepared(scale * X, y, 3), 0, Plan(epochs=1), Asked(("softmax",))).method.optimizer.learning_rate
         for scale in (1, 100)
     ]
     assert rates[0] == pytest.approx(100 * rates[1], rel=1e-5)
@@ -182,7 +185,8 @@ def test_rows_that_stay_in_their_file(file, monkeypatch):
     monkeypatch.setattr(fit_module, "Windows", partial(Windows, window_bytes=4000, block_bytes=400))
     with open_prepared(file) as data:
         choices = [
-            choice_for(data, 0, Plan(epochs=60, stream=stream), ["sampled-softmax-5"]) for stream in (True, False)
+            choice_for(data, 0, Plan(epochs=60, stream=stream), Asked(("sampled-softmax-5",)))
+            for stream in (True, False)
         ]
     for trials in zip(*(choice.trials for choice in choices), strict=True):
         values = [trial["log_likelihood"] for trial in trials]
@@ -208,16 +212,16 @@ def test_what_no_fit_takes_is_refused_before_a_pilot(prepared, seed, message):
 
 
 def test_what_memory_does_not_hold_is_not_chosen(data, monkeypatch):
-    names = [choice_for(data, 0, Plan(epochs=40), AMONG).name]
+    names = [choice_for(data, 0, Plan(epochs=40), Asked(AMONG)).name]
 
     def check(method, *others):
         if method.name == names[0]:
             raise InputError("too large")
 
     monkeypatch.setattr(choice_module, "check_memory", check)
-    assert choice_for(data, 0, Plan(epochs=40), AMONG).name not in names
+    assert choice_for(data, 0, Plan(epochs=40), Asked(AMONG)).name not in names
     with pytest.raises(InputError, match="too large"):
-        choice_for(data, 0, Plan(epochs=40), names)
+        choice_for(data, 0, Plan(epochs=40), Asked(tuple(names)))
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,11 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.facts import Facts, facts_of
 from xsoftmax.advice.model import CostModel, shipped
 from xsoftmax.advice.pilot import RATE_FACTORS, at_rate, timed, tune_rate
@@ -19,6 +20,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import AUTO, Method, build_method
+from xsoftmax.proposals import Proposal
 from xsoftmax.threads import Team
 from xsoftmax.training.fit import check_question, training_rows
 from xsoftmax.training.memory import check_memory, must_stream
@@ -40,6 +42,10 @@ class Choice:
         Rates of the pilot and what they came to (see ``pilot``); empty if there was none.
     times : dict of str to dict
         Of candidates that were timed on the data: ``seconds_per_sample``, and ``seconds`` that this took.
+    budget : float
+        Epochs or seconds, as the plan's: what the fit should take, less than it may where a gap was asked for.
+    proposal : Proposal or None
+        The method's, if the pilot fitted it: not kept beside a checkpoint, as a fit fits the same one again.
     """
 
     method: Method
@@ -47,11 +53,18 @@ class Choice:
     sentence: str
     trials: Sequence[dict[str, Any]]
     times: Mapping[str, Mapping[str, float]]
+    budget: float
+    proposal: Proposal | None = field(default=None, compare=False)
 
     @property
     def seconds(self) -> float:
         """Seconds of all steps on the way: evaluation is not counted, as in a fit."""
         return sum(trial["seconds"] for trial in [*self.trials, *self.times.values()])
+
+    def planned(self, plan: Plan) -> Plan:
+        """Plan the fit: what was spent on the way is part of a budget of seconds."""
+        budget = {"seconds": self.budget} if plan.epochs is None else {"epochs": int(self.budget)}
+        return replace(plan, spent=self.seconds, **budget)
 
     def as_json(self) -> dict[str, Any]:
         """Say which candidate, why, and what the pilot came to; a fit's status has the method's settings."""
@@ -60,29 +73,30 @@ class Choice:
             "sentence": self.sentence,
             "trials": list(self.trials),
             "times": self.times,
+            "budget": self.budget,
             "seconds": self.seconds,
         }
 
 
 def choice_for(
-    data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None = None, model: CostModel | None = None
+    data: Prepared, seed: int, plan: Plan, asked: Asked | None = None, model: CostModel | None = None
 ) -> Choice:
     """Choose for the budget of a plan, or go on with what was chosen when its checkpoint was begun.
 
     Raises
     ------
     InputError
-        If the data or the seed suit no fit, no candidate fits into memory, or one of ``among`` is unknown.
+        If the data or the seed suit no fit, no candidate fits into memory, or what was asked cannot be.
     """
     check_question(data, seed)
-    model = model or shipped()
+    model, asked = model or shipped(), asked or Asked()
     if plan.checkpoint is None:
-        return _choose(data, seed, plan, among, model)
+        return _choose(data, seed, plan, asked, model)
     kept = kept_choice(plan.checkpoint)
-    question = _digest(data, seed, plan, among, model)
+    question = _digest(data, seed, plan, asked, model)
     choice = _read(kept, question)
     if choice is None:
-        choice = _choose(data, seed, plan, among, model)
+        choice = _choose(data, seed, plan, asked, model)
         settings = choice.method.settings | {"source": choice.method.source}
         with written_aside(kept) as aside:
             aside.write_text(json.dumps(choice.as_json() | {"settings": settings, "question": question}) + "\n")
@@ -94,10 +108,10 @@ def kept_choice(checkpoint: Path) -> Path:
     return checkpoint.with_suffix(".choice.json")
 
 
-def _digest(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, model: CostModel) -> str:
+def _digest(data: Prepared, seed: int, plan: Plan, asked: Asked, model: CostModel) -> str:
     """Hash all that a choice depends on, but what memory is free."""
-    asked = [plan.seconds, plan.epochs, plan.threads, plan.memory, plan.patience, plan.stream]
-    parts = [seed, asked, among, model.as_json(), data.attributes, fingerprint(__name__)]
+    planned = [plan.seconds, plan.epochs, plan.threads, plan.memory, plan.patience, plan.stream]
+    parts = [seed, planned, asked, model.as_json(), data.attributes, fingerprint(__name__)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -108,25 +122,27 @@ def _read(path: Path, question: str) -> Choice | None:
         if content["question"] != question:
             return None
         method = build_method(AUTO, content["settings"])
-        return Choice(method, content["name"], content["sentence"], content["trials"], content["times"])
+        known = (content[key] for key in ("name", "sentence", "trials", "times", "budget"))
+        return Choice(method, *known)
     except (OSError, ValueError, KeyError, InputError):
         return None
 
 
-def _choose(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, model: CostModel) -> Choice:
+def _choose(data: Prepared, seed: int, plan: Plan, asked: Asked, model: CostModel) -> Choice:
     facts = facts_of(data)
-    budget = Budget(seconds=plan.seconds, epochs=plan.epochs)
-    ranking = _that_fit(rank(model, facts, budget, plan.threads, among), model, data, plan)
-    times = _times(data, seed, plan, model, ranking)
+    budget = Budget(seconds=plan.seconds, epochs=plan.epochs) if asked.gap is None else Budget(gap=asked.gap)
+    ranking = _that_fit(rank(model, facts, budget, plan.threads, asked.among), model, data, plan)
+    times = _times(data, seed, _shortened(plan, asked, ranking[0]), model, ranking)
     if times:
         names = [prediction.method for prediction in ranking]
         per_sample = {name: time["seconds_per_sample"] for name, time in times.items()}
         ranking = rank(model, facts, budget, plan.threads, names, per_sample)
     best = ranking[0]
+    plan = _shortened(plan, asked, best)
     settings = model.candidates[best.method]
     source = f"{best.method}, chosen for these data: {settings.get('source', '')}"
     method = at_rate(build_method(AUTO, {**settings, "source": source}), best.rate)
-    trials = _pilot(data, method, seed, plan, facts, best)
+    trials, proposal = _pilot(data, method, seed, plan, facts, best)
     known = [trial for trial in trials if trial["log_likelihood"] is not None]
     sentence = explain(model, facts, budget, ranking)
     if known:
@@ -135,7 +151,17 @@ def _choose(data: Prepared, seed: int, plan: Plan, among: Sequence[str] | None, 
     elif trials:
         method = at_rate(method, min(trial["rate"] for trial in trials))
         sentence += "; in a pilot all rates diverged, of which this is the smallest"
-    return Choice(method, best.method, sentence, trials, times)
+    return Choice(method, best.method, sentence, trials, times, plan.budget, proposal)
+
+
+def _shortened(plan: Plan, asked: Asked, best: Prediction) -> Plan:
+    """Plan no more than it should take to come to the gap that was asked for."""
+    if asked.gap is None or not math.isfinite(best.seconds):
+        return plan
+    if plan.epochs is None:
+        return replace(plan, seconds=min(plan.budget, best.seconds / (1 - PILOT_SHARE)))
+    epochs = math.ceil((best.seconds - best.setup_seconds) / max(best.seconds_per_epoch, 1e-12))
+    return replace(plan, epochs=min(plan.epochs, epochs))
 
 
 def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Prepared, plan: Plan) -> list[Prediction]:
@@ -176,20 +202,23 @@ def _ground(data: Prepared, method: Method, seed: int, plan: Plan) -> Iterator[G
 def _times(
     data: Prepared, seed: int, plan: Plan, model: CostModel, ranking: Sequence[Prediction]
 ) -> dict[str, dict[str, float]]:
-    """Time the first few candidates. A budget of epochs does not ask what these cost."""
+    """Time the first few candidates, unless it takes long to set them up. A budget of epochs does not ask for it."""
     found: dict[str, dict[str, float]] = {}
     if plan.epochs is not None or len(ranking) < 2:
         return found
+    share = TIMING_SHARE * plan.budget
     for prediction in ranking[:TIMED]:
+        if prediction.setup_seconds > share:
+            continue
         method = at_rate(model.method(prediction.method), prediction.rate)
         with _ground(data, method, seed, plan) as ground:
-            found[prediction.method] = timed(ground, TIMING_SHARE * plan.budget)
+            found[prediction.method] = timed(ground, share)
     return found
 
 
 def _pilot(
     data: Prepared, method: Method, seed: int, plan: Plan, facts: Facts, predicted: Prediction
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], Proposal | None]:
     """Try a few rates; together these take their share of the budget, whatever was predicted."""
     share, seconds, epochs = PILOT_SHARE, math.inf, float(plan.epochs or 0)
     if plan.epochs is None:
@@ -197,4 +226,5 @@ def _pilot(
         seconds = share / len(RATE_FACTORS) * plan.budget
         epochs = plan.budget / max(predicted.seconds_per_epoch, 1e-12)
     with _ground(data, method, seed, plan) as ground:
-        return tune_rate(ground, int(share / len(RATE_FACTORS) * epochs * facts.n_samples), seconds)
+        trials = tune_rate(ground, int(share / len(RATE_FACTORS) * epochs * facts.n_samples), seconds)
+        return trials, ground.proposal if trials else None

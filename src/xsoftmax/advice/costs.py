@@ -34,6 +34,11 @@ def terms(method: Method, facts: Facts) -> np.ndarray:
     return np.array([1, rows, touched, touched * share_missed, rows * share_missed, descent])
 
 
+def setup_work(facts: Facts) -> float:
+    """Count what the fit of a tree takes: every sample is looked at on every level."""
+    return facts.n_samples * float(np.log2(facts.n_classes + 1))
+
+
 def n_columns(facts: Facts, size: int) -> float:
     """Count the features that so many rows have among them, were each as frequent as any other."""
     if not facts.sparse:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.advice.costs import fit_costs, relative_errors, terms
+from xsoftmax.advice.costs import fit_costs, relative_errors, setup_work, terms
 from xsoftmax.advice.facts import Facts
 from xsoftmax.advice.learned import LEVELS, Learned, gaps, reached
 from xsoftmax.advice.model import CostModel, Costs
@@ -43,7 +43,13 @@ def points_of(measured: Mapping[str, Any], method: Method, sparse: bool) -> tupl
 
 def _costs(method: Method, measured: Mapping[str, Any]) -> Costs:
     dense, sparse = (fit_costs(*points_of(measured, method, kind)) for kind in (False, True))
-    return Costs(dense, sparse, _per_thread(method.name, measured["costs"]))
+    return Costs(dense, sparse, _per_thread(method.name, measured["costs"]), _setup(method, measured["curves"]))
+
+
+def _setup(method: Method, curves: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds that the proposal's fit takes per unit of ``setup_work``: the median over data sets."""
+    own = [curve for curve in curves if curve["method"] == method.name]
+    return float(np.median([curve["setup_seconds"] / setup_work(Facts(**curve["facts"])) for curve in own] or [0.0]))
 
 
 def cost_errors(measured: Mapping[str, Any], model: CostModel) -> dict[str, float]:

@@ -19,12 +19,14 @@ CANDIDATES = Path(__file__).with_name("candidates.yaml")
 class Costs:
     """Of one method: coefficients of ``costs.terms`` for dense and for sparse rows.
 
-    ``per_thread`` is how much of a thread's work each thread beyond the first one adds.
+    ``per_thread`` is how much of a thread's work each thread beyond the first one adds, ``setup`` the seconds that
+    the fit of its proposal takes per sample and level of a tree.
     """
 
     dense: Sequence[float]
     sparse: Sequence[float]
     per_thread: float
+    setup: float = 0.0
 
 
 @dataclass(frozen=True)

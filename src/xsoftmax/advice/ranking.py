@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xsoftmax.advice.costs import seconds_per_sample
+from xsoftmax.advice.costs import seconds_per_sample, setup_work
 from xsoftmax.advice.facts import Facts, likeness
 from xsoftmax.advice.learned import LEVELS, predicted_epochs, predicted_rate
 from xsoftmax.advice.model import CostModel
@@ -41,15 +41,18 @@ class Prediction(NamedTuple):
     rate : float
         Learning rate to begin the pilot with.
     seconds_per_epoch : float
+    setup_seconds : float
+        Of the proposal's fit.
     gap : float
         At the end of the budget, or the one asked for.
     seconds : float
-        Until then, at most the budget; infinite if it is not to be expected.
+        Until then, setup included, at most the budget; infinite if it is not to be expected.
     """
 
     method: str
     rate: float
     seconds_per_epoch: float
+    setup_seconds: float
     gap: float
     seconds: float
 
@@ -91,19 +94,19 @@ def predicted_seconds(model: CostModel, name: str, facts: Facts, threads: int = 
 
 
 def _predict(model: CostModel, name: str, facts: Facts, budget: Budget, per_sample: float) -> Prediction:
-    per_epoch = per_sample * facts.n_samples
+    per_epoch, setup = per_sample * facts.n_samples, model.costs[name].setup * setup_work(facts)
     epochs = predicted_epochs(model.experience, name, facts)
     rate = predicted_rate(model.experience, name, facts)
     if budget.gap is not None:
-        return Prediction(name, rate, per_epoch, budget.gap, per_epoch * _at(budget.gap, epochs))
+        return Prediction(name, rate, per_epoch, setup, budget.gap, setup + per_epoch * _at(budget.gap, epochs))
     if budget.epochs is not None:
         allowed = budget.epochs
     elif budget.seconds is not None:
-        allowed = (1 - PILOT_SHARE) * budget.seconds / max(per_epoch, 1e-12)
+        allowed = max(0.0, (1 - PILOT_SHARE) * budget.seconds - setup) / max(per_epoch, 1e-12)
     else:
         raise InputError("budget: give seconds, epochs or a gap")
     gap = _gap_after(allowed, epochs)
-    return Prediction(name, rate, per_epoch, gap, per_epoch * min(allowed, _at(gap, epochs)))
+    return Prediction(name, rate, per_epoch, setup, gap, setup + per_epoch * min(allowed, _at(gap, epochs)))
 
 
 def _gap_after(allowed: float, epochs: np.ndarray) -> float:

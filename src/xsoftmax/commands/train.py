@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     plan = Plan(
         epochs=options.epochs,
         seconds=options.seconds,
-        at=_evaluations(options),
+        at=_evaluations(options, options.seconds if options.epochs is None else options.epochs),
         patience=options.patience,
         checkpoint=options.checkpoint,
         checkpoint_seconds=options.checkpoint_seconds,
@@ -66,15 +66,19 @@ def run(options: argparse.Namespace) -> None:
     with open_prepared(options.prepared) as data:
         # A fit of a given method does not depend on the advice, which is loaded for auto alone.
         advice = registry.load("xsoftmax.advice", "choice") if options.method == AUTO else None
-        choice = advice.choice_for(data, options.seed, plan, _among(options)) if advice else None
-        if choice:
+        if advice:
+            asked = advice.Asked.from_settings(_changes(options), "--set")
+            choice = advice.choice_for(data, options.seed, plan, asked)
             print(f"auto: {choice.sentence}", file=sys.stderr)
-        method = choice.method if choice else _method(options)
-        modules = [*method.modules, *([advice.__name__] if advice else [])]
+            method, plan = choice.method, choice.planned(plan)
+            plan = replace(plan, at=_evaluations(options, plan.budget))
+            modules, proposal, found = [*method.modules, advice.__name__], choice.proposal, choice.as_json()
+        else:
+            method = _method(options)
+            modules, proposal, found = method.modules, None, None
         code = fingerprint(__name__, *modules, *links.MODULES)
-        plan = replace(plan, identity=code, spent=choice.seconds if choice else 0.0)
-        result = fit(data, method, options.seed, plan)
-        found = choice.as_json() if choice else None
+        plan = replace(plan, identity=code)
+        result = fit(data, method, options.seed, plan, proposal)
         write_fit(options.output, result, data, method, options.seed, plan, code, found)
     if options.checkpoint:
         remove(options.checkpoint)
@@ -84,13 +88,12 @@ def run(options: argparse.Namespace) -> None:
         print(result.state.message)
 
 
-def _evaluations(options: argparse.Namespace) -> tuple[float, ...]:
-    """When to evaluate, in epochs or seconds."""
+def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...]:
+    """When to evaluate, in epochs or seconds, as the budget is."""
     if options.at is not None:
         return tuple(options.at)
     if options.points < 1:
         raise InputError(f"--points is {options.points}; set it to 1 or more")
-    budget = options.seconds if options.epochs is None else options.epochs
     return tuple(budget * (k + 1) / options.points for k in range(options.points)) if budget > 0 else ()
 
 
@@ -99,17 +102,6 @@ def _method(options: argparse.Namespace) -> Method:
     if options.method not in methods:
         raise InputError(f"unknown method {options.method!r}; {options.methods} has {', '.join(methods)}, and auto")
     return build_method(options.method, merged(methods[options.method], changes))
-
-
-def _among(options: argparse.Namespace) -> list[str] | None:
-    """What auto is to choose among; None: all candidates."""
-    changes = _changes(options)
-    if unknown := set(changes) - {"among"}:
-        raise InputError(f"--set: auto has no {sorted(unknown)[0]!r}; it takes among, a list of methods")
-    among = changes.get("among")
-    if among is not None and not (isinstance(among, list) and among and all(isinstance(n, str) for n in among)):
-        raise InputError(f"--set: among is {among!r}; give a list of methods")
-    return among
 
 
 def _changes(options: argparse.Namespace) -> dict[str, Any]:

@@ -46,11 +46,12 @@ class FitResult:
     streamed: bool = False
 
 
-def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
+def fit(data: Prepared, method: Method, seed: int, plan: Plan, proposal: Proposal | None = None) -> FitResult:
     """Train one method on prepared data.
 
     The result depends on data, method, seed and (for a time budget) the machine's speed; a fit that was killed
-    and resumes from ``plan.checkpoint`` gives the same weights as one that was not.
+    and resumes from ``plan.checkpoint`` gives the same weights as one that was not. ``proposal`` is the method's,
+    if it has been fitted to these rows with this seed before.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan) -> FitResult:
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
     check_memory(method, data, plan.patience is not None, plan.memory, stream, plan.threads)
-    return _Fit(data, method, seed, replace(plan, stream=stream)).run()
+    return _Fit(data, method, seed, replace(plan, stream=stream), proposal).run()
 
 
 def check_question(data: Prepared, seed: int) -> None:
@@ -87,7 +88,7 @@ def check_question(data: Prepared, seed: int) -> None:
 class _Fit:
     """One run of ``fit``."""
 
-    def __init__(self, data: Prepared, method: Method, seed: int, plan: Plan) -> None:
+    def __init__(self, data: Prepared, method: Method, seed: int, plan: Plan, proposal: Proposal | None) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
         self.splits = {name: data.split(name) for name in ("validation", "test")}
         self.train, self.visits = training_rows(data, method, seed, bool(plan.stream))
@@ -95,7 +96,7 @@ class _Fit:
         X, y = self.train.X, self.train.y
         training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree)
         self.objective = method.objective.fit(training_set)
-        self.proposal: Proposal = method.proposal.fit(training_set)
+        self.proposal: Proposal = proposal or method.proposal.fit(training_set)
         self.team = Team(plan.threads)
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
         keeps_best = plan.patience is not None

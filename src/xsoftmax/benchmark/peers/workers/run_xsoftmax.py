@@ -30,9 +30,10 @@ def train(record: Record) -> None:
     plan = Plan(seconds=job["seconds"], at=_looks(job["seconds"], FIRST_LOOKS[job["split"]]), threads=job["threads"])
     with open_prepared(Path(job["data"]) / "data.h5") as data:
         record.loaded()
+        proposal = None
         if settings["method"] == AUTO:
             choice = choice_for(data, job["seed"], plan)
-            method, plan = choice.method, replace(plan, spent=choice.seconds)
+            method, plan, proposal = choice.method, choice.planned(plan), choice.proposal
             record.notes["choice"] = choice.as_json()
         else:
             entry = read_methods(Path(job["methods"]))[settings["method"]]
@@ -40,7 +41,7 @@ def train(record: Record) -> None:
         with record.warm_up():
             fit(data, method, job["seed"], replace(plan, epochs=0, seconds=None, at=()))
         with record.training():
-            result = fit(data, method, job["seed"], plan)
+            result = fit(data, method, job["seed"], plan, proposal)
     _take(record, result)
 
 
