@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 
@@ -13,8 +14,11 @@ import xsoftmax.training.fit as fit_module
 from xsoftmax.advice import choice as choice_module
 from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.choice import choice_for
+from xsoftmax.advice.costs import setup_work
+from xsoftmax.advice.facts import facts_of
 from xsoftmax.advice.model import CANDIDATES, FILE, CostModel, Costs, shipped
 from xsoftmax.advice.pilot import RATE_FACTORS
+from xsoftmax.advice.ranking import PILOT_SHARE, Budget, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
@@ -163,6 +167,48 @@ def test_the_first_few_are_timed_on_the_data(data, monkeypatch):
     )
 
 
+def test_what_takes_long_to_set_up_is_not_timed_unless_the_budget_is_long(data):
+    model = shipped()
+    costs = model.costs | {"softmax": replace(model.costs["softmax"], setup=0.005 / setup_work(facts_of(data)))}
+    slow = replace(model, costs=costs)
+    assert list(choice_for(data, 0, Plan(seconds=0.3), Asked(AMONG), slow).times) == ["sampled-softmax-5"]
+    assert sorted(choice_for(data, 0, Plan(seconds=0.6), Asked(AMONG), slow).times) == sorted(AMONG)
+
+
+def test_what_a_pilot_fitted_is_not_fitted_again(data, monkeypatch):
+    """A tree counts once, and is the one that the fit itself would have made."""
+    choice = choice_for(data, 0, Plan(epochs=60), Asked(("adversarial",)))
+    assert choice.trials
+    alone = fit(data, choice.method, 0, Plan(epochs=2))
+    monkeypatch.setattr(type(choice.method.proposal), "fit", lambda *_: pytest.fail("a second tree"))
+    plan = choice.planned(Plan(epochs=2))
+    assert plan.epochs == 60
+    given = fit(data, choice.method, 0, replace(plan, epochs=2), choice.proposal)
+    assert np.array_equal(given.model.W, alone.model.W)
+    assert given.setup_seconds == choice.seconds + choice.proposal.seconds > choice.seconds
+
+
+@pytest.mark.parametrize("allowed", [{"epochs": 100}, {"seconds": 30.0}])
+def test_a_gap_ends_the_fit_before_its_budget(data, allowed):
+    """It is chosen, tried and trained for no more than the gap should take."""
+    plan, key = Plan(**allowed), next(iter(allowed))
+    wide, narrow, all_of_it = (choice_for(data, 0, plan, Asked(AMONG, gap)) for gap in (0.5, 0.05, None))
+    assert 0 < wide.budget < narrow.budget < all_of_it.budget == plan.budget
+    ranking = rank(shipped(), facts_of(data), Budget(gap=0.05), among=AMONG)
+    assert narrow.times or narrow.name == ranking[0].method  # the first to be there, as predicted or as timed
+    assert "should come within 5 % of the best log-likelihood" in narrow.sentence
+    assert getattr(narrow.planned(plan), key) == narrow.budget
+    assert narrow.seconds < 5 * PILOT_SHARE * ranking[0].seconds + 0.1
+
+
+def test_a_fit_ends_at_its_gap_and_looks_on_the_way(file, tmp_path):
+    asked = json.dumps({"among": ["softmax"], "gap": 0.3})
+    status = trained(file, tmp_path / "fit", "--epochs", 90, "--set", asked, "--checkpoint", tmp_path / "kept.h5")
+    history = pd.read_csv(tmp_path / "fit" / "history.csv")
+    assert 0 < status["choice"]["budget"] < 90
+    assert history["epoch"].iloc[-1] == status["choice"]["budget"]
+
+
 def test_no_rate_is_judged_by_less_than_half_an_epoch(data):
     """Early on, rates that are too small or too large look best."""
     assert choice_for(data, 0, Plan(epochs=14), Asked(("softmax",))).trials == []
@@ -227,10 +273,13 @@ def test_what_memory_does_not_hold_is_not_chosen(data, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"among": ["adversarial"]}, "nothing was measured of 'adversarial'; known: .*softmax"),
+        ({"among": ["u-max"]}, "nothing was measured of 'u-max'; known: .*softmax"),
         ({"optimizer": {}}, "auto has no 'optimizer'; it takes among"),
         ({"among": []}, r"among is \[\]; give a list of methods"),
         ({"among": "softmax"}, "among is 'softmax'; give a list of methods"),
+        ({"gap": 1}, "gap is 1; give a number above 0 and below 1"),
+        ({"gap": "small"}, "gap is 'small'; give a number"),
+        ({"gap": 1e-4}, "a gap of 0.0001 cannot be predicted"),
     ],
 )
 def test_wrong_settings(file, tmp_path, capsys, changes, message):

@@ -12,7 +12,7 @@ from xsoftmax.advice.model import FILE, shipped
 from xsoftmax.advice.pilot import LEAST_EPOCHS
 from xsoftmax.advice.unseen import GAPS, left_out
 from xsoftmax.benchmark.learning import summary
-from xsoftmax.benchmark.learning.curves import DENSE_FACTORS
+from xsoftmax.benchmark.learning.curves import DENSE_FACTORS, EPOCHS
 from xsoftmax.benchmark.learning.trials import verdicts
 from xsoftmax.cli import main
 from xsoftmax.report.suites import learning as report
@@ -52,7 +52,7 @@ def test_all_shapes_and_rates_are_there(measured):
         epochs, seconds, values = np.array(curve["points"], float).T
         assert (np.diff(epochs) > 0).all()
         assert (np.diff(seconds) > 0).all()
-        assert seconds[-1] >= 0.05
+        assert seconds[-1] >= 0.05 or epochs[-1] >= EPOCHS
         assert np.nanmax(values) > -np.log(curve["facts"]["n_classes"])
 
 

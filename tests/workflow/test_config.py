@@ -36,7 +36,7 @@ def quickstart(**changes):
         ({"methods": ["sofmax"]}, "methods: unknown method 'sofmax'; known: .*softmax"),
         ({"set": {"sofmax": {}}}, "set: unknown method 'sofmax'"),
         ({"set": {"softmax": {"optimiser": {}}}}, "set: softmax: .*optimiser"),
-        ({"methods": ["auto"], "set": {"auto": {"ridge": 1}}}, "set: auto: unknown key 'ridge'; it takes among"),
+        ({"methods": ["auto"], "set": {"auto": {"ridge": 1}}}, "set: auto: auto has no 'ridge'; it takes among"),
         (
             {"methods": ["auto"], "set": {"auto": {"among": ["best"]}}},
             "nothing was measured of 'best'; known: softmax",
