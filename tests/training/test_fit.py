@@ -1,13 +1,13 @@
 import csv
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 
-import xsoftmax.training.fit as fit_module
 from training.problems import K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
@@ -17,6 +17,7 @@ from xsoftmax.methods import build_method, read_methods
 from xsoftmax.model import DivergedError, load_model
 from xsoftmax.training import sampled
 from xsoftmax.training.fit import fit
+from xsoftmax.training.looks import Looks
 from xsoftmax.training.memory import check_memory, estimate
 from xsoftmax.training.plan import Plan
 from xsoftmax.training.record import COLUMNS
@@ -107,13 +108,13 @@ def test_a_budget_of_seconds(data):
 @pytest.mark.alone
 def test_evaluation_is_not_training_time(data, monkeypatch):
     trained(data, epochs=1)  # compiled
-    measure = fit_module._Fit._measure
+    look = Looks.look
 
-    def slow(self, W):
+    def slow(self, *given):
         time.sleep(0.3)
-        return measure(self, W)
+        return look(self, *given)
 
-    monkeypatch.setattr(fit_module._Fit, "_measure", slow)
+    monkeypatch.setattr(Looks, "look", slow)
     result = trained(data, epochs=4, at=(1.0, 2.0, 3.0))
     assert len(result.state.history) == 5
     assert result.state.seconds < 0.3
@@ -191,13 +192,13 @@ def test_a_diverged_fit_has_its_step_and_no_model(data):
 
 
 def test_divergence_seen_only_by_an_evaluation(data, monkeypatch):
-    measure = fit_module._Fit._measure
+    look, known = Looks.look, []
 
-    def broken(self, W):
-        row = measure(self, W)
-        return row | {"test_log_likelihood": float("nan")} if self.state.step else row
+    def broken(self, *given):
+        known.append(look(self, *given))
+        return known[-1] | {"test_log_likelihood": float("nan")} if len(known) > 1 else known[-1]
 
-    monkeypatch.setattr(fit_module._Fit, "_measure", broken)
+    monkeypatch.setattr(Looks, "look", broken)
     result = trained(data, epochs=5, at=(2.0,))
     assert (result.state.status, result.state.step) == ("diverged", 600)
     assert result.model is None
@@ -376,8 +377,11 @@ def test_weights_that_are_not_finite_diverge_even_where_no_row_sees_them(data, m
         W[0, 0] = np.inf
         return W
 
-    measure = fit_module._Fit._measure
-    monkeypatch.setattr(fit_module._Fit, "_measure", lambda self, W: measure(self, np.where(np.isfinite(W), W, 0)))
+    def blind(self, model, states):
+        return look(self, replace(model, W=np.where(np.isfinite(model.W), model.W, 0)), states)
+
+    look = Looks.look
+    monkeypatch.setattr(Looks, "look", blind)
     monkeypatch.setattr(sampled.SampledSolver, "weights", spoilt)
     result = trained(data, epochs=1)
     assert result.state.status == "diverged"

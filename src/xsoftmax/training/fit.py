@@ -10,27 +10,21 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from xsoftmax.data.store import Prepared, Split
-from xsoftmax.data.windows import Windows, taken
+from xsoftmax.data.windows import Windows
 from xsoftmax.errors import InputError
-from xsoftmax.evaluation.likelihood import score_together
-from xsoftmax.evaluation.metrics import metrics_of
-from xsoftmax.evaluation.objective import mean_loss
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.progress import Progress
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.threads import Team
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
+from xsoftmax.training.looks import Looks, all_finite
 from xsoftmax.training.memory import check_memory, must_stream
-from xsoftmax.training.plan import SUBSET, FitState, Plan
+from xsoftmax.training.plan import FitState, Plan
 from xsoftmax.training.solvers import Solver, make_solver
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
 
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent", "tree"}
-# Scores from which an objective's own loss is taken, at most: of all rows of the subset, unless classes are many.
-MOST_SCORES = 2**26
-# Weights that are looked at in one go.
-LOOKED_AT_ONCE = 2**20
 
 
 @dataclass(frozen=True)
@@ -90,7 +84,6 @@ class _Fit:
 
     def __init__(self, data: Prepared, method: Method, seed: int, plan: Plan, proposal: Proposal | None) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
-        self.splits = {name: data.split(name) for name in ("validation", "test")}
         self.train, self.visits = training_rows(data, method, seed, bool(plan.stream))
         self.class_names, self.transform = data.class_names, data.transform
         X, y = self.train.X, self.train.y
@@ -101,10 +94,7 @@ class _Fit:
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
         keeps_best = plan.patience is not None
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
-        drawn = np.random.default_rng(0).permutation(self.train.n_samples)[:SUBSET]
-        self.n_for_loss = max(1, MOST_SCORES // data.n_classes)
-        self.subset = np.concatenate([np.sort(drawn[: self.n_for_loss]), np.sort(drawn[self.n_for_loss :])])
-        self.looked_at = taken(self.train, self.subset)
+        self.looks = Looks(data, self.train, self.objective, self.proposal, method.ridge, self.team)
         self.setup_seconds = self.proposal.seconds + plan.spent
         self.state = FitState(seconds=self.setup_seconds)
 
@@ -151,59 +141,19 @@ class _Fit:
         state = self.state
         row = {"epoch": self._epochs(), "step": state.step, "seconds": state.seconds}
         W = self.solver.weights()
-        row |= {"learning_rate": self._rate()} | self._measure(W)
+        row |= {"learning_rate": self._rate()} | self.looks.look(self._model_of(W), self.solver.states)
         state.history.append(row)
         pace = self._pace()
-        values = "".join(f", {key.removesuffix('_log_likelihood')} {row[key]:.4f} nats" for key in self._watched())
+        values = "".join(f", {key.removesuffix('_log_likelihood')} {row[key]:.4f} nats" for key in self.looks.watched)
         progress.say(f"epoch {row['epoch']:.4g}, trained for {state.seconds:.3g} s{values}{pace and ', '}{pace}")
-        if not _all_finite(W):
+        if not all_finite(W):
             self._diverge("its weights are not finite")
-        elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self._watched())):
+        elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self.looks.watched)):
             self._diverge(f"its training log-likelihood is {row['train_log_likelihood']}")
         elif self.plan.patience is not None:
             self._keep_best(row)
         if self.solver.converged and state.status == "running":
             state.status, state.message = "finished", f"converged after {state.epoch} epochs"
-
-    def _measure(self, W: np.ndarray) -> dict[str, float]:
-        """Training objective and log-likelihood on a fixed subset; all metrics on validation and test rows."""
-        model = self._model_of(W)
-        with model.unchanging():
-            return self._measure_model(model, W)
-
-    def _measure_model(self, model: Model, W: np.ndarray) -> dict[str, float]:
-        names = [name for name, split in self.splits.items() if split.n_samples]
-        sets = [self.looked_at, *(self.splits[name] for name in names)]
-        train, *others = score_together(model, [(split.X, split.y) for split in sets], self.team)
-        log_likelihood, penalty = metrics_of(train)["log_likelihood"], self._penalty(W)
-        row = {
-            "objective": self._loss(model, log_likelihood) + penalty,
-            "train_log_likelihood": log_likelihood,
-            "regularized_log_loss": penalty - log_likelihood,
-        }
-        for name, scores in zip(names, others, strict=True):
-            row |= {f"{name}_{key}": value for key, value in metrics_of(scores).items()}
-        return row
-
-    def _loss(self, model: Model, log_likelihood: float) -> float:
-        """The objective's own loss: known for sums of exponentials over all classes; others need whole rows."""
-        if self.objective.sums_exponentials:
-            return -log_likelihood
-        n = self.n_for_loss
-        X, y, states = self.looked_at.X[:n], self.looked_at.y[:n], self.solver.states[self.subset[:n]]
-        return mean_loss(model, self.objective, self.proposal, X, y, states, self.team)
-
-    def _penalty(self, W: np.ndarray) -> float:
-        """The ridge, per training row."""
-        ridge = self.method.ridge
-        return (
-            0.5 * ridge * float(np.sum(np.square(W[:, :-1], dtype=np.float64))) / self.train.n_samples
-            if ridge
-            else 0.0
-        )
-
-    def _watched(self) -> list[str]:
-        return [f"{name}_log_likelihood" for name in ("validation", "test") if self.splits[name].n_samples]
 
     def _keep_best(self, row: Mapping[str, float]) -> None:
         """Early stopping on the validation log-likelihood; without validation rows, on the training subset's."""
@@ -298,9 +248,3 @@ def training_rows(data: Prepared, method: Method, seed: int, stream: bool) -> tu
         return windows.split, Windowed(windows, seed)
     train = data.split("train")
     return train, Shuffled(train.n_samples, seed)
-
-
-def _all_finite(W: np.ndarray) -> bool:
-    """Tell whether no weight is infinite or NaN, looking at a block at a time: the answers take memory, too."""
-    step = max(1, LOOKED_AT_ONCE // W.shape[1])
-    return all(np.isfinite(W[start : start + step]).all() for start in range(0, len(W), step))

@@ -1,0 +1,84 @@
+"""What a fit's curve shows: its objective on some training rows, always the same; metrics of all the other rows."""
+
+from typing import Any
+
+import numpy as np
+
+from xsoftmax.data.store import Prepared, Split
+from xsoftmax.data.windows import taken
+from xsoftmax.evaluation.likelihood import score_together
+from xsoftmax.evaluation.metrics import metrics_of
+from xsoftmax.evaluation.objective import mean_loss
+from xsoftmax.model import Model
+from xsoftmax.proposals import Proposal
+from xsoftmax.threads import Team
+from xsoftmax.training.plan import SUBSET
+
+# Scores from which an objective's own loss is taken, at most: of all rows of the subset, unless classes are many.
+MOST_SCORES = 2**26
+# Weights that are looked at in one go.
+LOOKED_AT_ONCE = 2**20
+
+
+class Looks:
+    """Looks at one fit, along its way.
+
+    Parameters
+    ----------
+    data : Prepared
+    train : Split
+        Training rows, in memory or in their file.
+    objective, proposal
+        Fitted.
+    ridge : float
+        The method's.
+    team : Team
+    """
+
+    def __init__(
+        self, data: Prepared, train: Split, objective: Any, proposal: Proposal, ridge: float, team: Team
+    ) -> None:
+        self._objective, self._proposal, self._team = objective, proposal, team
+        self._ridge, self._n_samples = ridge, train.n_samples
+        splits = {name: data.split(name) for name in ("validation", "test")}
+        self._others = {name: split for name, split in splits.items() if split.n_samples}
+        drawn = np.random.default_rng(0).permutation(train.n_samples)[:SUBSET]
+        self._n_for_loss = max(1, MOST_SCORES // data.n_classes)
+        self._subset = np.concatenate([np.sort(drawn[: self._n_for_loss]), np.sort(drawn[self._n_for_loss :])])
+        self._train = taken(train, self._subset)
+        self.watched = [f"{name}_log_likelihood" for name in self._others]
+
+    def look(self, model: Model, states: np.ndarray) -> dict[str, float]:
+        """Measure a model; ``states`` are the variables of all training samples."""
+        with model.unchanging():
+            sets = [self._train, *self._others.values()]
+            train, *others = score_together(model, [(split.X, split.y) for split in sets], self._team)
+            log_likelihood, penalty = metrics_of(train)["log_likelihood"], self._penalty(model.W)
+            row = {
+                "objective": self._loss(model, log_likelihood, states) + penalty,
+                "train_log_likelihood": log_likelihood,
+                "regularized_log_loss": penalty - log_likelihood,
+            }
+        for name, scores in zip(self._others, others, strict=True):
+            row |= {f"{name}_{key}": value for key, value in metrics_of(scores).items()}
+        return row
+
+    def _loss(self, model: Model, log_likelihood: float, states: np.ndarray) -> float:
+        """The objective's own loss: known for sums of exponentials over all classes; others need whole rows."""
+        if self._objective.sums_exponentials:
+            return -log_likelihood
+        n = self._n_for_loss
+        X, y, states = self._train.X[:n], self._train.y[:n], states[self._subset[:n]]
+        return mean_loss(model, self._objective, self._proposal, X, y, states, self._team)
+
+    def _penalty(self, W: np.ndarray | None) -> float:
+        """The ridge, per training row."""
+        if W is None or not self._ridge:
+            return 0.0
+        return 0.5 * self._ridge * float(np.sum(np.square(W[:, :-1], dtype=np.float64))) / self._n_samples
+
+
+def all_finite(W: np.ndarray) -> bool:
+    """Tell whether no weight is infinite or NaN, looking at a block at a time: the answers take memory, too."""
+    step = max(1, LOOKED_AT_ONCE // W.shape[1])
+    return all(np.isfinite(W[start : start + step]).all() for start in range(0, len(W), step))
