@@ -8,9 +8,11 @@ from urllib.request import url2pathname
 import pandas as pd
 import pytest
 
-from report.fake_fits import write_fits
+from report.fake_fits import write_fits, write_search
+from xsoftmax import tracking
 from xsoftmax.cli import main
 from xsoftmax.run_content import metric_name
+from xsoftmax.search import read_search
 from xsoftmax.tracking import SETTINGS, repository_root, track, without_password
 
 NOBODY_LISTENS = "http://127.0.0.1:9"
@@ -56,6 +58,60 @@ def test_each_fit_is_a_run_that_a_second_call_keeps_and_a_new_fit_replaces(here)
     replaced = track(folders, "quick")
     assert [entry["new"] for entry in replaced["logged"]] == [True, True]
     assert {run.info.run_id for run in runs_of(here)} == {entry["run_id"] for entry in replaced["logged"]}
+
+
+def test_a_search_is_a_run_with_its_trials_below_it(here):
+    fits, folder = write_fits(here, methods=("softmax",)), here / "search"
+    write_search(folder)
+    record = track(fits, "quick", [read_search(folder)])
+    assert [entry["seed"] for entry in record["logged"]] == [0, "search"]
+    runs = {run.info.run_name: run for run in runs_of(here)}
+    assert sorted(runs) == ["search softmax icd10", "slow", "softmax icd10 seed 0", "swift"]
+    parent = runs["search softmax icd10"]
+    assert parent.info.status == "FINISHED"
+    assert parent.data.tags["best"] == "swift"
+    assert parent.data.params["optimizer.learning_rate"] == "1.0"
+    for name, chosen in (("slow", "false"), ("swift", "true")):
+        assert runs[name].data.tags["mlflow.parentRunId"] == parent.info.run_id
+        assert (runs[name].data.tags["trial"], runs[name].data.tags["chosen"]) == (name, chosen)
+    again = track(fits, "quick", [read_search(folder)])
+    assert [entry["new"] for entry in again["logged"]] == [False, False]
+    assert {run.info.run_id for run in runs_of(here)} == {run.info.run_id for run in runs.values()}
+
+
+def test_a_search_that_was_done_again_replaces_its_runs(here):
+    fits, folder = write_fits(here, methods=("softmax",)), here / "search"
+    write_search(folder)
+    before = track(fits, "quick", [read_search(folder)])
+    write_search(folder, value=-3.0)
+    after = track(fits, "quick", [read_search(folder)])
+    assert [entry["new"] for entry in after["logged"]] == [False, True]
+    assert before["logged"][0]["run_id"] == after["logged"][0]["run_id"]
+    assert len(runs_of(here)) == 4
+
+
+def test_a_search_that_was_cut_off_is_logged_anew(here, monkeypatch):
+    fits, folder = write_fits(here, methods=("softmax",)), here / "search"
+    write_search(folder)
+    new_run, names = tracking._new_run, []
+
+    def fails(client, experiment_id, fit, content, name, more=None):
+        names.append(name)
+        if name == "swift":
+            raise OSError("the disk is full")
+        return new_run(client, experiment_id, fit, content, name, more)
+
+    monkeypatch.setattr(tracking, "_new_run", fails)
+    assert [entry["reason"] for entry in track(fits, "quick", [read_search(folder)])["pending"]] == [
+        "the disk is full"
+    ]
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    record = track(fits, "quick", [read_search(folder)])
+    assert not record["pending"]
+    assert sorted(run.info.run_name for run in runs_of(here)) == [
+        "search softmax icd10", "slow", "softmax icd10 seed 0", "swift",
+    ]  # fmt: skip
 
 
 def _check_run(here, run, folder):

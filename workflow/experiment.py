@@ -1,8 +1,9 @@
-"""What a config asks for: its data sets, methods and fits, and the trees that the fits share."""
+"""What a config asks for: its data sets, methods and fits, what is searched, and the trees that the fits share."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,14 @@ class Fit(NamedTuple):
     dataset: str
     method: str
     seed: int
+
+
+class Trial(NamedTuple):
+    """One training run of a search; its folder is ``results/<experiment>/search/<dataset>/<method>/<point>``."""
+
+    dataset: str
+    method: str
+    point: str
 
 
 class Dataset(NamedTuple):
@@ -62,13 +71,62 @@ class Dataset(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Task:
+    """What is asked on one data set.
+
+    Attributes
+    ----------
+    budget, evaluate : dict
+        As in the config.
+    changes : dict
+        What the config changes of each method.
+    methods : dict
+        Settings of each method, changes included; of ``auto``, those of all that it chooses among.
+    built : dict
+        The same methods, but for ``auto``, as training builds them.
+    grid : dict
+        Of methods whose settings are searched, the changes that are tried, by the name of the trial.
+    """
+
+    budget: dict[str, Any]
+    evaluate: dict[str, Any]
+    changes: dict[str, dict[str, Any]]
+    methods: dict[str, dict[str, Any]]
+    built: dict[str, Method]
+    grid: dict[str, dict[str, dict[str, Any]]]
+
+    def tree(self, method: str) -> str | None:
+        """Name the tree that ``method`` draws from, by its parameters; methods with equal ones share it."""
+        if method == AUTO:  # if it takes one, it fits it
+            return None
+        return _tree_of(self.built[method])
+
+    @property
+    def trees(self) -> list[str]:
+        """Name all trees that the methods draw from."""
+        return sorted({tree for tree in map(self.tree, self.methods) if tree})
+
+    def components(self, method: str) -> list[str]:
+        """Name the modules of the library that make up ``method``, one per axis."""
+        return component_modules(self.methods[method])
+
+    def settings(self, method: str) -> dict[str, Any]:
+        """Return all that the training of ``method`` depends on."""
+        return {key: value for key, value in self.methods[method].items() if key != "source"}
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """Return how long fits train, and when they are looked at."""
+        return self.budget | self.evaluate
+
+
+@dataclass(frozen=True)
 class Experiment:
-    """A validated config, together with the data sets and methods that it names."""
+    """A validated config, together with the data sets that it names and what is asked on each."""
 
     config: dict[str, Any]
     datasets: dict[str, Dataset]
-    methods: dict[str, dict[str, Any]]
-    built: dict[str, Method]
+    tasks: dict[str, Task]
 
     @classmethod
     def from_config(cls, config: dict[str, Any], folder: Path = Path("config")) -> "Experiment":
@@ -88,23 +146,13 @@ class Experiment:
             raise InputError(
                 f"{folder / 'methods.yaml'}: {AUTO} stands for what the advice chooses; rename the method"
             )
-        for key in ("methods", "set"):
-            _check_known(f"config: {key}: unknown method", config[key], [*methods, AUTO])
-        if unused := [name for name in config["set"] if name not in config["methods"]]:
-            raise InputError(f"config: set: {unused[0]} is not among methods; add it there or leave it out here")
+        _check_known("config: methods: unknown method", config["methods"], [*methods, AUTO])
         if config["reference"] not in (None, *config["methods"]):
             raise InputError(f"config: reference: {config['reference']!r} is not among methods; add it there")
-        _check_evaluations(config["budget"], config["evaluate"])
-        changes = config["set"]
-        chosen = {
-            name: _candidates(changes.get(name, {})) if name == AUTO else merged(methods[name], changes.get(name, {}))
-            for name in config["methods"]
-        }
-        points = {name: settings for name, settings in chosen.items() if name != AUTO}
-        for name, settings in points.items():
-            _check(settings, _schema("methods")["$defs"]["method"], f"config: set: {name}")
-        built = {name: _built(name, settings) for name, settings in points.items()}
-        return cls(config, _datasets(config["datasets"], folder / "datasets"), chosen, built)
+        datasets = _datasets(config["datasets"], folder / "datasets")
+        _check_known("config: for: unknown data set", config["for"], datasets)
+        tasks = {name: _task(config, name, methods) for name in datasets}
+        return cls(config, datasets, tasks)
 
     @property
     def name(self) -> str:
@@ -114,42 +162,80 @@ class Experiment:
     def fits(self) -> Iterator[Fit]:
         """Go through all combinations of data set, method and seed."""
         for dataset in self.datasets:
-            for method in self.methods:
+            for method in self.config["methods"]:
                 for seed in self.config["seeds"]:
                     yield Fit(dataset, method, seed)
 
-    def tree(self, method: str) -> str | None:
-        """Name the tree that ``method`` draws from, by its parameters; methods with equal ones share it."""
-        if method == AUTO:  # if it takes one, it fits it
-            return None
-        trees = members(self.built[method].settings["proposal"], "tree")
-        return "_".join(f"{key}-{trees[0][key]}" for key in TREE_PARAMETERS) if trees else None
-
-    def trees(self) -> list[str]:
-        """Name all trees that the methods draw from."""
-        return sorted({tree for tree in map(self.tree, self.methods) if tree})
-
-    def components(self, method: str) -> list[str]:
-        """Name the modules of the library that make up ``method``, one per axis."""
-        return component_modules(self.methods[method])
-
-    def settings(self, method: str) -> dict[str, Any]:
-        """Return all that the training of ``method`` depends on."""
-        return {key: value for key, value in self.methods[method].items() if key != "source"}
-
-    def changes(self, method: str) -> dict[str, Any]:
-        """Return what the config changes of ``method``."""
-        return self.config["set"].get(method, {})
+    def trials(self) -> Iterator[Trial]:
+        """Go through all that is tried on the way to the methods' settings."""
+        for dataset, task in self.tasks.items():
+            for method, points in task.grid.items():
+                for point in points:
+                    yield Trial(dataset, method, point)
 
     def plan(self) -> dict[str, Any]:
         """Return what each kind of job depends on; DVC takes its parameters from here."""
         return {
             "download": {name: dataset.sources for name, dataset in self.datasets.items()},
             "prepare": {name: dataset.settings for name, dataset in self.datasets.items()},
-            "tree": self.trees(),
-            "train": {name: self.settings(name) for name in self.methods},
-            "budget": self.config["budget"] | self.config["evaluate"],
+            "tree": {name: task.trees for name, task in self.tasks.items()},
+            "train": {
+                name: {method: task.settings(method) for method in task.methods} for name, task in self.tasks.items()
+            },
+            "budget": {name: task.plan for name, task in self.tasks.items()},
+            "search": {name: {"search": self.config["search"], **task.grid} for name, task in self.tasks.items()},
         }
+
+
+def _task(config: dict[str, Any], dataset: str, methods: Mapping[str, Any]) -> Task:
+    """Put together what holds for all data sets and what for this one."""
+    own, where = config["for"].get(dataset, {}), f"config: for: {dataset}" if dataset in config["for"] else "config"
+    budget, evaluate = own.get("budget", config["budget"]), own.get("evaluate", config["evaluate"])
+    _check_evaluations(budget, evaluate, where)
+    changes = merged(config["set"], own.get("set", {}))
+    grids = (config["search"] or {}).get("grid", {})
+    for key, named in (("set", changes), ("search: grid", grids)):
+        _check_known(f"{where}: {key}: unknown method", named, [*methods, AUTO])
+        if unused := [name for name in named if name not in config["methods"]]:
+            raise InputError(f"{where}: {key}: {unused[0]} is not among methods; add it there or leave it out here")
+    chosen = {
+        name: _candidates(changes.get(name, {})) if name == AUTO else merged(methods[name], changes.get(name, {}))
+        for name in config["methods"]
+    }
+    points = {name: settings for name, settings in chosen.items() if name != AUTO}
+    for name, settings in points.items():
+        _check(settings, _schema("methods")["$defs"]["method"], f"{where}: set: {name}")
+    built = {name: _built(where, name, settings) for name, settings in points.items()}
+    grid = {name: _points(name, grids[name], chosen, built) for name in grids}
+    return Task(budget, evaluate, changes, chosen, built, grid)
+
+
+def _points(
+    method: str, grid: Mapping[str, list[Any]], chosen: Mapping[str, Any], built: Mapping[str, Method]
+) -> dict[str, dict[str, Any]]:
+    """List the points of a grid, each with the changes of the method that it stands for."""
+    where = f"config: search: grid: {method}"
+    if method == AUTO:
+        raise InputError(f"{where}: {AUTO} searches by itself; leave it out")
+    found = {}
+    for values in product(*grid.values()):
+        changes: dict[str, Any] = {}
+        for key, value in zip(grid, values, strict=True):
+            changes = merged(changes, _nested(key.split("."), value))
+        point = _built(where, method, merged(chosen[method], changes))
+        if _tree_of(point) != _tree_of(built[method]):
+            raise InputError(f"{where}: a tree's parameters cannot be searched; name a method for each tree")
+        found["_".join(f"{key}-{value}" for key, value in zip(grid, values, strict=True))] = changes
+    return found
+
+
+def _nested(keys: list[str], value: Any) -> dict[str, Any]:
+    return {keys[0]: _nested(keys[1:], value) if keys[1:] else value}
+
+
+def _tree_of(method: Method) -> str | None:
+    trees = members(method.settings["proposal"], "tree")
+    return "_".join(f"{key}-{trees[0][key]}" for key in TREE_PARAMETERS) if trees else None
 
 
 def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
@@ -179,25 +265,25 @@ def _candidates(changes: dict[str, Any]) -> dict[str, Any]:
     return {**changes, "among": {name: candidates[name] for name in among}}
 
 
-def _built(name: str, settings: dict[str, Any]) -> Method:
+def _built(where: str, name: str, settings: dict[str, Any]) -> Method:
     """Build a method as the training will, to hear now what is wrong with it."""
     try:
         return build_method(name, settings)
     except InputError as error:
         reason = str(error).removeprefix(f"method {name}: ")
-        raise InputError(f"config: method {name}: {reason}") from error
+        raise InputError(f"{where}: method {name}: {reason}") from error
 
 
-def _check_evaluations(budget: dict[str, float], evaluate: dict[str, Any]) -> None:
+def _check_evaluations(budget: dict[str, float], evaluate: dict[str, Any], where: str) -> None:
     try:
         Plan(**budget, at=tuple(evaluate.get("at", ())))
     except InputError as error:
-        raise InputError(f"config: budget, evaluate: {error}") from error
+        raise InputError(f"{where}: budget, evaluate: {error}") from error
     for unit, limit in budget.items():
         for value in evaluate.get("at", ()):
             if value > limit:
                 raise InputError(
-                    f"config: evaluate.at: {value} is beyond budget.{unit}, {limit}; leave it out or raise the budget"
+                    f"{where}: evaluate.at: {value} is beyond budget.{unit}, {limit}; leave it out or train longer"
                 )
 
 

@@ -81,11 +81,22 @@ def read_fit(folder: Path) -> Fit:
     InputError
         If a file is missing or is not what `train` and `evaluate` write.
     """
+    return Fit(folder, read_status(folder), _read_json(folder / "metrics.json", "evaluate"), read_history(folder))
+
+
+def read_status(folder: Path) -> dict[str, Any]:
+    """Read how a fit ended, and all that it was made with.
+
+    Raises
+    ------
+    InputError
+        If it is missing, or not what `train` writes.
+    """
     status = _read_json(folder / "status.json", "train")
     missing = {"dataset", "method", "seed", "status"} - status.keys()
     if missing:
         raise InputError(f"{folder / 'status.json'}: no {', '.join(sorted(missing))}; train this fit again")
-    return Fit(folder, status, _read_json(folder / "metrics.json", "evaluate"), _read_history(folder))
+    return status
 
 
 def read_fits(folders: Iterable[Path]) -> list[Fit]:
@@ -126,7 +137,14 @@ def _read_json(path: Path, verb: str) -> dict[str, Any]:
         raise InputError(f"{path} is not JSON ({error}); run `python -m xsoftmax {verb}` again") from None
 
 
-def _read_history(folder: Path) -> pd.DataFrame:
+def read_history(folder: Path) -> pd.DataFrame:
+    """Read a learning curve.
+
+    Raises
+    ------
+    InputError
+        If it is missing, or not what `train` writes.
+    """
     path = folder / "history.csv"
     try:
         history = pd.read_csv(path)

@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from xsoftmax.fits import Fit, flatten
+from xsoftmax.search import Search
 
 
 def tags(fit: Fit, content: str) -> dict[str, str]:
@@ -19,6 +20,18 @@ def tags(fit: Fit, content: str) -> dict[str, str]:
     if fit.status.get("message"):
         named["mlflow.note.content"] = fit.status["message"]
     return named
+
+
+def search_tags(search: Search, content: str) -> dict[str, str]:
+    """Say which search it is, by the hash of its trials too."""
+    named = {"dataset": search.dataset, "method": search.method, "seed": "search", "fit": content}
+    return named | {"mlflow.source.name": "xsoftmax", "best": search.chosen["name"]}
+
+
+def chosen(search: Search) -> list[tuple[str, str]]:
+    """List the settings that were chosen, by their dotted names, and by which column."""
+    flat = flatten(search.chosen["settings"]) | {"by": search.chosen["by"], "trials": len(search.trials)}
+    return [(name, str(value)) for name, value in flat.items()]
 
 
 def parameters(fit: Fit) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 The only module that imports MLflow. A fit is known by the hash of its files, so a second call logs what is
 missing and a fit that was trained again replaces its run (MLflow keeps deleted runs until ``mlflow gc``). A
-store that can't be reached leaves fits pending, with the reason.
+search is a run with its trials below it. A store that can't be reached leaves fits pending, with the reason.
 """
 
 import fcntl
@@ -10,7 +10,7 @@ import hashlib
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from xsoftmax import run_content
 from xsoftmax.fits import FILES, Fit, read_fits
+from xsoftmax.search import CHOSEN, Search
 
+PARENT = "mlflow.parentRunId"
+SEARCH = "search"  # in place of a seed
 BATCH = 1000  # metrics that one call of log_batch takes
 BATCH_PARAMETERS = 100
 SETTINGS = {
@@ -32,8 +35,8 @@ SETTINGS = {
 }
 
 
-def track(folders: Iterable[Path], experiment: str) -> dict[str, Any]:
-    """Log each fit that is not logged yet as one MLflow run.
+def track(folders: Iterable[Path], experiment: str, searches: Sequence[Search] = ()) -> dict[str, Any]:
+    """Log each fit that is not logged yet as one MLflow run, and each search as one with its trials below it.
 
     Parameters
     ----------
@@ -41,15 +44,16 @@ def track(folders: Iterable[Path], experiment: str) -> dict[str, Any]:
         Fit directories that `train` and `evaluate` have filled.
     experiment : str
         Name of the MLflow experiment; it is made if there is none.
+    searches : sequence of Search
 
     Returns
     -------
     dict
         ``experiment``, ``uri``, ``logged`` (a list of data set, method, seed, ``fit`` hash, ``run_id`` and
-        ``new``) and ``pending`` (the same with a ``reason`` in place of the run). Nothing that MLflow or its
-        server does is raised.
+        ``new``) and ``pending`` (the same with a ``reason`` in place of the run). A search is of no seed; it is
+        ``new`` if it or one of its trials is. Nothing that MLflow or its server does is raised.
     """
-    fits = read_fits(folders)
+    wanted: list[Fit | Search] = [*read_fits(folders), *searches]
     uri = tracking_uri()
     record: dict[str, Any] = {
         "experiment": experiment,
@@ -60,10 +64,10 @@ def track(folders: Iterable[Path], experiment: str) -> dict[str, Any]:
     os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
     try:
         with _only_one(uri):
-            _log_all(fits, experiment, uri, record)
+            _log_all(wanted, experiment, uri, record)
     except _failures() as error:
         done = len(record["logged"]) + len(record["pending"])
-        record["pending"] += [_entry(fit) | {"reason": _reason(error, uri)} for fit in fits[done:]]
+        record["pending"] += [_entry(each) | {"reason": _reason(error, uri)} for each in wanted[done:]]
     return record
 
 
@@ -87,18 +91,18 @@ def without_password(uri: str) -> str:
     return urlunsplit(parts._replace(netloc="…@" + parts.netloc.rpartition("@")[2]))
 
 
-def _log_all(fits: Sequence[Fit], experiment: str, uri: str, record: dict[str, Any]) -> None:
-    """Log the fits in a row; one that MLflow does not accept is left pending, and the others go on."""
+def _log_all(wanted: Sequence[Fit | Search], experiment: str, uri: str, record: dict[str, Any]) -> None:
+    """Log in a row; what MLflow does not accept is left pending, and the others go on."""
     import mlflow
 
     _prepare_database(uri)
     client = mlflow.MlflowClient(uri)
     experiment_id = _experiment(client, experiment, uri)
     runs = _runs(client, experiment_id)
-    for fit in fits:
-        entry = _entry(fit)
+    for each in wanted:
+        entry = _entry(each)
         try:
-            logged = _log(client, experiment_id, fit, entry["fit"], runs.get(_key(entry), []))
+            logged = _log(client, experiment_id, each, entry["fit"], runs.get(_key(entry), []))
             record["logged"].append(entry | logged)
         except mlflow.MlflowException as error:
             if error.error_code != "INVALID_PARAMETER_VALUE":
@@ -106,24 +110,52 @@ def _log_all(fits: Sequence[Fit], experiment: str, uri: str, record: dict[str, A
             record["pending"].append(entry | {"reason": _reason(error, uri)})
 
 
-def _log(client: Any, experiment_id: str, fit: Fit, content: str, runs: Sequence[Any]) -> dict[str, Any]:
-    """Log one fit unless a finished run has its content; delete the other runs of the same identity."""
+def _log(client: Any, experiment_id: str, each: Fit | Search, content: str, runs: Sequence[Any]) -> dict[str, Any]:
+    """Log one unless a finished run has its content; delete the other runs of the same identity."""
     same = [run for run in runs if run.data.tags["fit"] == content and run.info.status == "FINISHED"]
-    run_id = same[0].info.run_id if same else _new_run(client, experiment_id, fit, content)
+    run_id = same[0].info.run_id if same else _new(client, experiment_id, each, content)
     for run in runs:
-        if run.info.run_id != run_id:
+        parent = run.data.tags.get(PARENT, run.info.run_id)
+        if run_id not in (run.info.run_id, parent):
             client.delete_run(run.info.run_id)
     return {"run_id": run_id, "new": not same}
 
 
-def _new_run(client: Any, experiment_id: str, fit: Fit, content: str) -> str:
+def _new(client: Any, experiment_id: str, each: Fit | Search, content: str) -> str:
+    if isinstance(each, Fit):
+        return _new_run(client, experiment_id, each, content, f"{each.method} {each.dataset} seed {each.seed}")
+    return _new_search(client, experiment_id, each, content)
+
+
+def _new_search(client: Any, experiment_id: str, search: Search, content: str) -> str:
+    """Log a search: it is finished once all its trials are there."""
+    from mlflow.entities import Metric, Param
+
+    name = f"search {search.method} {search.dataset}"
+    run = client.create_run(experiment_id, tags=run_content.search_tags(search, content), run_name=name)
+    run_id = run.info.run_id
+    client.log_batch(run_id, params=[Param(*parameter) for parameter in run_content.chosen(search)])
+    now = int((search.folder / CHOSEN).stat().st_mtime * 1000)
+    client.log_batch(run_id, metrics=[Metric(search.chosen["by"], search.chosen["value"], now, 0)])
+    client.log_artifact(run_id, str(search.folder / CHOSEN))
+    for trial in search.trials:
+        point = trial.folder.name
+        more = {"trial": point, "chosen": str(point == search.chosen["name"]).lower(), PARENT: run_id}
+        _new_run(client, experiment_id, trial, trial.content_hash(), point, more)
+    client.set_terminated(run_id)
+    return run_id
+
+
+def _new_run(
+    client: Any, experiment_id: str, fit: Fit, content: str, name: str, more: Mapping[str, str] | None = None
+) -> str:
     from mlflow.entities import Metric, Param
 
     seconds = fit.status.get("seconds") or 0.0
     end = int((fit.folder / "status.json").stat().st_mtime * 1000)
     start = end - int(seconds * 1000)
-    name = f"{fit.method} {fit.dataset} seed {fit.seed}"
-    run = client.create_run(experiment_id, start_time=start, tags=run_content.tags(fit, content), run_name=name)
+    tags = run_content.tags(fit, content) | dict(more or {})
+    run = client.create_run(experiment_id, start_time=start, tags=tags, run_name=name)
     run_id = run.info.run_id
     parameters = [Param(*parameter) for parameter in run_content.parameters(fit)]
     metrics = [Metric(*point) for point in run_content.metrics(fit, start)]
@@ -158,7 +190,7 @@ def _artifact_location(name: str, uri: str) -> str | None:
 
 
 def _runs(client: Any, experiment_id: str) -> dict[tuple[str, ...], list[Any]]:
-    """Find the runs of the experiment that are fits, by data set, method and seed."""
+    """Find the runs of the experiment that are fits, or searches and their trials: by data set, method and seed."""
     found: dict[tuple[str, ...], list[Any]] = {}
     token = None
     while True:
@@ -172,11 +204,14 @@ def _runs(client: Any, experiment_id: str) -> dict[tuple[str, ...], list[Any]]:
 
 
 def _key(tags: Any) -> tuple[str, ...]:
-    return tuple(str(tags.get(name)) for name in ("dataset", "method", "seed"))
+    """Tell what a run is of; a trial is a part of its search."""
+    searched = tags.get("seed") == SEARCH or "trial" in tags
+    return str(tags.get("dataset")), str(tags.get("method")), SEARCH if searched else str(tags.get("seed"))
 
 
-def _entry(fit: Fit) -> dict[str, Any]:
-    return {"dataset": fit.dataset, "method": fit.method, "seed": fit.seed, "fit": fit.content_hash()}
+def _entry(each: Fit | Search) -> dict[str, Any]:
+    seed = each.seed if isinstance(each, Fit) else SEARCH
+    return {"dataset": each.dataset, "method": each.method, "seed": seed, "fit": each.content_hash()}
 
 
 def _sqlite_file(uri: str) -> Path | None:

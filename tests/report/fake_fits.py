@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from xsoftmax.search import choose
+
 # method: (objective, its name in words, proposal, optimizer, seconds per epoch, rate, final log-likelihood)
 METHODS = {
     "softmax": ("softmax", "log-likelihood", "all", "sgd", 21.0, 0.30, -1.05),
@@ -134,6 +136,19 @@ def metrics(dataset: str, rows: pd.DataFrame, diverged: bool) -> dict:
         "validation": validation | {"n_samples": 8314},
         "test": test | {"n_samples": 8309},
     }
+
+
+def write_search(folder: Path, dataset: str = "icd10", method: str = "softmax", value: float = -1.0) -> None:
+    """Write a search of two trials, of which the second one, named swift, is better by one nat and was chosen."""
+    grid = {name: {"optimizer": {"learning_rate": rate}} for name, rate in (("slow", 0.1), ("swift", 1.0))}
+    for name, last in (("slow", value - 1), ("swift", value)):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        rows = history(dataset, method, 0)
+        rows.loc[rows.index[-1], "validation_log_likelihood"] = last
+        rows.to_csv(folder / name / "history.csv", index=False)
+        said = status(dataset, method, 0, rows, False) | {"trial": name, "budget": {"epochs": 20}}
+        (folder / name / "status.json").write_text(json.dumps(said))
+    (folder / "chosen.json").write_text(json.dumps(choose(folder, grid, "validation_log_likelihood")))
 
 
 def _write_fit(results: Path, dataset: str, method: str, seed: int, diverged: bool, epochs: int) -> Path:

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from report.fake_fits import METHODS, write_fits
+from report.fake_fits import METHODS, write_fits, write_search
 from xsoftmax.cli import main
 from xsoftmax.errors import InputError
 from xsoftmax.report.page import page
@@ -40,7 +40,9 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     diverged = (("icd10", "u-max", 0), ("icd10", "u-max", 1))
     fits = write_fits(folder, datasets=("icd10", "bibtex"), seeds=(0, 1), diverged=diverged)
-    assert main(["compare", *map(str, fits), "-o", str(folder)]) == 0
+    write_search(folder / "search")
+    searches = ["--searches", str(folder / "search")]
+    assert main(["compare", *map(str, fits), *searches, "-o", str(folder)]) == 0
     (folder / "config.yaml").write_text(CONFIG)
     return folder
 
@@ -92,6 +94,15 @@ def test_it_says_what_the_files_say(results, tags):
     assert f"one-vs-each one-vs-each bound {number(mean, spread)}" in text
 
 
+def test_it_says_what_was_tried(html):
+    said = " ".join(html.split())
+    assert "What was tried for softmax" in said
+    assert "One fit each on 66,646 training rows, seed 0, 20 epochs; by validation log likelihood" in said
+    assert re.search(r"learning.rate.? 0\.1</td><td>−2\.0000</td><td class=\"text\"></td>", said)
+    assert re.search(r"learning.rate.? 1(?:\.0)?</td><td>−1\.0000</td><td class=\"text\">taken</td>", said)
+    assert said.count("What was tried") == 1  # on one data set of two
+
+
 def test_it_says_how_to_read_it(tags):
     text = " ".join(" ".join(tags.text).split())
     for said in (
@@ -110,12 +121,13 @@ def test_it_is_the_same_each_time(results, html):
 
 
 def test_it_tells_what_mlflow_has(results):
-    tracking = {"uri": "sqlite:///somewhere", "logged": [{}], "pending": [{"reason": "no server"}]}
+    tracking = {"uri": "sqlite:///somewhere", "logged": [{"seed": 0}, {"seed": "search"}]}
+    tracking |= {"pending": [{"reason": "no server"}]}
     (results / "tracking.json").write_text(json.dumps(tracking))
     said = page(results, results / "config.yaml")
     (results / "tracking.json").unlink()
     assert "1 of 28 fits are logged at <code>sqlite:///somewhere</code>" in said
-    assert "1 fits are not logged yet" in " ".join(said.split())
+    assert "1 fits or searches are not logged yet" in " ".join(said.split())
 
 
 def test_what_is_missing_is_named(tmp_path, results):

@@ -10,13 +10,17 @@ from xsoftmax.errors import InputError
 from xsoftmax.proposals.tree import Tree
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))
-from experiment import Experiment, Fit
+from experiment import Experiment, Fit, Trial
 
 CONFIG = REPOSITORY / "config"
 
 
 def quickstart(**changes):
     return yaml.safe_load((CONFIG / "config.yaml").read_text()) | changes
+
+
+def searched(grid):
+    return {"search": {"grid": grid}}
 
 
 @pytest.mark.parametrize(
@@ -45,6 +49,19 @@ def quickstart(**changes):
         ({"evaluate": {"at": [1, 60, 70]}}, "evaluate.at: 60 is beyond budget.epochs, 50"),
         ({"budget": {"seconds": 2.5}, "evaluate": {"at": [1, 3]}}, "evaluate.at: 3 is beyond budget.seconds, 2.5"),
         ({"evaluate": {"at": [2, 1]}}, "evaluations are at .*rising"),
+        ({"for": {"mnist": {}}}, "for: unknown data set 'mnist'; known: icd10"),
+        ({"for": {"icd10": {"sets": {}}}}, "for.icd10: .*sets"),
+        ({"for": {"icd10": {"evaluate": {"at": [70]}}}}, "for: icd10: evaluate.at: 70 is beyond budget.epochs, 50"),
+        ({"for": {"icd10": {"set": {"sox": {}}}}}, "for: icd10: set: sox is not among methods"),
+        (searched({"softmax": {"optimizer.learning_rate": []}}), "search.grid.softmax.optimizer.learning_rate"),
+        (searched({"sox": {"optimizer.learning_rate": [1]}}), "search: grid: sox is not among methods"),
+        (searched({"softmax": {"optimizer.rate": [1]}}), "search: grid: softmax: .*unknown parameter 'rate'"),
+        (searched({"softmax": {"optimizer.learning_rate": ["fast"]}}), "softmax: .*learning_rate is 'fast'"),
+        (searched({"adversarial": {"proposal.dimension": [8, 16]}}), "a tree's parameters cannot be searched"),
+        (
+            {"methods": ["auto"], "set": {}} | searched({"auto": {"among": ["softmax"]}}),
+            "grid: auto: auto searches by itself",
+        ),
     ],
 )
 def test_a_wrong_config_names_the_key(changes, message):
@@ -102,9 +119,10 @@ def test_fits_are_the_product_of_data_sets_methods_and_seeds():
 def test_a_method_that_draws_from_a_tree_names_it_by_its_parameters():
     changes = {"adversarial": {"proposal": {"dimension": 8, "regularizer": 0.5}}}
     experiment = Experiment.from_config(quickstart(set=changes), CONFIG)
-    assert experiment.tree("adversarial") == "dimension-8_regularizer-0.5_folds-1"
-    assert experiment.tree("softmax") is None
-    assert experiment.trees() == ["dimension-8_regularizer-0.5_folds-1"]
+    task = experiment.tasks["icd10"]
+    assert task.tree("adversarial") == "dimension-8_regularizer-0.5_folds-1"
+    assert task.tree("softmax") is None
+    assert task.trees == ["dimension-8_regularizer-0.5_folds-1"]
 
 
 def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
@@ -113,7 +131,9 @@ def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
     (tmp_path / "methods.yaml").write_text(yaml.safe_dump(methods))
     (tmp_path / "datasets").symlink_to(CONFIG / "datasets")
     experiment, default = Experiment.from_config(quickstart(), tmp_path), Tree()
-    assert experiment.trees() == [f"dimension-{default.dimension}_regularizer-{default.regularizer}_folds-1"]
+    assert experiment.tasks["icd10"].trees == [
+        f"dimension-{default.dimension}_regularizer-{default.regularizer}_folds-1"
+    ]
 
 
 def test_own_data_is_a_path_to_its_description(tmp_path):
@@ -134,15 +154,40 @@ def test_snakemake_stops_with_the_message(checkout):
 
 def test_auto_stands_for_its_candidates():
     """A fit of it depends on all that it may choose, and on the advice; no other fit does."""
-    found = Experiment.from_config(quickstart(methods=["softmax", "auto"], set={}), CONFIG)
+    found = Experiment.from_config(quickstart(methods=["softmax", "auto"], set={}), CONFIG).tasks["icd10"]
     assert {"softmax", "sampled-softmax-5"} <= set(found.settings("auto")["among"])
     assert {"xsoftmax.advice.choice", "xsoftmax.objectives.sampled_softmax"} <= set(found.components("auto"))
     assert not any("advice" in module for module in found.components("softmax"))
     assert found.tree("auto") is None
     few = quickstart(methods=["auto"], set={"auto": {"among": ["softmax"]}})
-    assert Experiment.from_config(few, CONFIG).components("auto") == [
+    assert Experiment.from_config(few, CONFIG).tasks["icd10"].components("auto") == [
         "xsoftmax.advice.choice",
         "xsoftmax.objectives.softmax",
         "xsoftmax.optimizers.adagrad",
         "xsoftmax.proposals.all",
     ]
+
+
+def test_single_data_sets_may_differ():
+    rate = {"optimizer": {"learning_rate": 0.5}}
+    own = {"budget": {"epochs": 3}, "evaluate": {"at": [1]}, "set": {"softmax": {"bias": False}}}
+    config = quickstart(
+        datasets=["digits", "icd10"], methods=["softmax"], set={"softmax": rate}, **{"for": {"digits": own}}
+    )
+    tasks = Experiment.from_config(config, CONFIG).tasks
+    assert tasks["digits"].plan == {"epochs": 3, "at": [1]}
+    assert tasks["icd10"].plan["epochs"] == config["budget"]["epochs"]
+    assert tasks["digits"].changes == {"softmax": {"bias": False} | rate}
+    assert tasks["digits"].settings("softmax")["optimizer"]["learning_rate"] == 0.5
+    assert tasks["icd10"].changes == {"softmax": rate}
+
+
+def test_trials_are_all_points_of_a_grid():
+    grid = {"u-max": {"optimizer.learning_rate": [0.1, 1], "optimizer.threshold": [1.0]}}
+    config = quickstart(datasets=["digits"], methods=["softmax", "u-max"], set={}, **searched(grid))
+    found = Experiment.from_config(config, CONFIG)
+    names = [f"optimizer.learning_rate-{rate}_optimizer.threshold-1.0" for rate in (0.1, 1)]
+    assert list(found.trials()) == [Trial("digits", "u-max", name) for name in names]
+    points = found.tasks["digits"].grid["u-max"]
+    assert points[names[0]] == {"optimizer": {"learning_rate": 0.1, "threshold": 1.0}}
+    assert points[names[1]] == {"optimizer": {"learning_rate": 1, "threshold": 1.0}}

@@ -11,12 +11,16 @@ sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
 
 from experiment import Experiment
 from xsoftmax.fingerprint import fingerprint, modules_below
+from xsoftmax.methods import merged
 
 EXPERIMENT = Experiment.from_config(config)
 RESULTS = f"results/{EXPERIMENT.name}"
 TREE = f"{RESULTS}/trees/{{dataset}}/{{tree}}.h5"
 FIT = f"{RESULTS}/fits/{{dataset}}/{{method}}/seed-{{seed}}"
 FITS = [FIT.format(**fit._asdict()) for fit in EXPERIMENT.fits()]
+SEARCH = f"{RESULTS}/search/{{dataset}}/{{method}}"
+SEARCHES = sorted({SEARCH.format(**trial._asdict()) for trial in EXPERIMENT.trials()})
+TRIAL = f"{SEARCH}/{{point}}"
 
 if EXPERIMENT.config["mirror"]:
     os.environ.update(XSOFTMAX_MIRROR=EXPERIMENT.config["mirror"])
@@ -36,6 +40,7 @@ wildcard_constraints:
     dataset="[^/]+",
     method="[a-z0-9-]+",
     seed="[0-9]+",
+    point="[^/]+",
 
 
 # How scores become probabilities, loaded by name.
@@ -58,9 +63,14 @@ def description(wildcards):
     return ancient(str(EXPERIMENT.datasets[wildcards.dataset].file))
 
 
+def task_of(wildcards):
+    """What is asked on a data set."""
+    return EXPERIMENT.tasks[wildcards.dataset]
+
+
 def tree_of(wildcards):
     """Tree that a method draws from, if any."""
-    tree = EXPERIMENT.tree(wildcards.method)
+    tree = task_of(wildcards).tree(wildcards.method)
     return [TREE.format(dataset=wildcards.dataset, tree=tree)] if tree else []
 
 
@@ -71,13 +81,46 @@ def reference_of(wildcards):
     return [f"{fit}/model.h5"] if name else []
 
 
-def train_options():
-    """Options of the verb `train` that all fits share: how long, and where along the way to evaluate."""
-    options = EXPERIMENT.plan()["budget"].items()
+def chosen_of(wildcards):
+    """Settings that a search chose for a method, if there was one."""
+    searched = wildcards.method in task_of(wildcards).grid
+    return [f"{SEARCH.format(**wildcards)}/chosen.json"] if searched else []
+
+
+def train_options(plan):
+    """Options of the verb `train` that say how long, and where along the way to evaluate."""
     return " ".join(
         f"--{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
-        for name, value in options
+        for name, value in plan.items()
     )
+
+
+def trial_options(wildcards):
+    """How long a trial trains, on which rows, and its name in the search; it is looked at once, at the end."""
+    search = EXPERIMENT.config["search"]
+    plan = search.get("budget", task_of(wildcards).budget) | {"points": 1}
+    share = {"share": search["share"]} if "share" in search else {}
+    return train_options({**plan, **share, "trial": shlex.quote(wildcards.point)})
+
+
+def point_of(wildcards):
+    """What a trial changes of its method's settings."""
+    task = task_of(wildcards)
+    return merged(
+        task.changes.get(wildcards.method, {}),
+        task.grid[wildcards.method][wildcards.point],
+    )
+
+
+def trials_of(wildcards, file):
+    """Files of all trials of a search."""
+    points = task_of(wildcards).grid[wildcards.method]
+    return [f"{TRIAL}/{file}".format(**wildcards, point=point) for point in points]
+
+
+def searches_option():
+    """Option of the verbs that look at searches, too."""
+    return f"--searches {' '.join(SEARCHES)}" if SEARCHES else ""
 
 
 def as_json(value):

@@ -31,11 +31,13 @@ rule compare:
         history=expand("{fit}/history.csv", fit=FITS),
         status=expand("{fit}/status.json", fit=FITS),
         metrics=expand("{fit}/metrics.json", fit=FITS),
+        chosen=expand("{search}/chosen.json", search=SEARCHES),
     output:
         summary=f"{RESULTS}/summary.csv",
         table=f"{RESULTS}/summary.md",
         curves=f"{RESULTS}/curves.csv",
         fits=f"{RESULTS}/fits.json",
+        searches=f"{RESULTS}/searches.json",
         figures=directory(f"{RESULTS}/figures"),
     log:
         f"logs/{EXPERIMENT.name}/compare.log",
@@ -51,6 +53,7 @@ rule compare:
         runtime=30,
     params:
         fits=FITS,
+        searches=searches_option(),
         folder=subpath(output.summary, parent=True),
         reference=(
             f"--reference {EXPERIMENT.config['reference']}"
@@ -61,7 +64,7 @@ rule compare:
     message:
         "compare the fits: tables and figures"
     shell:
-        "python -m xsoftmax compare {params.fits} {params.reference} -o {params.folder} > {log} 2>&1"
+        "python -m xsoftmax compare {params.fits} {params.searches} {params.reference} -o {params.folder} > {log} 2>&1"
 
 
 rule track:
@@ -70,6 +73,7 @@ rule track:
         history=expand("{fit}/history.csv", fit=FITS),
         status=expand("{fit}/status.json", fit=FITS),
         metrics=expand("{fit}/metrics.json", fit=FITS),
+        chosen=expand("{search}/chosen.json", search=SEARCHES),
     output:
         f"{RESULTS}/tracking.json",
     log:
@@ -85,12 +89,13 @@ rule track:
         runtime=60,
     params:
         fits=FITS,
+        searches=searches_option(),
         experiment=EXPERIMENT.name,
         source=source("track"),
     message:
         "log the fits to MLflow"
     shell:
-        "python -m xsoftmax track {params.fits} --experiment {params.experiment} -o {output} > {log} 2>&1"
+        "python -m xsoftmax track {params.fits} {params.searches} --experiment {params.experiment} -o {output} > {log} 2>&1"
         " && {{ grep '^warning' {log} >&2 || true; }}"
 
 

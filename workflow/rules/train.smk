@@ -9,6 +9,7 @@ rule train:
     input:
         data="data/prepared/{dataset}.h5",
         tree=tree_of,
+        chosen=chosen_of,
     output:
         model=f"{FIT}/model.h5",
         history=f"{FIT}/history.csv",
@@ -28,17 +29,25 @@ rule train:
     params:
         folder=FIT,
         checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
+        seed=lambda wildcards: wildcards.seed,
         tree=lambda wildcards, input: f"--tree {input.tree}" if input.tree else "",
-        settings=lambda wildcards: as_json(EXPERIMENT.settings(wildcards.method)),
-        changes=lambda wildcards: as_json(EXPERIMENT.changes(wildcards.method)),
-        options=train_options(),
+        chosen=lambda wildcards, input: (
+            f"--chosen {input.chosen}" if input.chosen else ""
+        ),
+        settings=lambda wildcards: as_json(
+            task_of(wildcards).settings(wildcards.method)
+        ),
+        changes=lambda wildcards: as_json(
+            task_of(wildcards).changes.get(wildcards.method, {})
+        ),
+        options=lambda wildcards: train_options(task_of(wildcards).plan),
         source=lambda wildcards: source(
-            "train", *EXPERIMENT.components(wildcards.method)
+            "train", *task_of(wildcards).components(wildcards.method)
         ),
     message:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
         "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method}"
-        " --set {params.changes:q} {params.tree} --seed {wildcards.seed} {params.options} --threads {threads}"
+        " --set {params.changes:q} {params.chosen} {params.tree} --seed {params.seed} {params.options} --threads {threads}"
         " --checkpoint {params.checkpoint} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
         " -o {params.folder} > {log} 2>&1"

@@ -28,7 +28,7 @@ rule tree:
 rule trees:
     input:
         lambda wildcards: expand(
-            TREE, dataset=wildcards.dataset, tree=EXPERIMENT.trees()
+            TREE, dataset=wildcards.dataset, tree=task_of(wildcards).trees
         ),
     output:
         f"{RESULTS}/trees/{{dataset}}/complete",

@@ -182,8 +182,8 @@ def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Prepared, p
 
 def _streams(data: Prepared, method: Method, plan: Plan) -> bool:
     """Tell whether a fit leaves training rows in their file, as ``fit`` does."""
-    if plan.stream is not None:
-        return plan.stream
+    if plan.stream is not None or plan.share < 1:
+        return bool(plan.stream)
     return must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
 
 
@@ -191,7 +191,7 @@ def _streams(data: Prepared, method: Method, plan: Plan) -> bool:
 def _ground(data: Prepared, method: Method, seed: int, plan: Plan) -> Iterator[Ground]:
     """What trials of a method need, closed afterwards."""
     team = Team(plan.threads)
-    train, visits = training_rows(data, method, seed, _streams(data, method, plan))
+    train, visits = training_rows(data, method, seed, _streams(data, method, plan), plan)
     try:
         yield Ground(data, train, visits, method, seed, team)
     finally:

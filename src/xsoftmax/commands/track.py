@@ -6,19 +6,22 @@ import sys
 from pathlib import Path
 
 from xsoftmax.files import written_aside
+from xsoftmax.search import read_search
 from xsoftmax.tracking import track
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("fits", nargs="+", type=Path, metavar="FIT_DIR", help="written by train and evaluate")
+    parser.add_argument("--searches", nargs="*", default=[], type=Path, metavar="DIR", help="written by choose")
     parser.add_argument("--experiment", required=True, metavar="NAME", help="the MLflow experiment")
     parser.add_argument("-o", "--output", type=Path, metavar="tracking.json", help="what is logged and pending")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb; an unreachable store is a warning and not an error."""
-    record = track(options.fits, options.experiment)
+    searches = [read_search(folder) for folder in options.searches]
+    record = track(options.fits, options.experiment, searches)
     if options.output:
         with written_aside(options.output) as aside:
             aside.write_text(json.dumps(record, indent=1) + "\n")

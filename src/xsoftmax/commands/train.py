@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", required=True, help="name of a method in the methods file, or auto")
     parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
     parser.add_argument("--set", default="{}", metavar="JSON", help="settings of the method to replace")
+    parser.add_argument("--chosen", type=Path, metavar="FILE.json", help="more settings, which `choose` chose")
+    parser.add_argument("--trial", metavar="NAME", help="that this is one trial of a search, kept in status.json")
+    parser.add_argument("--share", type=float, default=1.0, help="train on so many of the rows, drawn with the seed")
     parser.add_argument("--tree", type=Path, help="fitted tree, for proposal tree; without it one is fitted")
     parser.add_argument("--seed", type=int, default=0)
     budget = parser.add_mutually_exclusive_group(required=True)
@@ -62,6 +65,7 @@ def run(options: argparse.Namespace) -> None:
         threads=options.threads,
         stream=_STREAM[options.stream],
         tree=options.tree,
+        share=options.share,
     )
     with open_prepared(options.prepared) as data:
         # A fit of a given method does not depend on the advice, which is loaded for auto alone.
@@ -79,7 +83,8 @@ def run(options: argparse.Namespace) -> None:
         code = fingerprint(__name__, *modules, *links.MODULES)
         plan = replace(plan, identity=code)
         result = fit(data, method, options.seed, plan, proposal)
-        write_fit(options.output, result, data, method, options.seed, plan, code, found)
+        added = {key: value for key, value in (("choice", found), ("trial", options.trial)) if value is not None}
+        write_fit(options.output, result, data, method, options.seed, plan, code, added)
     if options.checkpoint:
         remove(options.checkpoint)
         if advice:
@@ -98,10 +103,20 @@ def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...
 
 
 def _method(options: argparse.Namespace) -> Method:
-    methods, changes = read_methods(options.methods), _changes(options)
+    methods, changes = read_methods(options.methods), merged(_changes(options), _chosen(options.chosen))
     if options.method not in methods:
         raise InputError(f"unknown method {options.method!r}; {options.methods} has {', '.join(methods)}, and auto")
     return build_method(options.method, merged(methods[options.method], changes))
+
+
+def _chosen(path: Path | None) -> dict[str, Any]:
+    """Settings that `choose` chose."""
+    if path is None:
+        return {}
+    try:
+        return json.loads(path.read_text())["settings"]
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"{path} is not what `choose` writes ({error}); search again") from None
 
 
 def _changes(options: argparse.Namespace) -> dict[str, Any]:

@@ -2,16 +2,20 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from xsoftmax.files import written_aside
 from xsoftmax.fits import read_fits
 from xsoftmax.report import tables
 from xsoftmax.report.figures import write_figures
+from xsoftmax.search import Search
 
 
-def compare(folders: Iterable[Path], results: Path, reference: str | None = None) -> None:
+def compare(
+    folders: Iterable[Path], results: Path, reference: str | None = None, searches: Sequence[Search] = ()
+) -> None:
     """Compare fits and write what a report is made from.
 
     Parameters
@@ -20,10 +24,11 @@ def compare(folders: Iterable[Path], results: Path, reference: str | None = None
         Fit directories that `train` and `evaluate` have filled.
     results : Path
         Gets ``summary.csv`` (a row per fit), ``summary.md`` (the ranking), ``curves.csv`` (a row per fit and
-        recorded epoch), ``fits.json`` (the status of each fit) and ``figures/``. The same fits give the same
-        bytes.
+        recorded epoch), ``fits.json`` (the status of each fit), ``searches.json`` (what was tried, and what
+        chosen) and ``figures/``. The same fits give the same bytes.
     reference : str, optional
         A method: how far the others' training objective is above its best is drawn as well.
+    searches : sequence of Search
     """
     fits = read_fits(folders)
     for fit in fits:
@@ -39,8 +44,15 @@ def compare(folders: Iterable[Path], results: Path, reference: str | None = None
         "curves.csv": curves.to_csv(index=False),
         "summary.md": tables.markdown_table(summary),
         "fits.json": json.dumps([fit.status for fit in fits], indent=1) + "\n",
+        "searches.json": json.dumps([_tried(search) for search in searches], indent=1) + "\n",
     }
     for name, text in texts.items():
         with written_aside(results / name) as aside:
             aside.write_text(text)
     write_figures(curves, summary, results / "figures")
+
+
+def _tried(search: Search) -> dict[str, Any]:
+    trial = search.trials[0].status
+    trained = {"rows": trial["data"]["n_train"], "seed": trial["seed"], "budget": trial["budget"]}
+    return {"dataset": search.dataset, "method": search.method, **trained, **search.chosen}

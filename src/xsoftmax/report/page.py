@@ -50,6 +50,7 @@ def page(results: Path, config: Path) -> str:
     """
     table = pd.read_csv(_there(results / "summary.csv"))
     statuses = json.loads(_there(results / "fits.json").read_text())
+    searches = json.loads(_there(results / "searches.json").read_text())
     experiment, text = _config(config, results)
     return _template().render(
         experiment=experiment,
@@ -59,7 +60,13 @@ def page(results: Path, config: Path) -> str:
         commits=sorted({_short(status["git_commit"]) for status in statuses if status.get("git_commit")}),
         headings=headings(table),
         fit_headings=["method", "seed", *(heading for _, heading, _ in shown(table)), "epochs", "status"],
-        sections=[_section(results, name, rows, statuses) for name, rows in table.groupby("dataset")],
+        sections=[
+            {
+                **_section(results, name, rows, statuses),
+                "searches": [_search(each) for each in searches if each["dataset"] == name],
+            }
+            for name, rows in table.groupby("dataset")
+        ],
         methods=_methods(statuses),
         tracking=_tracking(results),
         config=text,
@@ -112,6 +119,28 @@ def _section(results: Path, dataset: Any, rows: pd.DataFrame, statuses: Sequence
         "fits": [_fit_cells(row) for _, row in rows.iterrows()],
         "figures": list(_figures(results / "figures", dataset)),
     }
+
+
+def _search(search: dict[str, Any]) -> dict[str, Any]:
+    """Take a search apart: which method, how it was tried, and a row for each trial, the chosen one marked."""
+    (unit, amount), column = next(iter(search["budget"].items())), search["by"].replace("_", " ")
+    rows = [
+        {
+            "name": _listed(flatten(trial["settings"])),
+            "value": _tried(trial["value"]),
+            "chosen": trial["name"] == search["name"],
+        }
+        for trial in search["trials"]
+    ]
+    return {
+        "method": search["method"],
+        "how": f"{search['rows']:,} training rows, seed {search['seed']}, {amount:g} {unit}; by {column}",
+        "rows": rows,
+    }
+
+
+def _tried(value: float | None) -> str:
+    return DIVERGED if value is None else number(value, digits=4)
 
 
 def _sizes(data: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from xsoftmax.data.store import Prepared, Split
-from xsoftmax.data.windows import Windows
+from xsoftmax.data.windows import Windows, taken
 from xsoftmax.errors import InputError
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
@@ -53,7 +53,7 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan, proposal: Proposa
         If the method does not suit the data, or memory does not suffice.
     """
     check_question(data, seed)
-    stream = plan.stream
+    stream = plan.stream if plan.share == 1 else False
     if stream is None:
         stream = must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
     elif stream and method.optimizer.layout is None:
@@ -84,7 +84,7 @@ class _Fit:
 
     def __init__(self, data: Prepared, method: Method, seed: int, plan: Plan, proposal: Proposal | None) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
-        self.train, self.visits = training_rows(data, method, seed, bool(plan.stream))
+        self.train, self.visits = training_rows(data, method, seed, bool(plan.stream), plan)
         self.class_names, self.transform = data.class_names, data.transform
         X, y = self.train.X, self.train.y
         training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree)
@@ -241,10 +241,15 @@ class _Fit:
             print(f"resumed {self.plan.checkpoint} at epoch {self._epochs():.2f}", file=sys.stderr)
 
 
-def training_rows(data: Prepared, method: Method, seed: int, stream: bool) -> tuple[Split, Visits]:
-    """Read the training rows, or leave them in their file; and say in which order a fit visits them."""
+def training_rows(
+    data: Prepared, method: Method, seed: int, stream: bool, plan: Plan | None = None
+) -> tuple[Split, Visits]:
+    """Read the training rows, or a plan's share, or leave them in their file; say in which order they are visited."""
     if stream:
         windows = Windows(data, "train", multiple=method.minibatch_size)
         return windows.split, Windowed(windows, seed)
     train = data.split("train")
+    if plan is not None and plan.share < 1:
+        drawn = np.random.default_rng([seed, train.n_samples]).permutation(train.n_samples)
+        train = taken(train, np.sort(drawn[: plan.n_training(train.n_samples)]))
     return train, Shuffled(train.n_samples, seed)

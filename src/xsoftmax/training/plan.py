@@ -37,6 +37,8 @@ class Plan:
         so that it is part of a fit's identity. None: if memory does not hold them.
     tree : Path or None
         A fitted tree, for proposal tree.
+    share : float
+        Of the training rows, drawn with the seed, how many are trained on; others are as if they were not there.
     spent : float
         Seconds of training before the fit, such as a pilot's: part of the budget.
     identity : str
@@ -53,6 +55,7 @@ class Plan:
     threads: int = 1
     stream: bool | None = None
     tree: Path | None = None
+    share: float = 1.0
     spent: float = 0.0
     identity: str = ""
 
@@ -63,8 +66,16 @@ class Plan:
             raise InputError(f"budget is {self.budget:g}; set it to 0 or more")
         if self.patience is not None and self.patience < 1:
             raise InputError(f"patience is {self.patience}; set it to 1 or more, or leave it out")
+        if not 0 < self.share <= 1:
+            raise InputError(f"share of training rows is {self.share:g}; set it above 0, to 1 at most")
+        if self.share < 1 and self.stream:
+            raise InputError("a share of the training rows is taken into memory; leave --stream out")
         if any(later <= earlier for earlier, later in pairwise((0, *self.at))):
             raise InputError(f"evaluations are at {self.at}; give rising numbers above 0")
+
+    def n_training(self, n_samples: int) -> int:
+        """Count the rows of so many that are trained on."""
+        return n_samples if self.share == 1 else max(1, round(self.share * n_samples))
 
     @property
     def budget(self) -> float:

@@ -40,15 +40,13 @@ def write_fit(
     seed: int,
     plan: Plan,
     fingerprint: str,
-    choice: Mapping[str, Any] | None = None,
+    added: Mapping[str, Any] | None = None,
 ) -> None:
     """Write ``model.h5``, ``history.csv`` and ``status.json`` into a folder, each whole.
 
-    ``choice`` is how ``auto`` came to the method.
+    ``added`` is what else the status is to tell, such as how ``auto`` came to the method.
     """
-    status = describe(result, data, method, seed, plan, fingerprint)
-    if choice is not None:
-        status["choice"] = choice
+    status = describe(result, data, method, seed, plan, fingerprint) | dict(added or {})
     attributes = {key: status[key] for key in ("dataset", "method", "seed", "status", "message", "parameters")}
     if result.model is None:
         model = Model(None, data.class_names, data.n_features, attributes=attributes)
@@ -68,7 +66,8 @@ def describe(
 ) -> dict[str, Any]:
     """Everything about a fit but its weights and history, as JSON."""
     state = result.state
-    epochs = state.step / max(1, data.n_samples("train"))
+    n_train = plan.n_training(data.n_samples("train"))
+    epochs = state.step / max(1, n_train)
     trained = state.seconds - result.setup_seconds
     return {
         "dataset": data.name,
@@ -86,6 +85,7 @@ def describe(
         "streamed": result.streamed,
         "n_parameters": data.n_classes * (data.n_features + method.bias),
         "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}
+        | {"n_train": n_train}
         | {"n_features": data.n_features, "n_classes": data.n_classes}
         | {key: int(value) for key, value in data.attributes.items() if key.startswith("n_dropped")},
         "parameters": {**method.settings, "source": method.source},

@@ -1,0 +1,68 @@
+"""Settings of methods that the config searches: a short fit for every point of a grid, and the best one's settings.
+
+Trials are jobs like fits: they run side by side, resume, and only those are run that are not there yet.
+"""
+
+
+use rule train as trial with:
+    input:
+        data="data/prepared/{dataset}.h5",
+        tree=lambda wildcards: (
+            [] if "share" in EXPERIMENT.config["search"] else tree_of(wildcards)
+        ),
+    output:
+        model=temp(f"{TRIAL}/model.h5"),
+        history=f"{TRIAL}/history.csv",
+        status=f"{TRIAL}/status.json",
+    log:
+        f"logs/{EXPERIMENT.name}/search/{{dataset}}/{{method}}/{{point}}.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/search/{{dataset}}/{{method}}/{{point}}.tsv"
+    group:
+        "trial"
+    params:
+        folder=TRIAL,
+        checkpoint=f"scratch/{EXPERIMENT.name}/search/{{dataset}}/{{method}}/{{point}}.h5",
+        seed=lambda wildcards: EXPERIMENT.config["search"].get(
+            "seed", EXPERIMENT.config["seeds"][0]
+        ),
+        tree=lambda wildcards, input: f"--tree {input.tree}" if input.tree else "",
+        chosen="",
+        settings=lambda wildcards: as_json(
+            task_of(wildcards).settings(wildcards.method)
+        ),
+        changes=lambda wildcards: as_json(point_of(wildcards)),
+        options=trial_options,
+        source=lambda wildcards: source(
+            "train", *task_of(wildcards).components(wildcards.method)
+        ),
+    message:
+        "try {wildcards.method} on {wildcards.dataset}, {wildcards.point}"
+
+
+rule choose:
+    input:
+        status=lambda wildcards: trials_of(wildcards, "status.json"),
+        history=lambda wildcards: trials_of(wildcards, "history.csv"),
+    output:
+        f"{SEARCH}/chosen.json",
+    log:
+        f"logs/{EXPERIMENT.name}/search/{{dataset}}/{{method}}.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/search/{{dataset}}/{{method}}.tsv"
+    localrule: True
+    conda:
+        "../../envs/compute.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(500),
+        runtime=5,
+    params:
+        by=(EXPERIMENT.config["search"] or {}).get("by", "validation_log_likelihood"),
+        grid=lambda wildcards: as_json(task_of(wildcards).grid[wildcards.method]),
+        folder=subpath(output[0], parent=True),
+        source=source("choose"),
+    message:
+        "choose settings of {wildcards.method} on {wildcards.dataset}"
+    shell:
+        "python -m xsoftmax choose {params.folder} --grid {params.grid:q} --by {params.by} -o {output} > {log} 2>&1"
