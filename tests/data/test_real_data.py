@@ -18,6 +18,7 @@ NEEDS_MIRROR = {
     "bibtex": "bibtex",
     "delicious": "delicious",
     "20news": "20news",
+    "omniglot": "omniglot",
     "debian": "debian-descriptions",
     "debian-pca": "debian-descriptions",
     "debian-section": "debian-descriptions",
