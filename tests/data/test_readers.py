@@ -329,6 +329,25 @@ def test_hierarchy_label_noise_and_bad_options():
         hierarchy.read(n_classes=10, branching=1)
 
 
+def test_hierarchy_by_parts_trains_on_every_class():
+    options = {"n_samples": {"train": 60, "validation": 4000, "test": 4000}, "n_features": 20, "n_classes": 50}
+    options |= {"noise": 0.3, "label_noise": 0.2, "skew": 1.0, "seed": 3}
+    train, validation, test = (hierarchy.read(**options, part=part) for part in ("train", "validation", "test"))
+    assert train.features.shape == (60, 20)
+    assert set(train.labels) == set(range(50))
+    assert not (train.labels[:50] == np.arange(50)).all()
+    assert not (validation.features == test.features).all(axis=1).any()
+    clean = [hierarchy.read(**options | {"label_noise": 0.0}, part=part) for part in ("validation", "test")]
+    common = [k for k in range(50) if all((each.labels == k).sum() > 20 for each in clean)]
+    centres = [np.array([each.features[each.labels == k].mean(axis=0) for k in common]) for each in clean]
+    distances = np.linalg.norm(centres[0][:, None] - centres[1][None], axis=2)
+    assert (distances.argmin(axis=1) == np.arange(len(common))).all()
+    with pytest.raises(InputError, match="n_samples has no number for 'test'; parts: train"):
+        hierarchy.read(n_samples={"train": 5}, part="test")
+    with pytest.raises(InputError, match="40 training rows for 50 classes"):
+        hierarchy.read(n_samples=40, n_classes=50, part="train")
+
+
 def test_every_format_is_a_reader():
     for name in registry.names("xsoftmax.data.readers"):
         assert callable(registry.load("xsoftmax.data.readers", name).read)
