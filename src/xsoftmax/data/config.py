@@ -35,6 +35,7 @@ class Source:
 
     ``sha256`` and ``size`` are of the content (decompressed), or, with ``of: file``, of the file as it is
     upstream. For an archive ``sha256`` is the tree checksum and ``size`` the sum over the files in it.
+    Without ``sha256`` that of the first download from the web is recorded, and enforced from then on.
     """
 
     name: str = ""
