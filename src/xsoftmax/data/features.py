@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from xsoftmax.data import vocabulary
 from xsoftmax.data.config import DatasetConfig, TextOptions
