@@ -259,6 +259,15 @@ def test_no_record_where_it_is_not_needed_and_bad_ones_are_refused(files, tmp_pa
         download(replace(config, folder=tmp_path / "file"), tmp_path / "two", patience=QUICK)
 
 
+def test_a_web_page_instead_of_the_file_is_refused_not_recorded(files, tmp_path):
+    files.files["page"] = b"\n<!DOCTYPE html><html><title>Quota exceeded</title></html>"
+    config = unpinned(tmp_path, f"{files.url}/ok/page")
+    with pytest.raises(InputError, match=r"a.bin: .*/ok/page gives a web page, not the file"):
+        download(config, tmp_path / "raw", patience=QUICK)
+    assert not (tmp_path / "toy.sha256").exists()
+    assert left_in(tmp_path / "raw") == []
+
+
 def test_installed_packages(tmp_path):
     url = "package:scikit-learn/sklearn/datasets/data/iris.csv"
     download(config_of(url, sha256=None, size=None), tmp_path)

@@ -154,6 +154,7 @@ def _obtain_from(dataset: str, source: Source, url: str, target: Path, patience:
 
 def _accept(dataset: str, source: Source, url: str, part: Path, path: Path) -> Entry:
     """Turn a fetched file into its content, compare checksum and size, and only then give it its name."""
+    _refuse_a_page(dataset, source, url, part)
     file_sha256 = checksum.of_file(part)
     if source.of == "file":
         _compare(dataset, source, url, file_sha256, part.stat().st_size)
@@ -169,6 +170,16 @@ def _accept(dataset: str, source: Source, url: str, part: Path, path: Path) -> E
         _remove(aside)
     entry: Entry = {"sha256": found, "size": size}
     return {**entry, "file_sha256": file_sha256} if source.of == "file" else entry
+
+
+def _refuse_a_page(dataset: str, source: Source, url: str, part: Path) -> None:
+    with part.open("rb") as file:
+        begin = file.read(100).lstrip().lower()
+    if begin.startswith((b"<!doctype html", b"<html")) and not source.name.endswith((".html", ".htm")):
+        raise InputError(
+            f"{dataset}: {source.name}: {url} gives a web page, not the file; the host may want a click or a log-in,"
+            " or allow no more downloads for now: try later, or put the file on a mirror"
+        )
 
 
 def _content(source: Source, part: Path, aside: Path) -> tuple[str, int]:

@@ -74,7 +74,7 @@ def read(
 
 
 def _of_part(n_samples: int | Mapping[str, int], part: str) -> int:
-    if isinstance(n_samples, int):
+    if not isinstance(n_samples, Mapping):
         return n_samples
     if part not in n_samples:
         raise InputError(f"hierarchy: options.n_samples has no number for {part!r}; parts: {', '.join(n_samples)}")
