@@ -3,6 +3,7 @@ import gzip
 import hashlib
 import json
 import lzma
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -204,6 +205,67 @@ def test_receipts_do_not_depend_on_where_a_file_came_from(files, tmp_path):
         for name in ("a.bin", "a.bin.gz")
     ]
     assert receipts[0].read_bytes() == receipts[1].read_bytes()
+
+
+def unpinned(folder, *urls, **source):
+    """A description without a checksum, in a folder of its own."""
+    return replace(config_of(*urls, sha256=None, size=None, **source), folder=folder)
+
+
+def test_a_first_download_records_the_checksum_and_later_ones_are_held_to_it(files, tmp_path):
+    config = unpinned(tmp_path, f"{files.url}/ok/a.bin")
+    download(config, tmp_path / "one", patience=QUICK)
+    assert (tmp_path / "toy.sha256").read_text() == f"{SHA256}  a.bin\n"
+    download(config, tmp_path / "two", patience=QUICK)
+    files.files["a.bin"] = b"changed"
+    download(config, tmp_path / "two", patience=QUICK)
+    assert len(files.requests) == 2
+    with pytest.raises(InputError, match=rf"expected {SHA256}; the host may have") as raised:
+        download(config, tmp_path / "three", patience=QUICK)
+    assert f"recorded at the first download, in {tmp_path}/toy.sha256; remove the line" in str(raised.value)
+    (tmp_path / "toy.sha256").unlink()
+    download(config, tmp_path / "three", patience=QUICK)
+    assert (tmp_path / "toy.sha256").read_text() == f"{hashlib.sha256(b'changed').hexdigest()}  a.bin\n"
+
+
+def test_what_was_downloaded_but_not_recorded_is_recorded(files, tmp_path):
+    config = unpinned(tmp_path, f"{files.url}/ok/a.bin")
+    download(config, tmp_path / "one", patience=QUICK)
+    (tmp_path / "toy.sha256").unlink()
+    download(config, tmp_path / "one", patience=QUICK)
+    assert (tmp_path / "toy.sha256").exists()
+    (tmp_path / "toy.sha256").write_text(f"{'0' * 64}  a.bin\n")
+    with pytest.raises(InputError, match=f"expected {'0' * 64}"):
+        download(config, tmp_path / "one", patience=QUICK)
+
+
+def test_a_recorded_checksum_is_of_what_the_description_says(files, tmp_path):
+    config = unpinned(tmp_path, f"{files.url}/ok/a.bin.gz", of="file")
+    download(config, tmp_path / "one", patience=QUICK)
+    packed = hashlib.sha256(files.files["a.bin.gz"]).hexdigest()
+    assert (tmp_path / "toy.sha256").read_text() == f"{packed}  a.bin\n"
+    download(config, tmp_path / "two", patience=QUICK)
+
+
+def test_no_record_where_it_is_not_needed_and_bad_ones_are_refused(files, tmp_path):
+    download(replace(config_of(f"{files.url}/ok/a.bin"), folder=tmp_path), tmp_path / "one", patience=QUICK)
+    assert left_in(tmp_path) == ["one"]
+    config = unpinned(tmp_path, f"{files.url}/ok/a.bin")
+    (tmp_path / "toy.sha256").write_text("abc  a.bin\n")
+    with pytest.raises(InputError, match=r"toy.sha256, line 1: expected '<sha256>  <file name>', found 'abc"):
+        download(config, tmp_path / "one", patience=QUICK)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match=rf"(?s)cannot record the checksums .*{SHA256}  a.bin"):
+        download(replace(config, folder=tmp_path / "file"), tmp_path / "two", patience=QUICK)
+
+
+def test_a_web_page_instead_of_the_file_is_refused_not_recorded(files, tmp_path):
+    files.files["page"] = b"\n<!DOCTYPE html><html><title>Quota exceeded</title></html>"
+    config = unpinned(tmp_path, f"{files.url}/ok/page")
+    with pytest.raises(InputError, match=r"a.bin: .*/ok/page gives a web page, not the file"):
+        download(config, tmp_path / "raw", patience=QUICK)
+    assert not (tmp_path / "toy.sha256").exists()
+    assert left_in(tmp_path / "raw") == []
 
 
 def test_installed_packages(tmp_path):

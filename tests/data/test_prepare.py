@@ -87,6 +87,19 @@ def test_validation_is_taken_from_given_training_rows(tmp_path):
     assert (sizes["train"], sizes["validation"], sizes["test"]) == (50, 0, 30)
 
 
+def test_validation_can_be_taken_from_given_test_rows_of_trained_classes(tmp_path):
+    contents = {"train": many(50), "test": many(30) + "7 1:1\n" * 20}
+    split = SplitOptions(validation=0.2, validation_of="test")
+    sizes, path = run(tmp_path, contents, split=split, parts={"train": "train", "test": "test"})
+    assert (sizes["train"], sizes["validation"], sizes["test"]) == (50, 6, 24)
+    assert (sizes["dropped_unseen_validation"], sizes["dropped_unseen_test"]) == (0, 20)
+    with open_prepared(path) as data:
+        rows = [data.split(name).X.indices for name in ("validation", "test")]
+    assert sorted(np.concatenate(rows)) == list(range(30))
+    with pytest.raises(InputError, match="validation_of: test needs parts 'train' and 'test', found all"):
+        run(tmp_path, {"a": many(50)}, split=split)
+
+
 def test_labels_of_one_row_stay_in_one_split(tmp_path):
     rows = "".join(f"1,2,3 {i + 1}:1\n" for i in range(40))
     _, path = run(tmp_path, {"a": rows}, label="all", split=SplitOptions(validation=0.25, test=0.25))

@@ -4,10 +4,12 @@ import struct
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from scipy import sparse
 
 from xsoftmax import registry
 from xsoftmax.data.readers import arrays, folders, hierarchy, icd10, idx, table, zipf
+from xsoftmax.data.readers import images as images_reader
 from xsoftmax.errors import InputError
 
 
@@ -207,6 +209,53 @@ def test_bad_arrays(tmp_path):
             arrays.read(data=tmp_path / name)
 
 
+@pytest.fixture
+def drawings(tmp_path):
+    """Two classes in three folders, 1-bit PNG of 6 x 6 pixels: in each, ink is as many columns as its number says."""
+    for folder, numbers in {"one/Greek/alpha": (1, 2), "one/Greek/beta": (3,), "two/Latin/a": (2, 6)}.items():
+        (tmp_path / folder).mkdir(parents=True)
+        for number in numbers:
+            pixels = np.broadcast_to(np.arange(6) >= number, (6, 6))
+            Image.fromarray(pixels).save(tmp_path / folder / f"07_{number}.png")
+    (tmp_path / "one/.hidden").mkdir()
+    (tmp_path / "one/.hidden/07_1.png").write_bytes(b"no image")
+    (tmp_path / "one/notes.txt").write_text("no image")
+    return tmp_path
+
+
+def test_images(drawings):
+    rows = images_reader.read(data=drawings / "one", more=drawings / "two", size=3, invert=True)
+    assert labels_of(rows) == [["Greek/alpha"], ["Greek/alpha"], ["Greek/beta"], ["Latin/a"], ["Latin/a"]]
+    first_lines = [[128, 0, 0], [255, 0, 0], [255, 128, 0], [255, 0, 0], [255, 255, 255]]
+    np.testing.assert_allclose(rows.features.reshape(5, 3, 3)[:, 0], first_lines, atol=1)
+    np.testing.assert_array_equal(rows.features, np.tile(rows.features[:, :3], 3))
+    upstream = images_reader.read(data=drawings / "one", size=3)
+    np.testing.assert_array_equal(upstream.features, 255 - rows.features[:3])
+
+
+def test_images_of_a_part(drawings):
+    files = {"data": drawings / "one", "more": drawings / "two", "size": 6, "test_files": "_[36][.]png$"}
+    train, test = images_reader.read(**files, part="train"), images_reader.read(**files, part="test")
+    assert labels_of(train) == [["Greek/alpha"], ["Greek/alpha"], ["Latin/a"]]
+    assert labels_of(test) == [["Greek/beta"], ["Latin/a"]]
+
+
+def test_bad_images(drawings):
+    with pytest.raises(InputError, match="none: expected a folder with one folder of images per class"):
+        images_reader.read(data=drawings / "none")
+    with pytest.raises(InputError, match="to say which images are the test"):
+        images_reader.read(data=drawings, part="test")
+    with pytest.raises(InputError, match=r"test_files: not a regular expression .*: '\('"):
+        images_reader.read(data=drawings, part="test", test_files="(")
+    with pytest.raises(InputError, match="no images in it"):
+        images_reader.read(data=drawings, part="test", test_files="_9")
+    with pytest.raises(InputError, match="cannot resize images to 0 pixels"):
+        images_reader.read(data=drawings, size=0)
+    (drawings / "two/Latin/a/07_6.png").write_bytes(b"no image")
+    with pytest.raises(InputError, match=r"07_6.png: cannot read it as an image"):
+        images_reader.read(data=drawings)
+
+
 TABULAR = """<ICD10CM.tabular><chapter><name>1</name><desc>One</desc>
 <section id="A00-A01"><desc>Section</desc>
  <diag><name>A00</name><desc>Cholera</desc><inclusionTerm><note>ignored: not a leaf</note></inclusionTerm>
@@ -278,6 +327,25 @@ def test_hierarchy_label_noise_and_bad_options():
     assert (clean.labels != noisy.labels).mean() == pytest.approx(0.45, abs=0.03)
     with pytest.raises(InputError, match="branching at least 2"):
         hierarchy.read(n_classes=10, branching=1)
+
+
+def test_hierarchy_by_parts_trains_on_every_class():
+    options = {"n_samples": {"train": 60, "validation": 4000, "test": 4000}, "n_features": 20, "n_classes": 50}
+    options |= {"noise": 0.3, "label_noise": 0.2, "skew": 1.0, "seed": 3}
+    train, validation, test = (hierarchy.read(**options, part=part) for part in ("train", "validation", "test"))
+    assert train.features.shape == (60, 20)
+    assert set(train.labels) == set(range(50))
+    assert not (train.labels[:50] == np.arange(50)).all()
+    assert not (validation.features == test.features).all(axis=1).any()
+    clean = [hierarchy.read(**options | {"label_noise": 0.0}, part=part) for part in ("validation", "test")]
+    common = [k for k in range(50) if all((each.labels == k).sum() > 20 for each in clean)]
+    centres = [np.array([each.features[each.labels == k].mean(axis=0) for k in common]) for each in clean]
+    distances = np.linalg.norm(centres[0][:, None] - centres[1][None], axis=2)
+    assert (distances.argmin(axis=1) == np.arange(len(common))).all()
+    with pytest.raises(InputError, match="n_samples has no number for 'test'; parts: train"):
+        hierarchy.read(n_samples={"train": 5}, part="test")
+    with pytest.raises(InputError, match="40 training rows for 50 classes"):
+        hierarchy.read(n_samples=40, n_classes=50, part="train")
 
 
 def test_every_format_is_a_reader():

@@ -1,12 +1,16 @@
 """The shipped data sets, for real where a mirror is: XSOFTMAX_MIRROR, or ``shared/data`` beside the repository."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from xsoftmax.cli import main
+from xsoftmax.data.config import load_config
+from xsoftmax.data.download import download
+from xsoftmax.data.prepare import prepare
 from xsoftmax.data.readers import debian
 from xsoftmax.data.store import SPLITS, open_prepared
 
@@ -18,6 +22,7 @@ NEEDS_MIRROR = {
     "bibtex": "bibtex",
     "delicious": "delicious",
     "20news": "20news",
+    "omniglot": "omniglot",
     "debian": "debian-descriptions",
     "debian-pca": "debian-descriptions",
     "debian-section": "debian-descriptions",
@@ -82,6 +87,18 @@ def test_debian_trains_on_every_source_package(tmp_path):
     of_source = [split.X[split.y == names.index("0ad-data")].toarray() for split in splits]
     assert [len(each) for each in of_source] in ([2, 0, 0], [1, 1, 0], [1, 0, 1])
     assert np.abs(np.concatenate(of_source) - X).max(axis=1).min() < 1e-6
+
+
+@pytest.mark.parametrize("name", ["hierarchy-amazon", "hierarchy-wikipedia"])
+def test_large_hierarchies_made_small_have_exact_sizes(name, tmp_path):
+    config = load_config(ROOT / f"config/datasets/{name}.yaml")
+    small = {part: n // 1000 for part, n in config.options["n_samples"].items()}
+    n_classes = config.options["n_classes"] // 1000
+    options = {**config.options, "n_samples": small, "n_classes": n_classes}
+    config = replace(config, options=options, expect={**small, "features": 512, "classes": n_classes})
+    download(config, tmp_path / "raw")
+    sizes = prepare(config, tmp_path / "raw", tmp_path / "a.h5")
+    assert sizes["rows"] == sum(small.values())
 
 
 def test_errors_end_with_status_1(tmp_path, capsys):

@@ -8,7 +8,7 @@ import pytest
 
 from data.naive_data import arff_rows, labelled_rows, matrix
 from xsoftmax.data import parsing, sparse_text
-from xsoftmax.data.readers import arff, svmlight, xc
+from xsoftmax.data.readers import arff, dense_text, svmlight, xc
 from xsoftmax.errors import InputError
 
 XML = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="TAG_a"></label><label name="b b"/></labels>'
@@ -80,6 +80,59 @@ def test_svmlight_agrees_with_scikit_learn(tmp_path):
     assert rows.labels.tolist() == y.tolist()
     assert svmlight.read(data=path, zero_based=True).features.shape == (2, 5)
     assert svmlight.read(data=path, n_features=9).features.shape == (2, 9)
+
+
+def test_labels_may_stand_apart(tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("545, 32 8:1 18:2\n7,  3,1 2:1\n")
+    rows = svmlight.read(data=path)
+    assert labels_of(rows) == [[545, 32], [7, 3, 1]]
+    path.write_text("545, 8:1 18:2\n")
+    with pytest.raises(InputError, match="line 1: a label is not a whole number: ':1 18:2'"):
+        svmlight.read(data=path)
+
+
+DENSE = "3 2\n0 1.5\n-2e1\t3 \r\n 4 5\n"
+LABELS = "3 9\n8:1 2:1\n\n5:1\n"
+
+
+@pytest.mark.parametrize("block", [3, 2**22])
+def test_dense_text(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(sparse_text.line_blocks, "__defaults__", (block,))
+    (tmp_path / "x").write_bytes(gzip.compress(DENSE.encode()))
+    (tmp_path / "y").write_text(LABELS)
+    rows = dense_text.read(features=tmp_path / "x", labels=tmp_path / "y")
+    assert rows.features.dtype == np.float32
+    assert rows.features.tolist() == [[0, 1.5], [-20, 3], [4, 5]]
+    assert labels_of(rows) == [[2, 8], [], [5]]
+
+
+BAD_DENSE = [
+    ("2\n0 1\n", LABELS, "x, line 1: expected 'rows columns', found '2'"),
+    (DENSE.replace("4 5", "4"), LABELS, "x, line 4: expected 2 numbers: '4'"),
+    (DENSE.replace("4 5", "4 5 6"), LABELS, "x, line 4: expected 2 numbers: '6'"),
+    (DENSE.replace("1.5", "1.5x"), LABELS, "x, line 2: the value is not a number: '1.5x'"),
+    (DENSE.replace("1.5", "NaN"), LABELS, "x, line 2: the value is NaN or infinite; drop or replace .*: 'NaN'"),
+    (DENSE.replace("1.5", "1e99"), LABELS, "x, line 2: the value is NaN or infinite"),
+    (DENSE + "6 7\n", LABELS, "x, line 1: the header says 3 rows, the file has 4"),
+    (DENSE[:-5], LABELS, "x, line 1: the header says 3 rows, the file has 2"),
+    (DENSE, LABELS.replace("3 9", "3 9 1"), "y, line 1: expected 'rows labels', found '3 9 1'"),
+    (
+        DENSE,
+        LABELS.replace("8:1", "9:1"),
+        r"y, line 2: the label is out of range \(the header says 9, from 0\): '9:1",
+    ),
+    (DENSE, LABELS.replace("8:1", "8"), "y, line 2: expected 'label:1'"),
+    (DENSE, LABELS + "1:1\n", "y: 4 rows, its header says 3, and .*x has 3; do they belong together"),
+]
+
+
+@pytest.mark.parametrize(("features", "labels", "message"), BAD_DENSE)
+def test_bad_dense_text(tmp_path, features, labels, message):
+    (tmp_path / "x").write_text(features)
+    (tmp_path / "y").write_text(labels)
+    with pytest.raises(InputError, match=message):
+        dense_text.read(features=tmp_path / "x", labels=tmp_path / "y")
 
 
 def test_entries_of_one_feature_are_added_up(tmp_path):

@@ -15,7 +15,7 @@ from xsoftmax import registry
 
 ENVIRONMENTS = sorted((REPOSITORY / "envs").glob("*.yaml"))
 VERBS = registry.names("xsoftmax.commands")
-IMPORTED_AS = {"yaml": "pyyaml", "sklearn": "scikit-learn"}
+IMPORTED_AS = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn"}
 
 
 def locked():

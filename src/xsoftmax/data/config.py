@@ -35,6 +35,7 @@ class Source:
 
     ``sha256`` and ``size`` are of the content (decompressed), or, with ``of: file``, of the file as it is
     upstream. For an archive ``sha256`` is the tree checksum and ``size`` the sum over the files in it.
+    Without ``sha256`` that of the first download from the web is recorded, and enforced from then on.
     """
 
     name: str = ""
@@ -63,13 +64,15 @@ class SplitOptions:
     """Sizes of what is split off: a share below 1, otherwise a number of rows.
 
     With ``keep_classes`` one row of every class, drawn at random, always trains: for data where many classes have
-    one row only.
+    one row only. ``validation_of: test`` takes the validation rows from given test rows, those of classes that are
+    trained on, instead of from training rows.
     """
 
     validation: float = 0.1
     test: float = 0.1
     seed: int = 0
     keep_classes: bool = False
+    validation_of: Literal["train", "test"] = "train"
 
 
 @dataclass(frozen=True)

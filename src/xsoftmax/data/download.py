@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from xsoftmax.data import archive, checksum
+from xsoftmax.data import archive, checksum, recorded
 from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.fetch import FetchError, Patience, fetch
 from xsoftmax.data.raw import RECEIPT, Entry, read_receipt, write_receipt
 from xsoftmax.errors import InputError
+
+MISMATCH = "sha256 of the download is"
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ def download(
     config: DatasetConfig, target: str | Path, mirror: str | None = None, patience: Patience | None = None
 ) -> Path:
     """Fetch what is missing, check it, unpack it, and write the receipt last.
+
+    What comes from the web without a checksum is checked against what the first download of it recorded.
 
     Parameters
     ----------
@@ -52,7 +56,7 @@ def download(
     before = read_receipt(target)
     known = before or {}
     entries = {}
-    for source in config.files:
+    for source in recorded.pinned(config):
         entry = known.get(source.name)
         if source.path is not None:
             entries[source.name] = _local(config, source)
@@ -60,6 +64,7 @@ def download(
             entries[source.name] = entry
         else:
             entries[source.name] = _obtain(config, source, target, mirror, patience or Patience())
+    recorded.record(config, entries)
     receipt = target / RECEIPT
     if entries != before:
         write_receipt(target, config.name, entries)
@@ -103,6 +108,11 @@ def _obtain(config: DatasetConfig, source: Source, target: Path, mirror: str | N
             continue
         print(f"{config.name}: {source.name} is here, from {origin.url}", file=sys.stderr)
         return entry
+    if any(MISMATCH in problem for problem in problems) and source not in config.files:
+        problems.append(
+            f"what is expected was recorded at the first download, in {recorded.record_of(config)};"
+            " remove the line there to accept what the host gives now"
+        )
     reasons = "\n  ".join(problems) or "no address to try; set a mirror that has it"
     raise InputError(f"{config.name}: could not get {source.name}:\n  {reasons}")
 
@@ -144,6 +154,7 @@ def _obtain_from(dataset: str, source: Source, url: str, target: Path, patience:
 
 def _accept(dataset: str, source: Source, url: str, part: Path, path: Path) -> Entry:
     """Turn a fetched file into its content, compare checksum and size, and only then give it its name."""
+    _refuse_a_page(dataset, source, url, part)
     file_sha256 = checksum.of_file(part)
     if source.of == "file":
         _compare(dataset, source, url, file_sha256, part.stat().st_size)
@@ -159,6 +170,16 @@ def _accept(dataset: str, source: Source, url: str, part: Path, path: Path) -> E
         _remove(aside)
     entry: Entry = {"sha256": found, "size": size}
     return {**entry, "file_sha256": file_sha256} if source.of == "file" else entry
+
+
+def _refuse_a_page(dataset: str, source: Source, url: str, part: Path) -> None:
+    with part.open("rb") as file:
+        begin = file.read(100).lstrip().lower()
+    if begin.startswith((b"<!doctype html", b"<html")) and not source.name.endswith((".html", ".htm")):
+        raise InputError(
+            f"{dataset}: {source.name}: {url} gives a web page, not the file; the host may want a click or a log-in,"
+            " or allow no more downloads for now: try later, or put the file on a mirror"
+        )
 
 
 def _content(source: Source, part: Path, aside: Path) -> tuple[str, int]:
@@ -190,7 +211,7 @@ def _compare(dataset: str, source: Source, url: str, sha256: str, size: int) -> 
 
 def _mismatch(dataset: str, source: Source, url: str, sha256: str) -> str:
     return (
-        f"{dataset}: {source.name}: sha256 of the download is {sha256}, expected {source.sha256};"
+        f"{dataset}: {source.name}: {MISMATCH} {sha256}, expected {source.sha256};"
         f" the host may have changed the file ({url})"
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from xsoftmax.data import vocabulary
 from xsoftmax.data.config import DatasetConfig, TextOptions
@@ -70,11 +70,13 @@ class RawFeatures:
             return np.zeros(X.shape[0], dtype=bool)
         return np.diff(X.indptr) == 0 if issparse(X) else ~X.any(axis=1)
 
-    def with_words_of(self, X: csr_array) -> "RawFeatures":
-        """Keep the words that the given training rows decide on; nothing to do for vectors."""
+    def with_words_of(self, part: str, rows: np.ndarray) -> "RawFeatures":
+        """Keep the words that the given rows, which train, decide on; nothing to do for vectors."""
         if self.kind != "texts" or self.options.vocabulary == "all":
             return self
-        return self._with_columns(vocabulary.kept_words(X, self.options.min_df, self.max_features))
+        return self._with_columns(
+            vocabulary.kept_words(self.matrices[part][rows], self.options.min_df, self.max_features)
+        )
 
     def _with_columns(self, kept: np.ndarray) -> "RawFeatures":
         matrices = {part: X[:, kept] for part, X in self.matrices.items()}

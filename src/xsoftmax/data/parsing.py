@@ -21,7 +21,8 @@ import xsoftmax.numba_cache  # noqa: F401 - before the first kernel
     NO_BRACE,
     BAD_SEPARATOR,
     NO_LABEL,
-) = range(11)
+    BAD_COUNT,
+) = range(12)
 CODE, POSITION, N_ROWS, N_ENTRIES, N_LABELS, UNSORTED, MAX_INDEX, FAILED = range(8)
 STATUS_SIZE = 8
 
@@ -126,7 +127,7 @@ def _read_index(text, p):
 
 @njit(cache=True, nogil=True)
 def _read_labels(text, p, n_known, labels, n_labels):
-    """Read ``l1,l2``; ``NO_LABEL`` if what stands here is a feature. Give position, count and code."""
+    """Read ``l1,l2`` or ``l1, l2``; ``NO_LABEL`` if what stands here is a feature. Give position, count and code."""
     start = p
     while True:
         value, end, ok = read_number(text, p)
@@ -141,7 +142,7 @@ def _read_labels(text, p, n_known, labels, n_labels):
         p = end
         if text[p] != COMMA:
             return p, n_labels, OK if _ends_token(text[p]) or text[p] == HASH else BAD_LABEL
-        p += 1
+        p = _skip_spaces(text, p + 1)
 
 
 @njit(cache=True, nogil=True)
@@ -215,6 +216,36 @@ def parse_labelled(
         row += 1
         p += 1
     status[:] = (code, p, row, n, n_labels, unsorted, largest, failed)
+
+
+@njit(cache=True, nogil=True)
+def parse_dense(text, values, status):
+    """Parse as many lines as ``values`` has rows, of as many numbers as it has columns."""
+    p, code, failed = 0, OK, 0
+    for row in range(values.shape[0]):
+        failed = p
+        for column in range(values.shape[1]):
+            p = _skip_spaces(text, p)
+            if text[p] == NEWLINE:
+                code = BAD_COUNT
+                break
+            failed = p
+            value, p, ok = read_number(text, p)
+            if not ok or not _ends_token(text[p]):
+                code = BAD_VALUE
+                break
+            if not np.abs(value) <= LARGEST:
+                code = NOT_FINITE
+                break
+            values[row, column] = value
+        if code != OK:
+            break
+        p = _skip_spaces(text, p)
+        if text[p] != NEWLINE:
+            code, failed = BAD_COUNT, p
+            break
+        p += 1
+    status[:] = (code, p, values.shape[0], 0, 0, 0, 0, failed)
 
 
 @njit(cache=True, nogil=True)

@@ -109,8 +109,7 @@ def _split(
     empty_before = {part: features.empty(part) for part in features.matrices}
     kept = {part: _usable(each, empty_before[part]) for part, each in chosen.items()}
     assigned = splits.assign(kept, chosen, config.split)
-    part, rows = assigned["train"]
-    features = features.with_words_of(features.matrices[part][rows])
+    features = features.with_words_of(*assigned["train"])
     examples, dropped = (
         {},
         sum(int(empty[_distinct(chosen[part])].sum()) for part, empty in empty_before.items()),
@@ -139,7 +138,12 @@ def _examples(X: Matrix, chosen: labelling.Labelled, rows: np.ndarray) -> Exampl
     mask = np.zeros(X.shape[0], dtype=bool)
     mask[rows] = True
     taken = mask[chosen.rows]
-    return Examples(X[chosen.rows[taken]], chosen.labels[taken])
+    return Examples(_rows_of(X, chosen.rows[taken]), chosen.labels[taken])
+
+
+def _rows_of(X: Matrix, rows: np.ndarray) -> Matrix:
+    """Take rows; without a copy if these are all, in order."""
+    return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
 
 
 def _seen_in_training(examples: dict[str, Examples], sizes: dict[str, int]) -> tuple[dict[str, Examples], np.ndarray]:
@@ -150,7 +154,7 @@ def _seen_in_training(examples: dict[str, Examples], sizes: dict[str, int]) -> t
         each = examples[name]
         seen = np.isin(each.labels, classes)
         sizes[f"dropped_unseen_{name}"] = int((~seen).sum())
-        kept[name] = Examples(each.X[np.flatnonzero(seen)], each.labels[seen])
+        kept[name] = Examples(_rows_of(each.X, np.flatnonzero(seen)), each.labels[seen])
     return kept, classes
 
 

@@ -17,6 +17,8 @@ READERS = "xsoftmax.data.readers"
 def read_parts(config: DatasetConfig, folder: Path, entries: Mapping[str, raw.Entry]) -> dict[str, Rows]:
     """Read all parts of a data set: ``all``, or ``train`` with perhaps ``validation`` and ``test``.
 
+    A reader with a parameter ``part`` is told which one it reads.
+
     Parameters
     ----------
     folder : Path
@@ -29,6 +31,8 @@ def read_parts(config: DatasetConfig, folder: Path, entries: Mapping[str, raw.En
     for part, roles in _roles(config).items():
         sources = {role: _locate(config, folder, entries, str(name)) for role, name in roles.items()}
         arguments = {**config.options, **sources}
+        if "part" in inspect.signature(reader).parameters:
+            arguments["part"] = part
         check_arguments(reader, arguments, f"{config.name}: reader {config.format}")
         parts[part] = reader(**arguments)
     return parts

@@ -1,9 +1,9 @@
 """Stream sparse text into a CSR matrix: blocks of whole lines, growing arrays, errors with their line."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import BufferedIOBase
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class SparseRows:
 
     def __init__(self, path: Path, hints: dict[int, str] | None = None) -> None:
         self.path = path
-        self.hints = {**MESSAGES, **(hints or {})}
+        self.hints = hints or {}
         self._indices, self._data = Growing(np.int32), Growing(np.float32)
         self._row_ends, self._labels, self._label_ends = (
             Growing(np.int64),
@@ -126,7 +126,7 @@ class SparseRows:
         rooms = [column.room(size) for column, size in zip(columns, sizes, strict=True)]
         kernel(text, *arguments, *rooms, status)
         if status[parsing.CODE] != parsing.OK:
-            self._fail(block, status)
+            fail(self.path, block, status, self.hints)
         n_rows, n_entries, n_labels = status[parsing.N_ROWS : parsing.N_LABELS + 1].tolist()
         rooms[2][:n_rows] += self._indices.size
         rooms[4][:n_rows] += self._labels.size
@@ -134,15 +134,6 @@ class SparseRows:
             column.size += n
         self._unsorted |= bool(status[parsing.UNSORTED])
         self.max_index = max(self.max_index, int(status[parsing.MAX_INDEX]))
-
-    def _fail(self, block: LineBlock, status: np.ndarray) -> None:
-        code, position = int(status[parsing.CODE]), int(status[parsing.FAILED])
-        line = block.first_line + block.text.count(b"\n", 0, position)
-        end = block.text.find(b"\n", position)
-        offending = shortened(block.text[position:end])
-        if code == parsing.BAD_VALUE and is_not_finite(offending):
-            code = parsing.NOT_FINITE
-        raise InputError(f"{self.path}, line {line}: {self.hints[code]}: {offending!r}")
 
     def rows(self, n_features: int, label_names: tuple[str, ...] | None = None) -> Rows:
         """Finish: rows with ``n_features`` columns; entries are sorted, and those of one feature added up."""
@@ -167,7 +158,19 @@ MESSAGES = {
     parsing.NO_LABEL: "the label is missing",
     parsing.NO_BRACE: "expected a sparse row '{attribute value, ...}'",
     parsing.BAD_SEPARATOR: "expected ',' or '}' after a value",
+    parsing.BAD_COUNT: "too few or too many numbers",
 }
+
+
+def fail(path: Path, block: LineBlock, status: np.ndarray, hints: Mapping[int, str]) -> NoReturn:
+    """Raise the error that a kernel stopped at, with its line; ``hints`` come before the usual messages."""
+    code, position = int(status[parsing.CODE]), int(status[parsing.FAILED])
+    line = block.first_line + block.text.count(b"\n", 0, position)
+    end = block.text.find(b"\n", position)
+    offending = shortened(block.text[position:end])
+    if code == parsing.BAD_VALUE and is_not_finite(offending):
+        code = parsing.NOT_FINITE
+    raise InputError(f"{path}, line {line}: {hints.get(code, MESSAGES[code])}: {offending!r}")
 
 
 def shortened(text: bytes, length: int = 40) -> str:
@@ -177,6 +180,7 @@ def shortened(text: bytes, length: int = 40) -> str:
 
 
 def is_not_finite(text: str) -> bool:
-    """Tell whether ``feature:value`` or ``attribute value`` begins with a NaN or an infinity."""
-    value = text.replace(":", " ").split()[1:2]
+    """Tell whether ``feature:value``, ``attribute value`` or ``value`` begins with a NaN or an infinity."""
+    words = text.replace(":", " ").split()
+    value = words[1:2] if words and words[0].isdigit() else words[:1]
     return bool(value) and value[0].lower().lstrip("+-").rstrip(",}").startswith(("nan", "inf"))

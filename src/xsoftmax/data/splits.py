@@ -63,6 +63,8 @@ def assign(
     -------
     dict of str to (part, row numbers)
     """
+    if options.validation_of == "test":
+        return _validation_of_test(kept, chosen, options)
     source = "all" if "all" in kept else "train"
     validation = 0 if "validation" in kept else options.validation
     test = 0 if "test" in kept else options.test
@@ -76,6 +78,22 @@ def assign(
         given = split if split in kept and split != source else source
         found[split] = (given, kept[given] if given != source else kept[source][rows])
     return found
+
+
+def _validation_of_test(
+    kept: Mapping[str, np.ndarray], chosen: Mapping[str, Labelled], options: SplitOptions
+) -> dict[str, tuple[str, np.ndarray]]:
+    """Draw validation rows from the given test rows of classes that are trained on."""
+    if set(kept) != {"train", "test"}:
+        raise InputError(f"split: validation_of: test needs parts 'train' and 'test', found {', '.join(kept)}")
+    trained = np.unique(chosen["train"].labels[np.isin(chosen["train"].rows, kept["train"])])
+    seen = np.intersect1d(chosen["test"].rows[np.isin(chosen["test"].labels, trained)], kept["test"])
+    drawn = np.random.default_rng(options.seed).permutation(seen)[: _count(options.validation, seen.size)]
+    return {
+        "train": ("train", kept["train"]),
+        "validation": ("test", np.sort(drawn)),
+        "test": ("test", np.setdiff1d(kept["test"], drawn)),
+    }
 
 
 def _one_of_each_last(order: np.ndarray, kept: np.ndarray, chosen: Labelled) -> tuple[np.ndarray, int]:

@@ -5,17 +5,21 @@ level where they part, and which shrinks by ``decay`` from level to level. Rows 
 and some labels are drawn at random, so that no linear model separates the classes.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
 
 BLOCK_ROWS = 8192
+PARTS = ("train", "validation", "test")
 
 
 def read(
     *,
-    n_samples: int = 20_000,
+    part: str = "all",
+    n_samples: int | Mapping[str, int] = 20_000,
     n_features: int = 32,
     n_classes: int = 1_000,
     branching: int = 4,
@@ -29,6 +33,11 @@ def read(
 
     Parameters
     ----------
+    part : str
+        ``train``, ``validation`` or ``test``: rows of its own around the same centres, and in training at least one
+        of every class.
+    n_samples : int, or mapping of str to int
+        How many rows, or how many of each part.
     branching : int
         Children of a node.
     decay : float
@@ -40,12 +49,19 @@ def read(
     skew : float
         Class k has a share proportional to ``1 / (rank + 1) ** skew``.
     """
+    n_samples = _of_part(n_samples, part)
     if min(n_samples, n_features, n_classes) < 1 or branching < 2 or not 0 <= label_noise <= 1:
         raise InputError("hierarchy: sizes must be positive, branching at least 2, label_noise within 0 and 1")
+    if part == "train" and n_samples < n_classes:
+        raise InputError(f"hierarchy: {n_samples} training rows for {n_classes} classes; each class needs one")
     rng = np.random.default_rng(seed)
     levels = _levels(n_features, n_classes, branching, decay, rng)
     shares = np.cumsum(1.0 / (rng.permutation(n_classes) + 1.0) ** skew)
+    if part in PARTS:
+        rng = np.random.default_rng([seed, 1 + PARTS.index(part)])  # [seed, 0] is the tree's
     y = np.searchsorted(shares, rng.random(n_samples) * shares[-1], side="right").clip(max=n_classes - 1)
+    certain = rng.permutation(n_samples)[:n_classes] if part == "train" else np.empty(0, dtype=np.int64)
+    y[certain] = np.arange(certain.size)
     X = np.empty((n_samples, n_features), dtype=np.float32)
     for start in range(0, n_samples, BLOCK_ROWS):
         block = X[start : start + BLOCK_ROWS]
@@ -53,7 +69,16 @@ def read(
         for width, vectors in levels:
             block += vectors[y[start : start + BLOCK_ROWS] // width]
     replaced = rng.random(n_samples) < label_noise
+    replaced[certain] = False
     return Rows.with_ids(X, np.where(replaced, rng.integers(n_classes, size=n_samples), y))
+
+
+def _of_part(n_samples: int | Mapping[str, int], part: str) -> int:
+    if not isinstance(n_samples, Mapping):
+        return n_samples
+    if part not in n_samples:
+        raise InputError(f"hierarchy: options.n_samples has no number for {part!r}; parts: {', '.join(n_samples)}")
+    return n_samples[part]
 
 
 def _levels(

@@ -1,0 +1,65 @@
+"""Dense text, as the program Slice reads it: a header ``rows columns``, then a row of numbers per line.
+
+Labels are in a file of their own: a header ``rows labels``, then ``l:1 l:1 ...``, numbered from 0.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+
+from xsoftmax.data import parsing
+from xsoftmax.data.rows import Rows
+from xsoftmax.data.sparse_text import LineBlock, SparseRows, fail, line_blocks, shortened
+from xsoftmax.errors import InputError
+
+
+def read(*, features: Path, labels: Path) -> Rows:
+    """Read features and labels; a row may have no label or several, which count in order of their numbers."""
+    X = _features(features)
+    (n_rows, n_labels), blocks = _header(labels, "rows labels")
+    hints = {
+        parsing.INDEX_RANGE: f"the label is out of range (the header says {n_labels}, from 0)",
+        **dict.fromkeys(
+            (parsing.BAD_INDEX, parsing.NO_COLON, parsing.BAD_LABEL, parsing.LABEL_RANGE), "expected 'label:1'"
+        ),
+    }
+    collected = SparseRows(labels, hints)
+    for block in blocks:
+        collected.add(block, parsing.parse_labelled, 0, n_labels, 0, False, False)
+    found = collected.rows(n_labels).features
+    if not found.shape[0] == n_rows == len(X):
+        raise InputError(
+            f"{labels}: {found.shape[0]} rows, its header says {n_rows}, and {features} has {len(X)};"
+            " do they belong together?"
+        )
+    return Rows(X, found.indptr.astype(np.int64), found.indices.astype(np.int64))
+
+
+def _features(path: Path) -> np.ndarray:
+    (n_rows, n_features), blocks = _header(path, "rows columns")
+    X = np.empty((n_rows, n_features), dtype=np.float32)
+    status = np.zeros(parsing.STATUS_SIZE, dtype=np.int64)
+    row = 0
+    for block in blocks:
+        n_lines = block.text.count(b"\n")
+        if row + n_lines <= n_rows:
+            text = np.frombuffer(block.text, dtype=np.uint8)
+            parsing.parse_dense(text, X[row : row + n_lines], status)
+            if status[parsing.CODE] != parsing.OK:
+                fail(path, block, status, {parsing.BAD_COUNT: f"expected {n_features} numbers"})
+        row += n_lines
+    if row != n_rows:
+        raise InputError(f"{path}, line 1: the header says {n_rows} rows, the file has {row}; fetch it again")
+    return X
+
+
+def _header(path: Path, expected: str) -> tuple[tuple[int, int], Iterator[LineBlock]]:
+    """Read the first line, two numbers; give them, and the lines below it."""
+    blocks = line_blocks(path)
+    line, _, rest = next(blocks).text.partition(b"\n")
+    words = line.split()
+    if len(words) != 2 or not all(word.isdigit() for word in words):
+        raise InputError(f"{path}, line 1: expected '{expected}', found {shortened(line)!r}")
+    return (int(words[0]), int(words[1])), chain([LineBlock(rest, 2)] if rest else [], blocks)
