@@ -150,6 +150,7 @@ def test_predicted_times_are_near_the_measured_ones(committed):
 def test_advice_for_unseen_data_is_near_the_best(committed):
     """It is no better than this as yet: docs/performance.md has each case, and says that 10 % are promised."""
     ratios = np.array([trial.ratio for trial in left_out(committed)])
-    assert ratios.size >= 3 * len(GAPS)
-    assert np.median(ratios) <= 1.1
-    assert np.mean(ratios <= 1.1) >= 0.65
+    assert ratios.size >= 12 * len(GAPS)
+    assert np.median(ratios) <= 1.05
+    assert np.mean(ratios <= 1.1) >= 0.7
+    assert np.mean(ratios <= 2) >= 0.9

@@ -14,7 +14,7 @@ from xsoftmax.advice.facts import Facts, likeness
 LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01, 0.005)
 # A curve is continued by its last slope for so many times its epochs; what it does not reach then, it never does.
 CONTINUED = 8.0
-NEVER = 30.0
+NEVER = 5.0
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.advice.facts import facts_of
-from xsoftmax.advice.fit import cost_errors, fit_model
+from xsoftmax.advice.fit import fit_model
 from xsoftmax.advice.model import FILE, shipped
 from xsoftmax.advice.ranking import Budget, Prediction, explain, percent, rank
+from xsoftmax.benchmark.learning import summary
 from xsoftmax.catalogue import text_table
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
@@ -38,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--among", nargs="+", metavar="METHOD", help="leave out all others")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
-        "--learn", type=Path, metavar="FILE.json", help="fit the model to `benchmark learning`'s file"
+        "--learn",
+        type=Path,
+        metavar="FILE.json",
+        help="fit the model to `benchmark learning`'s file, and renew its summary",
     )
     parser.add_argument("--model", type=Path, default=FILE, help="with --learn: where to; default: in this package")
 
@@ -106,7 +110,10 @@ def _learn(path: Path, to: Path) -> None:
     model = fit_model(measured)
     with written_aside(to) as aside:
         aside.write_text(json.dumps(model.as_json(), indent=1) + "\n")
-    for name, error in cost_errors(measured, model).items():
+    measured |= summary({key: measured[key] for key in ("candidates", "costs", "curves")})
+    with written_aside(path) as aside:
+        aside.write_text(json.dumps(measured, indent=1) + "\n")
+    for name, error in measured["cost_errors"].items():
         print(f"{name}: seconds per sample within {100 * error:.0f} % in the median")
     print(f"{to}: written")
 
