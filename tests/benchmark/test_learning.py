@@ -104,7 +104,7 @@ def test_the_fastest_and_the_advised_are_as_measured(measured):
 
 def test_the_report_shows_it(measured):
     blocks = report.blocks(measured)
-    assert blocks["advice"].count("\n") == 1 + len(measured["left_out"])
+    assert blocks["advice"].count("\n") == 3 + len(measured["left_out"])
     assert "| softmax | exact gradient over all classes, minibatches |" in blocks["candidates"]
     assert set(report.figures(measured)) == {"candidates"}
 

@@ -7,7 +7,9 @@ from scipy.sparse import csr_array
 import naive
 from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_BLOCK,
+    CLASSES_OF_A_LARGE_BLOCK,
     Pace,
+    classes_of_a_block,
     gather_block,
     loss_block,
     move_classes_block,
@@ -294,3 +296,16 @@ def test_products_of_views():
         columns_times_columns(A[:m, :rows], B[:m, :columns], np.float32(0.5), out[:, :columns])
         assert np.allclose(out[:, :columns], 0.5 * A[:m, :rows].T @ B[:m, :columns], rtol=1e-4, atol=1e-5)
         assert np.isnan(out[:, columns:]).all()
+
+
+@pytest.mark.parametrize("n_classes", [2, 512, 513, 1500, 2000, 8191, 8192, 10_000, 214_000])
+def test_blocks_can_be_shared_evenly(n_classes):
+    size, most = classes_of_a_block(n_classes), CLASSES_OF_A_LARGE_BLOCK if n_classes >= 8192 else CLASSES_OF_A_BLOCK
+    n_blocks = -(-n_classes // size)
+    assert size <= most
+    if n_classes <= most:
+        assert n_blocks == 1
+    else:
+        more = size * (n_blocks - n_blocks // 2)  # of two threads, the one with more classes
+        assert n_blocks % 2 == 0
+        assert more - n_classes / 2 <= 8 * n_blocks

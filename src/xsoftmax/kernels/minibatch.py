@@ -18,6 +18,7 @@ from numba.core import types
 from numba.extending import overload
 
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import Csr, Dense
@@ -28,6 +29,8 @@ CLASSES_OF_A_BLOCK = 512
 # Where there are many, larger products make better use of the rows.
 CLASSES_OF_A_LARGE_BLOCK = 2048
 MANY_CLASSES = 4 * CLASSES_OF_A_LARGE_BLOCK
+# The number of blocks is a multiple of this, so that two or four threads have as much to do.
+SHARED_BY = 4
 # Objectives with code of their own for ``slope_row``, on float32.
 HAVE_SLOPE_ROWS: set[type] = set()
 
@@ -86,8 +89,12 @@ def sweep_all(objective, optimizer, features, labels, states, W, accumulator, sc
 
 @njit(**OPTIONS)
 def classes_of_a_block(n_classes):
-    """How many classes are scored at a time."""
-    return CLASSES_OF_A_LARGE_BLOCK if n_classes >= MANY_CLASSES else CLASSES_OF_A_BLOCK
+    """How many classes are scored at a time: about as many in each of some blocks, which threads can share evenly."""
+    most = CLASSES_OF_A_LARGE_BLOCK if n_classes >= MANY_CLASSES else CLASSES_OF_A_BLOCK
+    if n_classes <= most:
+        return most
+    n_blocks = -(-n_classes // (most * SHARED_BY)) * SHARED_BY
+    return -(-n_classes // (n_blocks * FLOATS)) * FLOATS
 
 
 @njit(**OPTIONS)

@@ -1,5 +1,7 @@
 """The advice: how well it predicts times, and what it would have advised on data sets that it does not know."""
 
+import math
+import statistics
 from typing import Any
 
 import pandas as pd
@@ -9,6 +11,8 @@ from matplotlib.figure import Figure
 from xsoftmax.report.durations import duration
 from xsoftmax.report.looks import looks
 from xsoftmax.report.suites import style, table
+
+NEAR = 1.1
 
 
 def blocks(content: dict[str, Any]) -> dict[str, str]:
@@ -38,7 +42,20 @@ def _advice(trials: list[dict[str, Any]]) -> str:
         )
         for trial in trials
     ]
-    return table(["data set", "gap", "fastest", "in", "advised", "in", "ratio"], rows, right=1)
+    return _outcome(trials) + table(["data set", "gap", "fastest", "in", "advised", "in", "ratio"], rows, right=1)
+
+
+def _outcome(trials: list[dict[str, Any]]) -> str:
+    """Say how many cases came how near."""
+    if not trials:
+        return ""
+    ratios = [math.inf if each["seconds"] is None else each["seconds"] / each["best_seconds"] for each in trials]
+    near, twice = (sum(ratio <= limit for ratio in ratios) / len(ratios) for limit in (NEAR, 2))
+    return (
+        f"Of {len(ratios)} cases, {100 * near:.0f} % came within 10 % of the fastest and {100 * twice:.0f} % within "
+        f"a factor of two; {sum(map(math.isinf, ratios))} did not get there; the median ratio is "
+        f"{statistics.median(ratios):.2f}.\n\n"
+    )
 
 
 def _trials(verdicts: list[dict[str, float]]) -> str:
