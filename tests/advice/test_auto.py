@@ -26,6 +26,7 @@ from xsoftmax.data.windows import Windows
 from xsoftmax.errors import InputError
 from xsoftmax.methods import AUTO, build_method
 from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.training import sampled
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -173,6 +174,14 @@ def test_what_takes_long_to_set_up_is_not_timed_unless_the_budget_is_long(data):
     slow = replace(model, costs=costs)
     assert list(choice_for(data, 0, Plan(seconds=0.3), Asked(AMONG), slow).times) == ["sampled-softmax-5"]
     assert sorted(choice_for(data, 0, Plan(seconds=0.6), Asked(AMONG), slow).times) == sorted(AMONG)
+
+
+def test_setting_up_for_the_timing_counts(data, monkeypatch):
+    monkeypatch.setattr(choice_module, "PILOT_SHARE", 0.03)  # no pilot
+    fit_quickly = Frequency.fit
+    monkeypatch.setattr(Frequency, "fit", lambda self, data: replace(fit_quickly(self, data), seconds=7.0))
+    times = choice_for(data, 0, Plan(seconds=1.0), Asked(AMONG)).times
+    assert times["sampled-softmax-5"]["seconds"] > 7 > times["softmax"]["seconds"]
 
 
 def test_what_a_pilot_fitted_is_not_fitted_again(data, monkeypatch):

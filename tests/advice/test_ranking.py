@@ -1,10 +1,12 @@
 """The order of candidates, for budgets and for qualities."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from xsoftmax.advice.costs import setup_work
 from xsoftmax.advice.facts import Facts
 from xsoftmax.advice.learned import LEVELS, Learned
 from xsoftmax.advice.model import CostModel, Costs, from_json
@@ -70,6 +72,21 @@ def test_a_budget_is_ranked_by_the_quality_at_its_end(model):
     )
     assert long[1].gap == pytest.approx(0.12)
     assert long[1].seconds == pytest.approx(2.0 ** LEVELS.index(0.12))
+
+
+def test_setting_up_is_part_of_the_time(model):
+    """Here it takes as long as a hundred epochs of ``fast``."""
+    setup = replace(model.costs["fast"], setup=100 / setup_work(FACTS))
+    slow = replace(model, costs=model.costs | {"fast": setup})
+    ranked = rank(slow, FACTS, Budget(gap=0.12))
+    assert [each.method for each in ranked] == ["fast", "good"]
+    assert ranked[0].setup_seconds == pytest.approx(100)
+    assert ranked[0].seconds == pytest.approx(100 + 2.0 ** LEVELS.index(0.12))
+    short = rank(slow, FACTS, Budget(seconds=50))
+    assert [each.method for each in short] == ["good", "fast"]
+    assert short[1].gap == 1.0  # it would not take a step
+    left = {each.method: each.gap for each in rank(slow, FACTS, Budget(seconds=104 / (1 - PILOT_SHARE)))}
+    assert left["fast"] == pytest.approx(LEVELS[2])  # four seconds, four epochs
 
 
 def test_epochs_do_not_ask_what_they_cost(model):

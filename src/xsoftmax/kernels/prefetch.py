@@ -1,9 +1,8 @@
 """Ask for memory before it is needed: rows of classes lie far apart, and the processor can't guess the next one.
 
-Only the first lines of a long row: the processor's own prefetching follows from there, and whole rows would take the
-place of what is being worked on. It does not get going on short ones, which are asked for as a whole where they are
-not likely to be in a cache. Rows of sparse samples touch lines all over a row of the weights; asking for them costs
-more than it saves.
+Only the first lines of a row: the processor's own prefetching follows from there, and whole rows would take the
+place of what is being worked on. Rows of sparse samples touch lines all over a row of the weights; asking for them
+costs more than it saves.
 """
 
 from llvmlite import ir
@@ -14,14 +13,12 @@ from xsoftmax.kernels.dispatch import implements, lean
 from xsoftmax.kernels.rows import Csr, Dense
 
 LINES = 4
-# A row of at most so many lines, of an array of more bytes than this, is asked for as a whole.
-SHORT, LARGE = 16, 2**25
 _LINE_BYTES = 64
 
 
 @intrinsic
 def prefetch_row(typing_context, array, k):
-    """Ask for the first lines of row ``k`` of a C-ordered array of any shape, or for all of them."""
+    """Ask for the first lines of row ``k`` of a C-ordered array of any shape."""
 
     def codegen(context, builder, signature, arguments):
         row_of = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -30,14 +27,8 @@ def prefetch_row(typing_context, array, k):
         begin = builder.gep(builder.bitcast(row_of.data, byte.as_pointer()), [builder.mul(stride, arguments[1])])
         signature_of_prefetch = ir.FunctionType(ir.VoidType(), [byte.as_pointer(), word, word, word])
         prefetch = cgutils.get_or_insert_function(builder.module, signature_of_prefetch, "llvm.prefetch.p0i8")
-        number = ir.IntType(64)
-        whole = builder.udiv(builder.add(stride, number(_LINE_BYTES - 1)), number(_LINE_BYTES))
-        n_bytes = builder.mul(stride, cgutils.unpack_tuple(builder, row_of.shape)[0])
-        short = builder.icmp_unsigned("<=", whole, number(SHORT))
-        large = builder.icmp_unsigned(">", n_bytes, number(LARGE))
-        n_lines = builder.select(builder.and_(short, large), whole, number(LINES))
-        with cgutils.for_range(builder, n_lines) as loop:
-            address = builder.gep(begin, [builder.mul(loop.index, number(_LINE_BYTES))])
+        for line in range(LINES):
+            address = builder.gep(begin, [ir.IntType(64)(line * _LINE_BYTES)])
             builder.call(prefetch, [address, word(0), word(3), word(1)])  # to be read, kept, data
         return context.get_dummy_value()
 

@@ -1,6 +1,6 @@
 """The loop of every sampled method: one step for each sample, its parts chosen by type.
 
-Classes are drawn for some steps ahead, so that the rows of a later step can be asked for in advance, and proposals
+Classes are drawn for a few steps ahead, so that the rows of the next step can be asked for in advance, and proposals
 can overlap their own waiting for memory.
 """
 
@@ -15,7 +15,6 @@ from xsoftmax.kernels.sample import coefficients_of
 from xsoftmax.kernels.steps import Step
 
 AHEAD = 32
-ASKED_FOR = 2  # steps later: one takes less time than memory
 
 
 def sweep(objective, proposal, optimizer, features, labels, states, W, order, clock, rate, log_q_of_labels=None):
@@ -62,10 +61,9 @@ def sweep_in(objective, proposal, optimizer, features, labels, states, W, order,
         for b in range(samples.size):
             i = samples[b]
             y = np.int64(labels[i])
-            later = b + ASKED_FOR
-            if later < samples.size:
-                following = samples[later]
-                prefetch_step(features, following, W, np.int64(labels[following]), ahead.classes[later])
+            if b + 1 < samples.size:
+                following = samples[b + 1]
+                prefetch_step(features, following, W, np.int64(labels[following]), ahead.classes[b + 1])
             take_step(ahead, b)
             step = Step(rate, clock.step + first + b)
             position = clock.position + first + b
