@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from xsoftmax.report.durations import duration
 from xsoftmax.report.looks import looks
@@ -96,6 +97,7 @@ def _draw(curves: list[dict[str, Any]]) -> Figure:
                     )
                     shown.append(points.value.max())
             axes.set_xscale("log")
+            axes.xaxis.set_minor_formatter(NullFormatter())
             top = max(shown)
             axes.set_ylim(top - 1.5 * abs(top) - 0.1, top + 0.05 * abs(top))
             axes.set_title(dataset)
