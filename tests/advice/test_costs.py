@@ -48,8 +48,15 @@ def test_columns_of_a_batch():
 
 
 def test_likeness_is_of_sizes_by_decades():
-    assert likeness(TEXT, TEXT) == 1
-    assert likeness(TEXT, IMAGES) == likeness(IMAGES, TEXT) < 0.05
-    ten_times = TEXT._replace(n_samples=600_000)
-    assert likeness(TEXT, ten_times) == pytest.approx(np.exp(-0.5))
-    assert likeness(TEXT, TEXT._replace(sparse=False)) == pytest.approx(np.exp(-2))
+    assert likeness(TEXT, IMAGES) == likeness(IMAGES, TEXT)
+    hundred_times = TEXT._replace(n_samples=100 * TEXT.n_samples)
+    assert likeness(TEXT, hundred_times) == pytest.approx(np.exp(-0.5))
+    assert likeness(TEXT, TEXT._replace(sparse=False)) == pytest.approx(np.exp(-0.5))
+    assert likeness(TEXT, IMAGES) < likeness(TEXT, TEXT._replace(sparse=False))
+
+
+def test_data_of_the_same_sizes_are_worth_many_others():
+    nearly, twice = (TEXT._replace(n_samples=int(factor * TEXT.n_samples)) for factor in (1.02, 2))
+    assert likeness(TEXT, TEXT) == pytest.approx(101)
+    assert likeness(TEXT, nearly) > 90
+    assert likeness(TEXT, twice) < 1

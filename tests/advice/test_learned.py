@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from xsoftmax.advice.facts import Facts
+from xsoftmax.advice.facts import Facts, likeness
 from xsoftmax.advice.learned import (
     LEVELS,
     Learned,
@@ -68,9 +68,15 @@ def test_the_data_set_itself_is_what_is_expected():
 
 def test_the_like_counts_more_than_the_far():
     experience = [learned(LIKE, 1.0, 3.0), learned(FAR, 100.0, 0.03)]
-    assert 1.0 <= predicted_epochs(experience, "m", HERE)[0] < 1.5
-    assert 60 < predicted_epochs(experience, "m", FAR)[0] <= 100
-    assert predicted_rate(experience, "m", HERE) == pytest.approx(3.0, rel=0.2)
+    weight = likeness(LIKE, HERE) / (likeness(LIKE, HERE) + likeness(FAR, HERE))
+    assert 0.9 < weight < 0.99
+    assert predicted_epochs(experience, "m", HERE)[0] == pytest.approx(100 ** (1 - weight))
+    assert predicted_rate(experience, "m", HERE) == pytest.approx(3.0 * 0.01 ** (1 - weight))
+
+
+def test_a_data_set_that_was_measured_is_what_it_was():
+    experience = [learned(LIKE, 1.0, 3.0), learned(FAR, 100.0, 0.03)]
+    assert 98 < predicted_epochs(experience, "m", FAR)[0] <= 100
 
 
 def test_what_most_never_reach_is_not_expected():

@@ -9,6 +9,8 @@ from scipy.sparse import issparse
 from xsoftmax.data.store import Prepared
 
 ROWS = 10_000  # are enough for a mean
+# Factors between sizes, and how many others a data set of the same sizes counts as.
+ALIKE, SAME, SAME_COUNTS = 100.0, 1.12, 100.0
 
 
 class Facts(NamedTuple):
@@ -64,10 +66,14 @@ def _norm(X: Any) -> float:
 
 
 def likeness(a: Facts, b: Facts) -> float:
-    """How much is to be learned from one data set for another: 1 if they are of the same sizes, towards 0.
+    """How much is to be learned from one data set for another: the more, the nearer their sizes are.
 
-    By a Gaussian of the distance between logarithms; a factor of 100 in one size counts as one unit, and so do
-    sparse rows against dense ones. As long as few data sets are known, a narrower one listens to single ones.
+    By a Gaussian of the distance between logarithms, a factor of ``ALIKE`` in one size, or sparse rows against dense
+    ones, being one unit: as long as few data sets are known, a narrower one would listen to single ones. One whose
+    sizes are the same, but for a few per cent, is likely to be the same data, and counts as much as many others.
     """
-    apart = (a.position - b.position) / math.log(100)
-    return math.exp(-0.5 * (float(apart @ apart) + (a.sparse != b.sparse)))
+    apart = a.position - b.position
+    distance = float(apart @ apart) / math.log(ALIKE) ** 2 + (a.sparse != b.sparse)
+    return math.exp(-0.5 * distance) + SAME_COUNTS * math.exp(
+        -0.5 * distance * (math.log(ALIKE) / math.log(SAME)) ** 2
+    )
