@@ -170,10 +170,16 @@ def test_the_first_few_are_timed_on_the_data(data, monkeypatch):
 
 def test_what_takes_long_to_set_up_is_not_timed_unless_the_budget_is_long(data):
     model = shipped()
-    costs = model.costs | {"softmax": replace(model.costs["softmax"], setup=0.005 / setup_work(facts_of(data)))}
+    costs = model.costs | {"softmax": replace(model.costs["softmax"], setup=0.05 / setup_work(facts_of(data)))}
     slow = replace(model, costs=costs)
-    assert list(choice_for(data, 0, Plan(seconds=0.3), Asked(AMONG), slow).times) == ["sampled-softmax-5"]
-    assert sorted(choice_for(data, 0, Plan(seconds=0.6), Asked(AMONG), slow).times) == sorted(AMONG)
+    assert list(choice_for(data, 0, Plan(seconds=3.0), Asked(AMONG), slow).times) == ["sampled-softmax-5"]
+    assert sorted(choice_for(data, 0, Plan(seconds=6.0), Asked(AMONG), slow).times) == sorted(AMONG)
+
+
+def test_no_candidate_is_timed_by_its_first_few_steps(data):
+    assert choice_for(data, 0, Plan(seconds=0.9), Asked(AMONG)).times == {}
+    gap = choice_for(data, 0, Plan(seconds=30.0), Asked(AMONG, 0.3))
+    assert (gap.budget < 1, gap.times) == (True, {})
 
 
 def test_setting_up_for_the_timing_counts(data, monkeypatch):

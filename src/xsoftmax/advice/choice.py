@@ -13,7 +13,7 @@ from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.facts import Facts, facts_of
 from xsoftmax.advice.model import CostModel, shipped
 from xsoftmax.advice.pilot import RATE_FACTORS, at_rate, timed, tune_rate
-from xsoftmax.advice.ranking import PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
+from xsoftmax.advice.ranking import LEAST_TIMED, PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.data.store import Prepared
 from xsoftmax.errors import InputError
@@ -202,11 +202,14 @@ def _ground(data: Prepared, method: Method, seed: int, plan: Plan) -> Iterator[G
 def _times(
     data: Prepared, seed: int, plan: Plan, model: CostModel, ranking: Sequence[Prediction]
 ) -> dict[str, dict[str, float]]:
-    """Time the first few candidates, unless it takes long to set them up. A budget of epochs does not ask for it."""
+    """Time the first few candidates, unless it takes long to set them up. A budget of epochs does not ask for it.
+
+    Nor are they timed where only the first few steps would be seen, which are slow.
+    """
     found: dict[str, dict[str, float]] = {}
-    if plan.epochs is not None or len(ranking) < 2:
-        return found
     share = TIMING_SHARE * plan.budget
+    if plan.epochs is not None or len(ranking) < 2 or share < LEAST_TIMED:
+        return found
     for prediction in ranking[:TIMED]:
         if prediction.setup_seconds > share:
             continue

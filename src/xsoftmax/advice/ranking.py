@@ -15,6 +15,7 @@ from xsoftmax.report.durations import duration
 # Of a budget, what is spent on trials: each of the first few candidates is timed, then a pilot tunes the rate.
 PILOT_SHARE = 0.1
 TIMED, TIMING_SHARE = 3, 0.01
+LEAST_TIMED = 0.01  # seconds
 
 
 class Budget(NamedTuple):
