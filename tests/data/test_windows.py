@@ -280,14 +280,15 @@ def test_the_next_window_is_fetched_meanwhile_and_no_other(toy, monkeypatch):
 
 
 def resident(path):
-    """Bytes of a file that this process has in memory, mapped."""
+    """Bytes of a file that this process has in memory, mapped; by lines, as a text of all mappings is memory, too."""
     total, ours = 0, False
-    for line in Path("/proc/self/smaps").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if "-" in name:  # the addresses of a mapping, and its file
-            ours = str(path) in line
-        elif name == "Rss" and ours:
-            total += 1024 * int(value.split()[0])
+    with Path("/proc/self/smaps").open() as lines:
+        for line in lines:
+            name, _, value = line.partition(":")
+            if "-" in name:  # the addresses of a mapping, and its file
+                ours = str(path) in line
+            elif name == "Rss" and ours:
+                total += 1024 * int(value.split()[0])
     return total
 
 

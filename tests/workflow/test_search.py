@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from workflow.checkout import TINY
+from workflow.checkout import TINY, Checkout
 
 SEARCH = (
     TINY
@@ -25,12 +25,13 @@ def jobs(tree, *arguments):
 
 
 @pytest.fixture(scope="module")
-def searched(checkout):
+def searched(tmp_path_factory):
     """A working tree where the fits of a searching experiment have run, and no more."""
-    (checkout.folder / "search.yaml").write_text(SEARCH)
-    assert jobs(checkout) == {"download": 1, "prepare": 1, "trial": 4, "choose": 2, "train": 2}
-    checkout.snakemake(*FITS, config="search.yaml")
-    return checkout
+    tree = Checkout(tmp_path_factory.mktemp("searched"))
+    (tree.folder / "search.yaml").write_text(SEARCH)
+    assert jobs(tree) == {"download": 1, "prepare": 1, "trial": 4, "choose": 2, "train": 2}
+    tree.snakemake(*FITS, config="search.yaml")
+    return tree
 
 
 def read(tree, name):

@@ -15,7 +15,8 @@ FOLDS = {"adversarial": {"proposal": {"dimension": 4, "folds": 3}}}
 
 def test_folds_are_part_of_a_trees_name():
     config = yaml.safe_load((REPOSITORY / "config" / "config.yaml").read_text()) | {"set": FOLDS}
-    assert Experiment.from_config(config, REPOSITORY / "config").trees() == ["dimension-4_regularizer-0.1_folds-3"]
+    task = Experiment.from_config(config, REPOSITORY / "config").tasks["icd10"]
+    assert task.trees == ["dimension-4_regularizer-0.1_folds-3"]
 
 
 def test_a_config_with_folds_runs(checkout):
