@@ -12,7 +12,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.model import DivergedError, Model, load_model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
-from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Scorer
+from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Scorer, weights_copied
 from xsoftmax.threads import Team
 
 NAMES = ["a", "ß∂", "class with spaces", "0"]
@@ -135,6 +135,16 @@ def test_sparse_weights_are_copied_in_stretches(storage, monkeypatch):
         found, where = visited(model, storage(X), classes_at_a_time=width)
         assert np.allclose(found, naive.scores(X, model.W), rtol=1e-5, atol=1e-6)
         assert all(n <= width for n in np.array(where)[:, :, 1].ravel())
+
+
+def test_no_more_weights_are_copied_than_memory_is_estimated_for(monkeypatch):
+    model, X = large_model(35, 9), csr_array(np.eye(9, dtype=np.float32))
+    monkeypatch.setattr("xsoftmax.scores.SMALL_MODEL", 80)
+    monkeypatch.setattr("xsoftmax.scores.FEWEST_WEIGHTS", 80)
+    scorer, most = Scorer(model, X), weights_copied(model.W.size)
+    for stretch in scorer.stretches(1):
+        scorer.prepare(stretch)
+        assert scorer._room.size <= most == 80
 
 
 def test_only_blocks_of_scores_are_held():
