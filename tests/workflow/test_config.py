@@ -57,6 +57,8 @@ def searched(grid):
         (searched({"sox": {"optimizer.learning_rate": [1]}}), "search: grid: sox is not among methods"),
         (searched({"softmax": {"optimizer.rate": [1]}}), "search: grid: softmax: .*unknown parameter 'rate'"),
         (searched({"softmax": {"optimizer.learning_rate": ["fast"]}}), "softmax: .*learning_rate is 'fast'"),
+        (searched({"softmax": {"schedule.name": ["$(touch here)"]}}), "search.grid.softmax.schedule.name.0: .*touch"),
+        (searched({"softmax": {"schedule.name": ["../constant"]}}), "search.grid.softmax.schedule.name.0"),
         (searched({"adversarial": {"proposal.dimension": [8, 16]}}), "a tree's parameters cannot be searched"),
         (
             {"methods": ["auto"], "set": {}} | searched({"auto": {"among": ["softmax"]}}),

@@ -84,35 +84,20 @@ def test_an_interrupted_search_goes_on_with_what_is_missing(searched):
     assert jobs(searched) == {}
 
 
-def test_a_search_without_validation_rows_says_so(searched):
-    done = searched.run(
-        "python",
-        "-m",
-        "xsoftmax",
-        "choose",
-        f"{FOLDER}/one-vs-each",
-        "--grid",
-        json.dumps({"optimizer.learning_rate-0.001": {}}),
-        "--by",
-        "validation_nothing",
-        "-o",
-        "x.json",
-    )
+@pytest.mark.parametrize(
+    ("trial", "by", "message"),
+    [
+        (
+            "optimizer.learning_rate-0.001",
+            "validation_nothing",
+            "no column validation_nothing; prepare the data with",
+        ),
+        ("optimizer.learning_rate-1e+38", "validation_accuracy", "all trials diverged; search smaller rates"),
+    ],
+)
+def test_a_search_that_cannot_choose_says_so(searched, trial, by, message):
+    arguments = [f"{FOLDER}/one-vs-each", "--grid", json.dumps({trial: {}}), "--by", by, "-o", "x.json"]
+    done = searched.run("python", "-m", "xsoftmax", "choose", *arguments)
     assert done.returncode == 1
-    assert "no column validation_nothing; prepare the data with validation rows" in done.stderr
-
-
-def test_a_search_of_which_all_diverged_says_so(searched):
-    done = searched.run(
-        "python",
-        "-m",
-        "xsoftmax",
-        "choose",
-        f"{FOLDER}/one-vs-each",
-        "--grid",
-        json.dumps({"optimizer.learning_rate-1e+38": {}}),
-        "-o",
-        "x.json",
-    )
-    assert done.returncode == 1
-    assert "all trials diverged; search smaller rates" in done.stderr
+    assert message in done.stderr
+    assert not (searched.folder / "x.json").exists()

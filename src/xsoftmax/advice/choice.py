@@ -110,7 +110,7 @@ def kept_choice(checkpoint: Path) -> Path:
 
 def _digest(data: Prepared, seed: int, plan: Plan, asked: Asked, model: CostModel) -> str:
     """Hash all that a choice depends on, but what memory is free."""
-    planned = [plan.seconds, plan.epochs, plan.threads, plan.memory, plan.patience, plan.stream]
+    planned = [plan.seconds, plan.epochs, plan.threads, plan.memory, plan.patience, plan.stream, plan.share]
     parts = [seed, planned, asked, model.as_json(), data.attributes, fingerprint(__name__)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
