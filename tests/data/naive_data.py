@@ -56,3 +56,14 @@ def tfidf(texts, token, min_df):
     words = sorted(word for word, df in frequency.items() if df >= min_df)
     idf = np.array([np.log((1 + len(texts)) / (1 + frequency[word])) + 1 for word in words])
     return np.array([[each[word] for word in words] for each in counts]) * idf, words
+
+
+def skip_gram_pairs(sentences, window):
+    """Pair every word of a sentence with those up to ``window`` places away, from left to right."""
+    return [
+        (centre, context)
+        for words in sentences
+        for i, centre in enumerate(words)
+        for j, context in enumerate(words)
+        if 0 < abs(i - j) <= window
+    ]

@@ -78,3 +78,31 @@ def test_local_files_are_those_in_folders_too(tmp_path):
     (tmp_path / "a.yaml").write_text(f"name: a\nformat: folders\nfiles: {files}\n")
     names = ["texts/a/3", "texts/b/1", "texts/b/2", "rows.csv", "none.csv"]
     assert load_config(tmp_path / "a.yaml").local_files() == [tmp_path / name for name in names]
+
+
+def write(folder, name, content):
+    (folder / f"{name}.yaml").write_text(f"name: {name}\n{content}")
+    return folder / f"{name}.yaml"
+
+
+def test_a_data_set_like_another_takes_what_it_does_not_say(tmp_path):
+    write(
+        tmp_path, "a", "format: xc\nlicence: free\nfiles: [{urls: ['https://h/x']}]\nnormalize: l2\nexpect: {rows: 3}"
+    )
+    write(tmp_path, "b", "like: a\nnormalize: none")
+    found = load_config(write(tmp_path, "c", "like: b\nsplit: {validation: 0}"))
+    assert (found.name, found.like, found.files_of) == ("c", "a", "a")
+    assert (found.licence, found.normalize, found.split.validation, found.expect) == ("free", "none", 0, {})
+    assert found.files == load_config(tmp_path / "a.yaml").files
+    own = load_config(write(tmp_path, "d", "like: a\nfiles: [{urls: ['https://h/y']}]"))
+    assert own.files_of == "d"
+
+
+def test_what_a_data_set_is_like_must_be_there_and_not_like_itself(tmp_path):
+    with pytest.raises(InputError, match=r"none\.yaml: no such data set description"):
+        load_config(write(tmp_path, "a", "like: none"))
+    write(tmp_path, "a", "like: b")
+    with pytest.raises(InputError, match="like: expected the name of another data set"):
+        load_config(write(tmp_path, "b", "like: a"))
+    with pytest.raises(InputError, match="found 3"):
+        load_config(write(tmp_path, "c", "like: 3"))

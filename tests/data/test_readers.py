@@ -8,7 +8,7 @@ from PIL import Image
 from scipy import sparse
 
 from xsoftmax import registry
-from xsoftmax.data.readers import arrays, folders, hierarchy, icd10, idx, table, zipf
+from xsoftmax.data.readers import arrays, folders, gaussians, hierarchy, icd10, idx, table, zipf
 from xsoftmax.data.readers import images as images_reader
 from xsoftmax.errors import InputError
 
@@ -346,6 +346,21 @@ def test_hierarchy_by_parts_trains_on_every_class():
         hierarchy.read(n_samples={"train": 5}, part="test")
     with pytest.raises(InputError, match="40 training rows for 50 classes"):
         hierarchy.read(n_samples=40, n_classes=50, part="train")
+
+
+def test_gaussians_scatter_around_the_same_centres_in_all_parts():
+    options = {"n_samples": {"train": 3000, "test": 2000}, "n_features": 3, "n_classes": 4, "spread": 0.3, "seed": 1}
+    train, test = (gaussians.read(**options, part=part) for part in ("train", "test"))
+    assert (train.features.shape, test.features.shape) == ((3000, 3), (2000, 3))
+    means = [np.array([each.features[each.labels == k].mean(axis=0) for k in range(4)]) for each in (train, test)]
+    np.testing.assert_allclose(*means, atol=0.07)  # 5 standard errors
+    assert (train.features - means[0][train.labels]).std() == pytest.approx(0.3, rel=0.05)
+    assert np.abs(np.bincount(train.labels) - 750).max() < 150
+    assert not np.isin(train.features, test.features).any()
+    with pytest.raises(InputError, match="n_samples has no number for 'validation'; parts: train"):
+        gaussians.read(**options, part="validation")
+    with pytest.raises(InputError, match="gaussians: sizes must be positive"):
+        gaussians.read(n_classes=0)
 
 
 def test_every_format_is_a_reader():

@@ -1,5 +1,6 @@
 """The shipped data sets, for real where a mirror is: XSOFTMAX_MIRROR, or ``shared/data`` beside the repository."""
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +27,10 @@ NEEDS_MIRROR = {
     "debian": "debian-descriptions",
     "debian-pca": "debian-descriptions",
     "debian-section": "debian-descriptions",
+    "books-words": "books",
 }
-NAMES = ("icd10", "icd10-subcategory", "icd10-subcategory-pca", "digits", "zipf", "hierarchy", *NEEDS_MIRROR)
+GENERATED = ("zipf", "zipf-300k", "zipf-1m", "ten-values", "hierarchy", "five-gaussians")
+NAMES = ("icd10", "icd10-subcategory", "icd10-subcategory-pca", "digits", *GENERATED, *NEEDS_MIRROR)
 
 
 def prepared(name, folder, mirror=None):
@@ -87,6 +90,19 @@ def test_debian_trains_on_every_source_package(tmp_path):
     of_source = [split.X[split.y == names.index("0ad-data")].toarray() for split in splits]
     assert [len(each) for each in of_source] in ([2, 0, 0], [1, 1, 0], [1, 0, 1])
     assert np.abs(np.concatenate(of_source) - X).max(axis=1).min() < 1e-6
+
+
+@pytest.mark.parametrize(("name", "n_test"), [("ten-values", 0), ("five-gaussians", 100)])
+def test_all_rows_may_train(name, n_test, tmp_path, capsys):
+    prepared(name, tmp_path).close()
+    data, fit = str(tmp_path / "a.h5"), tmp_path / "fit"
+    methods = ["--methods", str(ROOT / "config/methods.yaml"), "--method", "softmax-lbfgs"]
+    assert main(["train", data, *methods, "--epochs", "5", "--patience", "5", "-o", str(fit)]) == 0
+    assert f"{'test' if n_test else 'train'} -" in capsys.readouterr().err
+    assert main(["evaluate", str(fit / "model.h5"), data]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["validation"].values()) == {0, None}
+    assert (found["test"]["n_samples"], found["test"]["log_likelihood"] is None) == (n_test, n_test == 0)
 
 
 @pytest.mark.parametrize("name", ["hierarchy-amazon", "hierarchy-wikipedia"])

@@ -89,18 +89,22 @@ UPSTREAM = {
 }
 
 
-@pytest.mark.parametrize("name", UPSTREAM)
-def test_the_entry_fits_upstream_files(name, server, tmp_path):
-    make, n_features = UPSTREAM[name]
-    content = make()
+def served(name, content, server, folder, n_features):
+    """The entry, with a local server for its host."""
     server.files["a"] = content
     config = load_config(DATASETS / f"{name}.yaml")
     (source,) = config.files
-    pinned = source.sha256 is not None
-    if pinned:  # that of the real file would be refused, as it should be
+    if source.sha256 is not None:  # that of the real file would be refused, as it should be
         source = replace(source, sha256=hashlib.sha256(content).hexdigest(), size=len(content))
     source = replace(source, urls=(f"{server.url}/ok/none", f"{server.url}/ok/a"))
-    config = replace(config, files=(source,), folder=tmp_path, expect={"features": n_features})
+    return replace(config, files=(source,), folder=folder, expect={"features": n_features})
+
+
+@pytest.mark.parametrize("name", UPSTREAM)
+def test_the_entry_fits_upstream_files(name, server, tmp_path):
+    make, n_features = UPSTREAM[name]
+    config = served(name, make(), server, tmp_path, n_features)
+    pinned = config.files[0].sha256 is not None
 
     download(config, tmp_path / "raw", patience=QUICK)
     sizes = prepare(config, tmp_path / "raw", tmp_path / "a.h5")
@@ -126,6 +130,35 @@ def check_values(normalize, X):
     else:
         assert X.shape[1] == 512
         assert (X == 0).any()
+
+
+def test_billion_words(server, tmp_path):
+    """Words that count are those of the training text, which occur in it five times; case makes a difference."""
+    common = [f"word-{number}" for number in range(38)] + ["The", "the"]
+    top, rng = "1-billion-word-language-modeling-benchmark-r13output", np.random.default_rng(0)
+
+    def shard(*others):
+        lines = (" ".join([*rng.choice(common, 30), other, "."]) for other in (*others, *200 * [","]))
+        return "\n".join(lines) + "\n"
+
+    files = {
+        f"{top}/README": "about it\n",
+        f"{top}/training-monolingual.tokenized.shuffled/news.en-00001-of-00100": shard(*4 * ["rare"], *3 * ["Often"]),
+        f"{top}/training-monolingual.tokenized.shuffled/news.en-00002-of-00100": shard(*2 * ["Often"]),
+        f"{top}/heldout-monolingual.tokenized.shuffled/news.en.heldout-00000-of-00050": shard(*9 * ["rare"]),
+        f"{top}/heldout-monolingual.tokenized.shuffled/news.en.heldout-00001-of-00050": shard(*9 * ["new"]),
+        f"{top}/heldout-monolingual.tokenized.shuffled/news.en.heldout-00002-of-00050": shard(*9 * ["unread"]),
+    }
+    config = served("billion-words", tarred(files), server, tmp_path, n_features=43)
+    download(config, tmp_path / "raw", patience=QUICK)
+    sizes = prepare(config, tmp_path / "raw", tmp_path / "a.h5")
+    assert sizes["rows"] == sum(sizes[each] for each in ("train", "validation", "test", *DROPPED))
+    with open_prepared(tmp_path / "a.h5") as data:
+        assert {".", "The", "the"} < set(data.class_names) <= {*common, ".", ",", "Often"}
+        for name, lines in {"train": 400, "validation": 200, "test": 200}.items():
+            X = data.split(name).X
+            assert (X.toarray().sum(axis=1) == 1).all()
+            assert 0.5 * lines < X.shape[0] < 20 * lines
 
 
 def test_megaface_is_made_of_own_files(tmp_path, monkeypatch):

@@ -83,6 +83,8 @@ class DatasetConfig:
     ----------
     name : str
         Also the name of its files; the YAML file should be called ``<name>.yaml``.
+    like : str
+        Another data set, whose file lies beside: keys that are not given are taken from there, but ``expect``.
     format : str
         The reader, a file in ``src/xsoftmax/data/readers``.
     title, description, homepage, licence, citation : str
@@ -127,7 +129,13 @@ class DatasetConfig:
     normalize: Any = "none"
     split: SplitOptions = SplitOptions()
     expect: dict[Expected, int] = field(default_factory=dict)
+    like: str = ""
     folder: Path = Path()
+
+    @property
+    def files_of(self) -> str:
+        """Name the data set under which mirrors and recorded checksums have the files."""
+        return self.like or self.name
 
     def local_path(self, source: Source) -> Path:
         """Find a file named by ``path``: from the working directory, otherwise from the config's folder."""
@@ -155,6 +163,13 @@ def load_config(path: str | Path) -> DatasetConfig:
         If the file is missing, not YAML, or a key is unknown, missing or of the wrong type.
     """
     path = Path(path)
+    content = _content(path, ())
+    config: DatasetConfig = _build(DatasetConfig, content, str(path), "")
+    return _checked(_with_names(config, path.parent), str(path))
+
+
+def _content(path: Path, before: tuple[Path, ...]) -> dict[str, Any]:
+    """Read the keys of a file and of those that it is like; ``before`` are the files that led here."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -165,8 +180,14 @@ def load_config(path: str | Path) -> DatasetConfig:
         raise InputError(f"{path}: expected keys such as 'name' and 'format', found {_short(content)}")
     if "folder" in content:
         raise InputError(f"{path}: unknown key 'folder'")
-    config: DatasetConfig = _build(DatasetConfig, content, str(path), "")
-    return _checked(_with_names(config, path.parent), str(path))
+    if "like" not in content:
+        return content
+    like = content["like"]
+    if not isinstance(like, str) or path in before:
+        raise InputError(f"{path}: like: expected the name of another data set, found {_short(like)}")
+    base = {"like": like} | _content(path.parent / f"{like}.yaml", (*before, path))
+    whose = "" if "files" in content else base["like"]
+    return {key: value for key, value in base.items() if key != "expect"} | content | {"like": whose}
 
 
 def _with_names(config: DatasetConfig, folder: Path) -> DatasetConfig:

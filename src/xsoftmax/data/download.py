@@ -125,7 +125,7 @@ def _absent(error: Exception) -> bool:
 def _origins(config: DatasetConfig, source: Source, mirror: str | None) -> Iterator[Origin]:
     """List addresses: the mirror's, perhaps compressed there, then the upstream ones."""
     if mirror:
-        inside = source.mirror or f"{config.name}/{source.name}"
+        inside = source.mirror or f"{config.files_of}/{source.name}"
         base = mirror if "://" in mirror else Path(mirror).expanduser().absolute().as_uri()
         suffixes = [""] if source.mirror else ["", *checksum.SUFFIXES.values()]
         for suffix in suffixes:

@@ -125,7 +125,7 @@ def _split(
 
 
 def _distinct(chosen: labelling.Labelled) -> np.ndarray:
-    return np.unique(chosen.rows)
+    return chosen.rows[np.diff(chosen.rows, prepend=-1) > 0]  # they are in order; np.unique takes 1 s a million
 
 
 def _usable(chosen: labelling.Labelled, empty: np.ndarray) -> np.ndarray:

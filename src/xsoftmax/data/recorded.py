@@ -17,7 +17,7 @@ from xsoftmax.files import written_aside
 
 def record_of(config: DatasetConfig) -> Path:
     """Say where the checksums of a data set are recorded."""
-    return config.folder / f"{config.name}.sha256"
+    return config.folder / f"{config.files_of}.sha256"
 
 
 def needs_record(source: Source) -> bool:

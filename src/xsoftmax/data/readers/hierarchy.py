@@ -9,11 +9,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from xsoftmax.data.parts import PARTS, n_samples_of, rng_of
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
 
 BLOCK_ROWS = 8192
-PARTS = ("train", "validation", "test")
 
 
 def read(
@@ -49,7 +49,7 @@ def read(
     skew : float
         Class k has a share proportional to ``1 / (rank + 1) ** skew``.
     """
-    n_samples = _of_part(n_samples, part)
+    n_samples = n_samples_of(part, n_samples, "hierarchy")
     if min(n_samples, n_features, n_classes) < 1 or branching < 2 or not 0 <= label_noise <= 1:
         raise InputError("hierarchy: sizes must be positive, branching at least 2, label_noise within 0 and 1")
     if part == "train" and n_samples < n_classes:
@@ -58,7 +58,7 @@ def read(
     levels = _levels(n_features, n_classes, branching, decay, rng)
     shares = np.cumsum(1.0 / (rng.permutation(n_classes) + 1.0) ** skew)
     if part in PARTS:
-        rng = np.random.default_rng([seed, 1 + PARTS.index(part)])  # [seed, 0] is the tree's
+        rng = rng_of(part, seed)
     y = np.searchsorted(shares, rng.random(n_samples) * shares[-1], side="right").clip(max=n_classes - 1)
     certain = rng.permutation(n_samples)[:n_classes] if part == "train" else np.empty(0, dtype=np.int64)
     y[certain] = np.arange(certain.size)
@@ -71,14 +71,6 @@ def read(
     replaced = rng.random(n_samples) < label_noise
     replaced[certain] = False
     return Rows.with_ids(X, np.where(replaced, rng.integers(n_classes, size=n_samples), y))
-
-
-def _of_part(n_samples: int | Mapping[str, int], part: str) -> int:
-    if not isinstance(n_samples, Mapping):
-        return n_samples
-    if part not in n_samples:
-        raise InputError(f"hierarchy: options.n_samples has no number for {part!r}; parts: {', '.join(n_samples)}")
-    return n_samples[part]
 
 
 def _levels(

@@ -1,0 +1,44 @@
+"""Generated: Gaussian clouds around random centres, one per class, as small as for a figure.
+
+Titsias 2016, figure 1b, shows 200 points of five classes in the plane, without how they were drawn.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from xsoftmax.data.parts import PARTS, n_samples_of, rng_of
+from xsoftmax.data.rows import Rows
+from xsoftmax.errors import InputError
+
+
+def read(
+    *,
+    part: str = "all",
+    n_samples: int | Mapping[str, int] = 200,
+    n_features: int = 2,
+    n_classes: int = 5,
+    spread: float = 0.4,
+    seed: int = 0,
+) -> Rows:
+    """Draw rows, each of a class drawn uniformly.
+
+    Parameters
+    ----------
+    part : str
+        ``train``, ``validation`` or ``test``: rows of its own around the same centres.
+    n_samples : int, or mapping of str to int
+        How many rows, or how many of each part.
+    spread : float
+        Standard deviation of a cloud in each direction; that of the centres is 1.
+    """
+    n_samples = n_samples_of(part, n_samples, "gaussians")
+    if min(n_samples, n_features, n_classes) < 1 or spread < 0:
+        raise InputError("gaussians: sizes must be positive, spread not negative")
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((n_classes, n_features))
+    if part in PARTS:
+        rng = rng_of(part, seed)
+    y = rng.integers(n_classes, size=n_samples)
+    X = centres[y] + spread * rng.standard_normal((n_samples, n_features))
+    return Rows.with_ids(X.astype(np.float32), y)

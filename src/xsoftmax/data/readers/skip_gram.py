@@ -1,0 +1,230 @@
+"""Running text as pairs of neighbouring words: a row is the one-hot of a word, its class a word near it.
+
+A linear softmax of word x has scores ``W[:, x] + b``: the skip-gram model of Mikolov et al. 2013, with a matrix of
+full rank where theirs is a product of two embeddings. Equal pairs are rows of their own; how many they are is the
+weight that eq. 9 of Yen et al. 2018 gives them.
+
+As in word2vec, words outside the vocabulary and occurrences that are dropped at random leave the text before windows
+are laid over it. The text is read twice, for the vocabulary and for the pairs, a batch of sentences at a time; what
+stays in memory are the counts of all distinct tokens, then the pairs.
+"""
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import chain, groupby, islice
+from pathlib import Path
+
+import numpy as np
+
+from xsoftmax.data.rows import Rows, csr_of
+from xsoftmax.data.sparse_text import Growing, line_blocks
+from xsoftmax.errors import InputError
+
+BATCH_SENTENCES = 2**11
+SENTENCES = ("line", "paragraph")
+
+
+def read(
+    *,
+    data: Path,
+    vocabulary: Path | None = None,
+    part: str = "all",
+    window: int = 8,
+    min_count: int = 5,
+    max_words: int | None = None,
+    subsample: float | None = 1e-4,
+    max_tokens: int | None = None,
+    lowercase: bool = False,
+    token: str = r"\S+",
+    sentence: str = "line",
+    encoding: str = "utf-8",
+    seed: int = 0,
+) -> Rows:
+    """Read all files below ``data``, in order of their paths; hidden ones are passed over.
+
+    Rows are in the order of the text: of each centre word, its neighbours from left to right.
+
+    Parameters
+    ----------
+    data, vocabulary : Path
+        A file of text, perhaps compressed, or a folder of such files. The words of ``vocabulary`` count, and their
+        frequencies; it is the training text for the other parts, and need not be named for training.
+    part : str
+    window : int
+        A word's neighbours are up to so many words on either side.
+    min_count : int
+        The vocabulary has words that occur so often.
+    max_words : int, optional
+        Of these only the most frequent.
+    subsample : float, optional
+        The threshold t: an occurrence of a word with relative frequency f is dropped with probability
+        ``max(1 - sqrt(t / f), 0)``. None keeps all.
+    max_tokens : int, optional
+        Read only so much of each text, from its beginning.
+    lowercase : bool
+    token : str
+        Regular expression of a word.
+    sentence : str
+        What windows do not reach out of: a ``line``, or a ``paragraph``, which blank lines end, for text with hard
+        line breaks.
+    """
+    if any(each is not None and each <= 0 for each in (window, min_count, max_words, max_tokens, subsample)):
+        raise InputError("skip-gram: window, min_count, max_words, max_tokens and subsample must be positive")
+    if vocabulary is None and part not in ("all", "train"):
+        raise InputError(f"skip-gram: parts.{part} needs 'vocabulary', the text of parts.train: its words count")
+    if sentence not in SENTENCES:
+        raise InputError(f"skip-gram: unknown sentence {sentence!r}; known: {', '.join(SENTENCES)}")
+    text = Text(data, _pattern(token), lowercase, sentence, encoding, max_tokens)
+    known = _vocabulary(replace(text, path=vocabulary or data), min_count, max_words)
+    kept = np.ones(len(known.words)) if subsample is None else np.sqrt(subsample / known.frequencies)
+    centres, contexts = _pairs(text, known, kept, window, np.random.default_rng(seed))
+    if centres.size == 0:
+        raise InputError(
+            f"{data}: no two words of the vocabulary near each other; see options.sentence and subsample"
+        )
+    X = csr_of(np.ones(centres.size, np.float32), centres, np.arange(centres.size + 1), len(known.words))
+    return Rows.with_ids(X, contexts, known.words)
+
+
+def _pattern(token: str) -> re.Pattern[str]:
+    try:
+        pattern = re.compile(token)
+    except re.error as error:
+        raise InputError(f"skip-gram: options.token: not a regular expression ({error}): {token!r}") from error
+    if pattern.groups:
+        raise InputError(f"skip-gram: options.token: {token!r} has groups; write (?:...) for (...)")
+    return pattern
+
+
+@dataclass(frozen=True)
+class Text:
+    """Sentences of a file or folder, which can be walked through more than once."""
+
+    path: Path
+    token: re.Pattern[str]
+    lowercase: bool
+    sentence: str
+    encoding: str
+    max_tokens: int | None
+
+    def batches(self) -> Iterator[list[list[str]]]:
+        """Walk through the tokens of sentences, many sentences at a time."""
+        sentences = self._sentences()
+        while batch := list(islice(sentences, BATCH_SENTENCES)):
+            yield batch
+
+    def _sentences(self) -> Iterator[list[str]]:
+        left = self.max_tokens or sys.maxsize
+        for file in _files(self.path):
+            for text in self._texts(file):
+                tokens = self.token.findall(text.lower() if self.lowercase else text)[:left]
+                left -= len(tokens)
+                yield tokens
+                if left == 0:
+                    return
+
+    def _texts(self, file: Path) -> Iterator[str]:
+        """Walk through the lines of a file, or its paragraphs."""
+        if self.sentence == "line":
+            return self._lines(file)
+        groups = groupby(self._lines(file), key=lambda line: bool(line.strip()))
+        return ("\n".join(lines) for filled, lines in groups if filled)
+
+    def _lines(self, file: Path) -> Iterator[str]:
+        for block in line_blocks(file):
+            try:
+                yield from block.text.decode(self.encoding).removesuffix("\n").split("\n")
+            except UnicodeDecodeError as error:
+                line = block.first_line + block.text.count(b"\n", 0, error.start)
+                reason = f"not {self.encoding} ({error.reason}); set options.encoding, such as latin-1"
+                raise InputError(f"{file}, line {line}: {reason}") from error
+
+
+def _files(path: Path) -> list[Path]:
+    """List the files of a folder, at any depth; a file is itself."""
+    if path.is_file():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    shown = [file for file in files if not any(name[0] == "." for name in file.relative_to(path).parts)]
+    if not shown:
+        raise InputError(f"{path}: no texts in it; expected a file of text, or a folder of such files")
+    return shown
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words that count.
+
+    Attributes
+    ----------
+    words : tuple of str
+        The most frequent first; those of equal frequency in order.
+    frequencies : ndarray of shape (n_words,), float64
+        Shares of all tokens of the text.
+    """
+
+    words: tuple[str, ...]
+    frequencies: np.ndarray
+
+
+def _vocabulary(text: Text, min_count: int, max_words: int | None) -> Vocabulary:
+    counts = Counter[str]()
+    for batch in text.batches():
+        counts.update(chain.from_iterable(batch))
+    frequent = (word for word, count in counts.items() if count >= min_count)
+    words = sorted(frequent, key=lambda word: (-counts[word], word))[:max_words]
+    if len(words) < 2:
+        raise InputError(
+            f"{text.path}: a vocabulary of {len(words)} words, of {counts.total()} tokens; a softmax needs 2: give"
+            f" more text, or see options.min_count (now {min_count}), max_words and token"
+        )
+    return Vocabulary(tuple(words), np.array([counts[word] for word in words]) / counts.total())
+
+
+def _pairs(
+    text: Text, vocabulary: Vocabulary, kept: np.ndarray, window: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Number the words, drop occurrences, and pair the others.
+
+    Parameters
+    ----------
+    kept : ndarray of shape (n_words,)
+        With which probability an occurrence stays; 1 or more: always.
+
+    Returns
+    -------
+    centres, contexts : ndarray of shape (n_pairs,), int32
+    """
+    numbers = {word: number for number, word in enumerate(vocabulary.words)}
+    centres, contexts = Growing(np.int32), Growing(np.int32)
+    for batch in text.batches():
+        words = np.array([numbers.get(word, -1) for word in chain.from_iterable(batch)], np.int32)
+        sentences = np.repeat(np.arange(len(batch)), [len(tokens) for tokens in batch])
+        words, sentences = words[words >= 0], sentences[words >= 0]
+        stays = rng.random(words.size) < kept[words]
+        for column, values in zip((centres, contexts), pairs(words[stays], sentences[stays], window), strict=True):
+            column.room(values.size)[:] = values
+            column.size += values.size
+    return centres.taken(), contexts.taken()
+
+
+def pairs(words: np.ndarray, sentences: np.ndarray, window: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pair every word with its neighbours in the same sentence.
+
+    Parameters
+    ----------
+    words, sentences : ndarray of shape (n_words,)
+        Numbers of the words, and of the sentences they are in, from 0.
+
+    Returns
+    -------
+    centres, contexts : ndarray of shape (n_pairs,)
+    """
+    around = np.delete(np.arange(2 * window + 1), window)
+    padded = np.pad(sentences, window, constant_values=-1)
+    places = np.arange(words.size)[:, None] + around
+    near = padded[places] == sentences[:, None]
+    return np.repeat(words, near.sum(axis=1)), words[places[near] - window]
