@@ -149,7 +149,8 @@ class Model:
         scores = np.zeros(len(y), np.float32)
         if self.W is not None:
             score_each(features_of(X, self.bias), y, self.W, scores)
-        if self.correction is not None:
+        # None: all the same, so that blocks of scores lack it, too
+        if self.correction is not None and self.correction.log_q(X[:0], 0, 1) is not None:
             add_log_q(self.correction.kernel(X), y, scores)
         return scores
 

@@ -45,6 +45,7 @@ def test_columns_of_a_batch():
     counted = np.mean([np.unique(rows.X[b : b + 64].indices).size for b in range(0, 4096, 64)])
     assert costs.n_columns(facts, 64) == pytest.approx(counted, rel=0.02)
     assert costs.n_columns(IMAGES, 64) == 784
+    assert costs.n_columns(TEXT._replace(n_features=0, n_entries=0.0), 64) == 0
 
 
 def test_likeness_is_of_sizes_by_decades():

@@ -12,6 +12,7 @@ from xsoftmax.model import Model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import FittedFrequency, Frequency
 from xsoftmax.proposals.tree import Tree
+from xsoftmax.proposals.uniform import FittedUniform
 from xsoftmax.threads import Team
 
 # Scores are float32 sums, exponentials are good to 4 units in the last place, their sums are float64.
@@ -68,6 +69,14 @@ def test_blocks_of_any_size_give_the_same(classes, rows):
     whole = score_rows(model_of(W, correction=correction), X, y)
     assert np.allclose(found.log_likelihood, whole.log_likelihood, rtol=1e-6, atol=1e-6)
     assert np.array_equal(found.rank, whole.rank)
+
+
+def test_a_uniform_correction_changes_nothing_in_blocks_either():
+    X, y, W = problem()
+    found = score_rows(model_of(W, correction=FittedUniform(23)), X, y, classes_at_a_time=5)
+    expected = score_rows(model_of(W), X, y, classes_at_a_time=5)
+    assert np.array_equal(found.log_likelihood, expected.log_likelihood)
+    assert np.array_equal(found.rank, expected.rank)
 
 
 def test_blocks_with_rising_and_falling_scores():

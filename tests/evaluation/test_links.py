@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import softmax
 
 import naive
 import naive_augment_reduce as slow
@@ -12,8 +13,8 @@ from xsoftmax import registry
 from xsoftmax.cli import main
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation import likelihood, links
+from xsoftmax.evaluation.as_published import KINDS, log_likelihoods, normalised_twice
 from xsoftmax.evaluation.likelihood import score_rows
-from xsoftmax.evaluation.metrics import paper_log_likelihoods
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.model import Model, load_model, save_model
 
@@ -160,7 +161,8 @@ def test_the_papers_sampling_estimates_the_integral(link):
 def test_the_papers_likelihoods_stand_beside_the_exact_one(link):
     """Far behind, the exact value is finite and the paper's is floored."""
     model, rows = model_of(0, 60, 61, link=link), np.zeros((2, 0), np.float32)
-    found = paper_log_likelihoods(model, rows, np.array([0, 2]))
+    found = log_likelihoods(model, rows, np.array([0, 2]), list(KINDS))
+    assert "log_likelihood_normalised_twice" not in found
     exact = score_rows(model, rows, np.array([0, 2])).log_likelihood
     assert exact[0] < -50
     assert found["log_likelihood_floored"] == pytest.approx((-26 + exact[1]) / 2, rel=1e-9)
@@ -168,18 +170,30 @@ def test_the_papers_likelihoods_stand_beside_the_exact_one(link):
 
 
 def test_the_softmax_is_floored_and_not_sampled():
-    found = paper_log_likelihoods(model_of(0, 60, link="softmax"), np.zeros((1, 0), np.float32), np.array([0]))
+    model = model_of(0, 60, link="softmax")
+    found = log_likelihoods(model, np.zeros((1, 0), np.float32), np.array([0]), ["floored", "sampled"])
     assert found == {"log_likelihood_floored": -26.0}
+
+
+def test_normalised_twice_is_the_softmax_of_the_softmax_and_has_a_ceiling():
+    model, y = model_of(0.0, 2.0, 80.0, link="softmax"), np.array([0, 1, 2])
+    p = softmax([0.0, 2.0, 80.0])
+    found = normalised_twice(model, np.zeros((3, 0), np.float32), y)
+    np.testing.assert_allclose(found, np.log(softmax(p)), rtol=1e-6)
+    assert found[2] == pytest.approx(1 - np.log(3 - 1 + np.e))  # a perfect prediction, and no higher
+    assert score_rows(model, np.zeros((3, 0), np.float32), y).log_likelihood[2] == pytest.approx(0)
 
 
 def test_the_command_adds_them_on_request(prepare, tmp_path, capsys):
     data = prepare(np.zeros((9, 0)), np.arange(9) % 3, 3, n_validation=3, n_test=3)
     save_model(model_of(0.0, 0.5, 1.0), tmp_path / "model.h5")
     found = {}
-    for kind in ("exact", "paper"):
-        assert main(["evaluate", str(tmp_path / "model.h5"), str(data), "--likelihood", kind]) == 0
-        found[kind] = json.loads(capsys.readouterr().out)["test"]
-    assert found["exact"].keys() < found["paper"].keys()
+    for kind, options in (("exact", ["--train"]), ("paper", ["--as-published", "floored", "sampled"])):
+        assert main(["evaluate", str(tmp_path / "model.h5"), str(data), *options]) == 0
+        found[kind] = json.loads(capsys.readouterr().out)
+    assert found["exact"].keys() - found["paper"].keys() == {"train"}
+    assert found["exact"]["train"]["n_samples"] == 3
+    found = {kind: metrics["test"] for kind, metrics in found.items()}
     assert found["paper"].keys() - found["exact"].keys() == {"log_likelihood_floored", "log_likelihood_sampled"}
     assert found["paper"]["log_likelihood"] == found["exact"]["log_likelihood"]
     assert found["paper"]["log_likelihood_sampled"] == pytest.approx(found["exact"]["log_likelihood"], abs=0.2)

@@ -227,6 +227,28 @@ def test_moves_of_blocks_are_the_naive_ones(storage, size, decay):
     assert np.allclose(laid_out(found, storage), expected, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("share", [0.0, 0.002, 0.3])
+@pytest.mark.parametrize("optimizer", [Sgd(np.float32(0.2)), Adagrad(np.float32(0.2))], ids=["sgd", "adagrad"])
+def test_classes_without_slopes_stay_where_they_are(optimizer, share):
+    """Of slopes that are mostly zero the moves are the naive ones; nothing else changes a bit."""
+    rng, n_classes = np.random.default_rng(4), 1300
+    X, _, _ = problem()
+    W = rng.standard_normal((n_classes, D + 1)).astype(np.float32)
+    accumulator = np.ones_like(W)
+    slopes = np.zeros((N, n_classes), np.float32)
+    some = rng.random(n_classes) < share
+    slopes[:, some] = rng.standard_normal((N, some.sum())) * (rng.random((N, some.sum())) < 0.5)
+    found = W.copy()
+    batch = gather_block(features_of(X, True), np.arange(N))
+    move_classes_block(batch, optimizer, pace(0.2), slopes, found, accumulator, 0, n_classes)
+    gradients = slopes.T.astype(float) @ np.hstack([X, np.ones((N, 1))]) / N
+    moves = 0.2 * gradients if isinstance(optimizer, Sgd) else 0.2 * gradients / np.sqrt(1 + gradients**2)
+    assert np.allclose(found, W - moves, atol=1e-5)
+    still = ~slopes.any(axis=0)
+    assert np.array_equal(found[still], W[still])
+    assert still.any()
+
+
 @pytest.mark.parametrize("where", [0, CLASSES_OF_A_BLOCK - 1, CLASSES_OF_A_BLOCK, 1299])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("storage", STORAGES)
@@ -238,7 +260,7 @@ def test_a_score_that_is_not_finite_is_found_in_any_block(storage, value, where)
     assert finite == [where // 512 != block for block in range(3)]
 
 
-@pytest.mark.parametrize("objective", ["softmax", "one-vs-each", "double-sum"])
+@pytest.mark.parametrize("objective", ["softmax", "one-vs-each", "double-sum", "max-margin"])
 @pytest.mark.parametrize("adagrad", [False, True], ids=["sgd", "adagrad"])
 @pytest.mark.parametrize("storage", STORAGES)
 def test_threads_change_no_bit(storage, adagrad, objective, monkeypatch):

@@ -84,6 +84,16 @@ def test_evaluations_do_not_change_the_weights(data, small_chunks):
     assert np.array_equal(few.model.W, many.model.W)
 
 
+def test_looks_at_some_rows_are_those_of_a_smaller_set(data):
+    result = trained(data, epochs=2, rows=20)
+    drawn = np.sort(np.random.default_rng(0).permutation(50)[:20])
+    split = data.split("test")
+    expected = evaluate(result.model, split.X[drawn], split.y[drawn])
+    assert result.state.history[-1]["test_log_likelihood"] == pytest.approx(expected["log_likelihood"], rel=1e-6)
+    assert np.array_equal(result.model.W, trained(data, epochs=2).model.W)
+    assert curve(trained(data, epochs=2, rows=300)) == curve(trained(data, epochs=2))
+
+
 def test_no_epochs_give_the_untrained_model(data):
     result = trained(data, epochs=0)
     assert result.state.status == "finished"
@@ -177,6 +187,9 @@ def test_early_stopping_without_validation_rows_looks_at_training_rows(prepared)
     result = trained(data, epochs=2, at=(1.0,), patience=5)
     assert "validation_log_likelihood" not in result.state.history[0]
     assert result.state.best == max(column(result, "train_log_likelihood"))
+    worse = method("one-vs-each", optimizer={"name": "sgd", "learning_rate": 1e3})
+    stopped = trained(data, chosen=worse, epochs=50, at=tuple(range(1, 50)), patience=1)
+    assert stopped.state.message.startswith("best train log-likelihood at epoch ")
 
 
 WILD = {"objective": {"name": "double-sum"}, "optimizer": {"name": "sgd", "learning_rate": 1e4}}
@@ -228,6 +241,15 @@ def test_a_diverged_fit_is_a_result(path, tmp_path, capsys):
     assert "NaN" not in (tmp_path / "metrics.json").read_text()
 
 
+def test_without_features_looks_tell_the_distance_from_the_shares_of_all_rows(prepare):
+    y = np.repeat(np.arange(3, dtype=np.int32), [100, 200, 5700])  # more rows than looks take
+    parts = {"objective": {"name": "softmax"}, "proposal": {"name": "all"}, "optimizer": {"name": "lbfgs"}}
+    with open_prepared(prepare(np.empty((6000, 0), np.float32), y, 3)) as data:
+        found = column(trained(data, chosen=build_method("m", parts), epochs=50), "frequency_error")
+    assert found[0] == pytest.approx(abs(1 / 3 - 1 / 60) + abs(1 / 3 - 1 / 30) + abs(1 / 3 - 0.95))
+    assert found[-1] == pytest.approx(0, abs=1e-4)
+
+
 def test_what_is_written_of_a_fit(path, tmp_path):
     arguments = ["--method", "implicit-sgd", "--epochs", "4", "--points", "2", "--seed", "7"]
     arguments += ["--set", '{"optimizer": {"learning_rate": 1}, "schedule": {"name": "exponential", "decay": 0.9}}']
@@ -240,7 +262,7 @@ def test_what_is_written_of_a_fit(path, tmp_path):
     assert [float(row["learning_rate"]) for row in history] == pytest.approx([1, 0.81, 0.6561])
     seconds = [float(row["seconds"]) for row in history]
     assert seconds == sorted(seconds)
-    assert all(row[name] != "" for row in history for name in COLUMNS)
+    assert all((row[name] == "") == (name == "frequency_error") for row in history for name in COLUMNS)
     status = json.loads((tmp_path / "fit" / "status.json").read_text())
     assert status["status"] == "finished"
     assert (status["dataset"], status["method"], status["seed"]) == ("synthetic", "implicit-sgd", 7)
@@ -266,7 +288,7 @@ def test_the_tree_of_the_proposal_can_be_given(path, tmp_path):
     assert main(["evaluate", str(tmp_path / "fit" / "model.h5"), str(path), "-o", str(tmp_path / "m.json")]) == 0
     status = json.loads((tmp_path / "fit" / "status.json").read_text())
     assert status["setup_seconds"] > 0
-    assert status["parameters"]["proposal"] == {"name": "tree"} | shape | {"folds": 1}
+    assert status["parameters"]["proposal"] == {"name": "tree"} | shape | {"folds": 1, "resplit": True}
     metrics = json.loads((tmp_path / "m.json").read_text())
     assert metrics["test"]["log_likelihood"] < 0
 

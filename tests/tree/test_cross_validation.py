@@ -110,9 +110,15 @@ def test_a_tree_of_other_folds_is_refused(prepared_file, data, tmp_path):
     Tree(dimension=3).fit(training_set)  # a file from before there were folds
 
 
-def test_a_proposal_chooses_for_itself(data):
+@pytest.mark.parametrize("resplit", [True, False])
+def test_a_proposal_chooses_for_itself(data, resplit):
     X, y = data
-    chosen = choose_regularizer(X, y, 10, 3, 4, seed=7).regularizer
+    chosen = choose_regularizer(X, y, 10, 3, 4, seed=7, resplit=resplit).regularizer
     assert chosen != 0.1
-    found = Tree(dimension=3, folds=4).fit(TrainingSet(X, y, 10, seed=7))
-    assert np.array_equal(found.tree.weights, fit_tree(X, y, 10, 3, chosen, seed=7).weights)
+    found = Tree(dimension=3, folds=4, resplit=resplit).fit(TrainingSet(X, y, 10, seed=7))
+    assert np.array_equal(found.tree.weights, fit_tree(X, y, 10, 3, chosen, seed=7, resplit=resplit).weights)
+
+
+def test_folds_are_fitted_without_resplits_like_the_tree(data):
+    with_resplits, without = (choose_regularizer(*data, 10, 3, 3, resplit=resplit) for resplit in (True, False))
+    assert with_resplits.log_likelihoods != without.log_likelihoods

@@ -11,6 +11,8 @@ from xsoftmax.cli import main
 from xsoftmax.data.store import Split, write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals.tree import Tree as Proposal
 from xsoftmax.tree.file import StoredTree, read_tree, write_tree
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree
@@ -106,6 +108,23 @@ def test_command_fits_prepared_data(n_features, tmp_path, capsys):
     likelihood = found.tree.log_likelihood(found.tree.project(X), y)
     assert found.attributes["train_log_likelihood"] == pytest.approx(likelihood, abs=1e-5)
     assert f"9 classes, 4 levels, {found.tree.dimension} components" in capsys.readouterr().out
+
+
+def test_a_tree_without_resplits_says_so_in_its_file(data, tmp_path):
+    X, y = data
+    prepare(tmp_path / "toy.h5", X, y)
+    trees = {"--resplit": tmp_path / "with.h5", "--no-resplit": tmp_path / "without.h5"}
+    for option, output in trees.items():
+        assert main(["tree", str(tmp_path / "toy.h5"), "--dimension", "1", option, "-o", str(output)]) == 0
+    found = read_tree(trees["--no-resplit"], {"resplit": False}).tree
+    np.testing.assert_array_equal(found.weights, fit_tree(X, y, 9, 1, resplit=False).weights)
+    assert np.any(found.weights != read_tree(trees["--resplit"], {"resplit": True}).tree.weights)
+    Proposal(dimension=1, resplit=False).fit(TrainingSet(X, y, 9, tree=trees["--no-resplit"]))
+    with pytest.raises(InputError, match="a tree of resplit False, wanted True; fit one on these data"):
+        Proposal(dimension=1).fit(TrainingSet(X, y, 9, tree=trees["--no-resplit"]))
+    with h5py.File(trees["--resplit"], "r+") as file:
+        del file.attrs["resplit"]  # as before re-splits could be left out
+    Proposal(dimension=1).fit(TrainingSet(X, y, 9, tree=trees["--resplit"]))
 
 
 def test_command_names_missing_data(tmp_path):

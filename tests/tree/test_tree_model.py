@@ -136,6 +136,18 @@ def test_better_than_frequencies_on_new_data():
     assert gain > 0.8
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_resplits_make_the_training_rows_likelier(seed):
+    X, y = clustered(6000, 100, 16, seed=seed)
+    default, with_resplits, without = (
+        fit_tree(X, y, 100, **how) for how in ({}, {"resplit": True}, {"resplit": False})
+    )
+    np.testing.assert_array_equal(default.weights, with_resplits.weights)
+    np.testing.assert_array_equal(default.class_of_leaf, with_resplits.class_of_leaf)
+    Z = default.project(X)
+    assert default.log_likelihood(Z, y) > without.log_likelihood(Z, y) + 0.1
+
+
 def test_without_features_it_learns_the_frequencies():
     rng = np.random.default_rng(0)
     y = np.concatenate([np.arange(100), rng.zipf(1.5, 20000) % 100]).astype(np.int32)

@@ -6,7 +6,7 @@ from tree import naive_tree as naive
 from tree.clusters import clustered
 from xsoftmax.tree import node as nodes
 from xsoftmax.tree import split
-from xsoftmax.tree.fit import class_sums
+from xsoftmax.tree.fit import class_sums, fit_tree
 from xsoftmax.tree.objective import evaluate
 
 
@@ -65,7 +65,8 @@ def test_resplit_is_the_best_split_and_reports_its_gain_and_gradient(low, high):
     work = nodes.scratch(3)
     node.w[:] = [0.5, -1.0, 0.8, 0.2]
     before = evaluate(node, node.w, 0.6, work)
-    gain = split.resplit(node, np.empty(6), low, high, work)
+    delta = np.empty(6)
+    gain = split.update_split(node, delta, delta, low, high, work)
     corrected = work.gradient.copy()
     best = naive.best_split(node.X, y, 6, node.w[:3], node.w[3], 0.6, low, high)
     assert before + gain == pytest.approx(best, rel=1e-6)
@@ -75,14 +76,49 @@ def test_resplit_is_the_best_split_and_reports_its_gain_and_gradient(low, high):
     np.testing.assert_allclose(corrected, work.gradient, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(("low", "high"), [(5, 5), (4, 7), (0, 11)])
+@pytest.mark.parametrize("seed", range(4))
+def test_in_a_fixed_order_only_the_number_on_the_left_changes_and_only_for_the_better(low, high, seed):
+    X, y = clustered(300, 11, 3, seed=seed)
+    node, y = make_node(X, y)
+    rng = np.random.default_rng(seed)
+    node.w[:] = rng.standard_normal(4)
+    keys, delta = rng.standard_normal(11), np.empty(11)
+    split.mark_right(keys, 5, node.right)
+    before, old = naive_value(node, y, 0.6), node.right.copy()
+    gain = split.update_split(node, delta, keys, low, high, nodes.scratch(3))
+    np.testing.assert_allclose(delta, node.sums @ node.w)
+    n_left = np.clip(np.sum(node.sums @ node.w < 0), low, high)
+    proposed = np.argsort(np.argsort(keys)) >= n_left
+    better = delta[proposed].sum() > delta[old].sum()
+    np.testing.assert_array_equal(node.right, proposed if better else old)
+    assert naive_value(node, y, 0.6) == pytest.approx(before + gain, rel=1e-9)
+    assert gain >= 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_resplits_the_root_keeps_the_order_of_the_initial_direction(seed):
+    X, y = clustered(2000, 60, 8, seed=seed)
+    in_order = {}
+    for resplit in (True, False):
+        tree = fit_tree(X, y, 60, resplit=resplit)
+        node, _ = make_node(tree.project(X), y)
+        delta = np.empty(60)
+        split.initial_direction(node, delta)
+        left = tree.leaf_of_class < 32
+        in_order[resplit] = delta[left].max() < delta[~left].min()
+    assert in_order == {True: False, False: True}
+
+
+@pytest.mark.parametrize("resplit", [True, False])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("ridge", [0.01, 2.0])
-def test_no_alternation_lowers_the_objective(seed, ridge):
+def test_no_alternation_lowers_the_objective(seed, ridge, resplit):
     X, y = clustered(300, 12, 4, seed=seed, noise=0.2)
     values = []
     for alternations in range(14):
         node, labels = make_node(X, y)
-        value = nodes.fit_node(node, 4, 8, ridge, alternations, nodes.scratch(4))
+        value = nodes.fit_node(node, 4, 8, ridge, alternations, nodes.scratch(4), resplit)
         assert value == pytest.approx(naive_value(node, labels, ridge), rel=1e-5)
         values.append(naive_value(node, labels, ridge))
     assert np.all(np.diff(values) >= -1e-6 * abs(values[0]))

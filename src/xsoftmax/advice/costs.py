@@ -41,7 +41,7 @@ def setup_work(facts: Facts) -> float:
 
 def n_columns(facts: Facts, size: int) -> float:
     """Count the features that so many rows have among them, were each as frequent as any other."""
-    if not facts.sparse:
+    if not facts.sparse or facts.n_features == 0:
         return float(facts.n_features)
     return facts.n_features * -np.expm1(size * np.log1p(-min(0.999, facts.n_entries / facts.n_features)))
 

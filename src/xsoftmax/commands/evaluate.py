@@ -8,8 +8,9 @@ from typing import Any
 
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
+from xsoftmax.evaluation import as_published
 from xsoftmax.evaluation.closeness import closeness
-from xsoftmax.evaluation.metrics import evaluate, paper_log_likelihoods
+from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.files import written_aside
 from xsoftmax.model import DivergedError, Model, load_model
 from xsoftmax.threads import Team
@@ -20,12 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, help="model.h5 of a fit, or tree.h5")
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
     parser.add_argument("--reference", type=Path, help="a model.h5 to tell the distance of the weights from")
+    parser.add_argument("--train", action="store_true", help="evaluate on all training rows, too")
     parser.add_argument(
-        "--likelihood",
-        choices=["exact", "paper"],
-        default="exact",
-        help="paper: add those of Ruiz et al. 2018, floored at -26 a row and, but for the softmax, by importance "
-        "sampling (default: %(default)s)",
+        "--as-published",
+        nargs="+",
+        choices=as_published.KINDS,
+        default=[],
+        help="add log-likelihoods as papers report them: floored at -26 a row, by importance sampling (Ruiz et al. "
+        "2018), or of probabilities that are normalised once more (Fagan & Iyengar 2018)",
     )
     parser.add_argument("--threads", type=int, default=1, help="metrics do not depend on it (default: %(default)s)")
     parser.add_argument("-o", "--output", type=Path, help="metrics.json; default: print")
@@ -41,7 +44,7 @@ def run(options: argparse.Namespace) -> None:
         model, metrics["message"] = None, str(error)
     with open_prepared(options.prepared) as data:
         metrics["dataset"] = data.name
-        for name in ("validation", "test"):
+        for name in ("train", "validation", "test") if options.train else ("validation", "test"):
             split = data.split(name)
             metrics[name] = {"n_samples": split.n_samples}
             if model is not None:
@@ -49,8 +52,7 @@ def run(options: argparse.Namespace) -> None:
                 if model.class_names != data.class_names:
                     raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
                 values = dict(evaluate(model, split.X, split.y, team))
-                if options.likelihood == "paper":
-                    values |= paper_log_likelihoods(model, split.X, split.y, team)
+                values |= as_published.log_likelihoods(model, split.X, split.y, options.as_published, team)
                 metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
     if options.reference is not None:
         metrics["closeness"] = _closeness(model, options.reference)

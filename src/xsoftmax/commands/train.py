@@ -26,6 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
     parser.add_argument("--method", required=True, help="name of a method in the methods file, or auto")
     parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
+    parser.add_argument(
+        "--like", metavar="NAME", help="the method of the methods file to begin from, if named otherwise"
+    )
     parser.add_argument("--set", default="{}", metavar="JSON", help="settings of the method to replace")
     parser.add_argument("--chosen", type=Path, metavar="FILE.json", help="more settings, which `choose` chose")
     parser.add_argument("--trial", metavar="NAME", help="that this is one trial of a search, kept in status.json")
@@ -39,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     looks.add_argument("--points", type=int, default=10, help="evaluations, evenly spaced (default: %(default)s)")
     looks.add_argument("--at", type=float, nargs="+", metavar="X", help="epochs, or seconds, at which to evaluate")
     parser.add_argument("--patience", type=int, help="stop after so many evaluations without a better validation")
+    parser.add_argument(
+        "--rows", type=int, help="look at so many rows of each split at most, not at all (`evaluate` does)"
+    )
     parser.add_argument("--checkpoint", type=Path, help="file to resume from, removed when done")
     parser.add_argument("--checkpoint-seconds", type=float, default=60.0, help="default: %(default)s")
     parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
@@ -59,6 +65,7 @@ def run(options: argparse.Namespace) -> None:
         seconds=options.seconds,
         at=_evaluations(options, options.seconds if options.epochs is None else options.epochs),
         patience=options.patience,
+        rows=options.rows,
         checkpoint=options.checkpoint,
         checkpoint_seconds=options.checkpoint_seconds,
         memory=options.memory and options.memory * 2**20,
@@ -104,9 +111,10 @@ def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...
 
 def _method(options: argparse.Namespace) -> Method:
     methods, changes = read_methods(options.methods), merged(_changes(options), _chosen(options.chosen))
-    if options.method not in methods:
-        raise InputError(f"unknown method {options.method!r}; {options.methods} has {', '.join(methods)}, and auto")
-    return build_method(options.method, merged(methods[options.method], changes))
+    name = options.like or options.method
+    if name not in methods:
+        raise InputError(f"unknown method {name!r}; {options.methods} has {', '.join(methods)}, and auto")
+    return build_method(options.method, merged(methods[name], changes))
 
 
 def _chosen(path: Path | None) -> dict[str, Any]:

@@ -22,6 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="above 1: choose the regularizer by cross-validation over so many folds of the training rows",
     )
     parser.add_argument(
+        "--resplit",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="re-split by eq. 9; without, a node's classes stay sorted as at first, as in the authors' program",
+    )
+    parser.add_argument(
         "--seed", type=int, default=0, help="starts the search for the components, and draws the folds"
     )
     parser.add_argument("-o", "--output", type=Path, required=True, help="tree file to write")
@@ -30,7 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Fit, write, and print what came out."""
     stored = fit_tree_file(
-        options.prepared, options.output, options.dimension, options.regularizer, options.seed, options.folds
+        options.prepared,
+        options.output,
+        options.dimension,
+        options.regularizer,
+        options.seed,
+        options.folds,
+        options.resplit,
     )
     found = stored.attributes
     if options.folds > 1:

@@ -32,15 +32,14 @@ N_STATES = 3
 GAMMA_OF_ONE = math.log(math.e - 1.0)
 # Of the trapezoidal sum, in units of q's scale, where that is at most 1.
 SPACING = 0.75
-# What the authors' program does instead of the paper: read in their repository, not stated anywhere.
-PUBLISHED_RATE = 1e-3
 
 
 @njit(**OPTIONS)
-def move_variables(noise, local_rate, local_power, published, state, score_true, draws):
+def move_variables(noise, local_rate, local_power, with_entropy, state, score_true, draws):
     """Take the local step along the gradient of the ELBO by (mu, gamma) with one draw of u (eq. 9).
 
-    The step's length is local_rate (1 + t)^-local_power, t the visits of this sample, this one counted.
+    The step's length is local_rate (1 + t)^-local_power, t the visits of this sample, this one counted; q's entropy
+    is left out unless ``with_entropy``.
     """
     draws.rng[0], u = draw_noise(noise, draws.rng[0])
     sigma = softplus(state[1])
@@ -52,9 +51,9 @@ def move_variables(noise, local_rate, local_power, published, state, score_true,
     sigma_slope = -math.expm1(-sigma)  # d sigma / d gamma
     by_entropy = sigma_slope / sigma if sigma > 1e-300 else 1.0
     state[2] += 1.0
-    rate = (PUBLISHED_RATE if published else local_rate) * (1.0 + state[2]) ** -local_power
+    rate = local_rate * (1.0 + state[2]) ** -local_power
     state[0] += rate * slope
-    state[1] += rate * (slope * u * sigma_slope + (0.0 if published else by_entropy))
+    state[1] += rate * (slope * u * sigma_slope + (by_entropy if with_entropy else 0.0))
 
 
 @njit(**OPTIONS)

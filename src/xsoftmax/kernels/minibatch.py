@@ -254,16 +254,45 @@ def _score_classes_dense(batch, W, first, last, scores, skipped):
 @implements(move_classes, DenseBatch)
 def _move_classes_dense(batch, optimizer, pace, slopes, W, accumulator, first, last, skipped):
     n, width = batch.inputs.shape
-    room = np.empty((min(CLASSES_OF_A_BLOCK, last - first), width), np.float32)
+    most = min(CLASSES_OF_A_BLOCK, last - first)
+    room, packing = np.empty((most, width), np.float32), np.empty((n, most), np.float32)
+    touched = np.empty(most, np.int64)
     for start in range(first, last, CLASSES_OF_A_BLOCK):
         stop = min(start + CLASSES_OF_A_BLOCK, last)
-        gradients = room[: stop - start]
         own = slopes[:, start - skipped : stop - skipped]
-        columns_times_columns(own, batch.inputs, np.float32(1) / np.float32(n), gradients)
-        for k in range(start, stop):
-            if pace.decay != np.float32(0):
+        if pace.decay != np.float32(0):
+            for k in range(start, stop):
                 _scale(W[k, : width - 1], np.float32(1) - pace.rate * pace.decay)
-            move_block(optimizer, pace.rate, gradients[k - start], W[k], accumulator[k])
+        n_touched = _pack_columns(own, touched, packing)
+        if n_touched < stop - start:
+            own = packing[:, :n_touched]
+        gradients = room[:n_touched]
+        columns_times_columns(own, batch.inputs, np.float32(1) / np.float32(n), gradients)
+        for t in range(n_touched):
+            k = start + touched[t]
+            move_block(optimizer, pace.rate, gradients[t], W[k], accumulator[k])
+
+
+@njit(**OPTIONS)
+def _pack_columns(slopes, touched, packing):
+    """Find the columns that are not all zeros, write their numbers to ``touched``, and count them.
+
+    Where some are left out, ``packing`` gets the others, side by side: a class without a slope does not move.
+    """
+    n_touched = 0
+    for k in range(slopes.shape[1]):
+        any_slope = False
+        for b in range(slopes.shape[0]):
+            if slopes[b, k] != np.float32(0):
+                any_slope = True
+                break
+        touched[n_touched] = k
+        n_touched += any_slope
+    if n_touched < slopes.shape[1]:
+        for b in range(slopes.shape[0]):
+            for t in range(n_touched):
+                packing[b, t] = slopes[b, touched[t]]
+    return n_touched
 
 
 @njit(**OPTIONS)

@@ -36,15 +36,15 @@ class AugmentReduceLogistic(NamedTuple):
 
     t counts the visits of the sample: with the paper's iterations, samples would stand still before they are seen
     twice. ``start_at_best``: (mu, sigma) begin where the bound is highest at equal scores, or as published at
-    (0, 1), from where many classes throw mu far off. ``published``: take the local step of the authors' program,
-    0.001 (1 + t)^-``local_power``, without the gradient of q's entropy: then sigma falls towards 0.
+    (0, 1), from where many classes throw mu far off. ``entropy``: whether local steps follow the gradient of q's
+    entropy; the authors' program lacks it, so that sigma falls towards 0, and its ``local_rate`` is 0.001.
     """
 
     n_sampled: int = 1
     local_rate: float = 0.01
     local_power: float = 0.9
     start_at_best: bool = True
-    published: bool = False
+    entropy: bool = True
 
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
         """Give (mu, gamma, visits) of every sample before the first step, float64 of shape (n_samples, 3)."""
@@ -62,6 +62,6 @@ def _loss(objective, state, score_true, log_q_true, draws):
 
 @implements(gradient, AugmentReduceLogistic)
 def _gradient(objective, rate, state, score_true, log_q_true, draws):
-    local_rate, power, published = objective.local_rate, objective.local_power, objective.published
-    augment.move_variables(Logistic(), local_rate, power, published, state, score_true, draws)
+    local_rate, power, entropy = objective.local_rate, objective.local_power, objective.entropy
+    augment.move_variables(Logistic(), local_rate, power, entropy, state, score_true, draws)
     return augment.coefficients_at_draw(Logistic(), state, score_true, draws)

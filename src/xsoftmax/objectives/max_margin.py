@@ -35,10 +35,11 @@ MEMBER = MaxMargin
 # Every class is there once, so the draws' weights are all 1 and not looked at.
 
 
-@implements(loss, MaxMargin)
+@implements(loss, MaxMargin, allocates=True)
 def _loss(objective, state, score_true, log_q_true, draws):
     inverse = draws.scores.dtype.type(1.0 / objective.smoothing)
-    highest, gap, theta = _project(score_true, draws.scores, inverse)
+    room = np.empty_like(draws.scores)  # out may be the scores
+    highest, gap, theta = _project(score_true, draws.scores, inverse, room)
     linear = squares = t = 0.0
     for j in range(draws.scores.size):
         below = (draws.scores[j] - highest) * inverse
@@ -54,7 +55,7 @@ def _loss(objective, state, score_true, log_q_true, draws):
 def _gradient(objective, rate, state, score_true, log_q_true, draws):
     zero = draws.scores.dtype.type(0)
     inverse = draws.scores.dtype.type(1.0 / objective.smoothing)
-    highest, _, theta = _project(score_true, draws.scores, inverse)
+    highest, _, theta = _project(score_true, draws.scores, inverse, draws.out)
     t = zero
     for j in range(draws.scores.size):
         draws.out[j] = max((draws.scores[j] - highest) * inverse - theta, zero)
@@ -63,7 +64,7 @@ def _gradient(objective, rate, state, score_true, log_q_true, draws):
 
 
 @njit(**OPTIONS)
-def _project(score_true, scores, inverse):
+def _project(score_true, scores, inverse, room):
     """Solve the projection for theta, with x_k = [d_k - theta]_+ and d_k = (s_k - highest) / mu <= 0.
 
     With g = (highest + 1 - s_y) / mu, theta is the root of a function that falls and is convex,
@@ -71,7 +72,8 @@ def _project(score_true, scores, inverse):
         F(theta) = sum_k [d_k - theta]_+ - min(1, g + theta),
 
     and lies between max(-1, -g), where F >= 0, and 0: Newton from there never overshoots, and ends when no further
-    class falls out of the sum. No class more than mu below the highest has a slope, nor one outside the margin.
+    class falls out of the sum. No class more than mu below the highest has a slope, nor one outside the margin. What
+    fell out stays out, so that each look is at the rest only, in ``room``, as long as the scores.
 
     Returns
     -------
@@ -85,14 +87,27 @@ def _project(score_true, scores, inverse):
     if not gap > zero:
         return highest, gap, zero
     theta = max(-one, -gap)
+    for j in range(scores.size):
+        room[j] = (scores[j] - highest) * inverse
+    left = room[: scores.size]
     while True:
-        count = total = zero
-        for j in range(scores.size):
-            below = (scores[j] - highest) * inverse
-            if below > theta:
-                count += one
-                total += below
+        left, total = _keep_above(theta, left)
+        count = scores.dtype.type(left.size)
         following = (total - one) / count if gap + theta >= one else (total - gap) / (count + one)
         if not following > theta:
             return highest, gap, theta
         theta = following
+
+
+@njit(**OPTIONS)
+def _keep_above(theta, values):
+    """Move the values above ``theta`` to the front; return these and their sum."""
+    total = values.dtype.type(0)
+    count = 0
+    for j in range(values.size):
+        value = values[j]
+        values[count] = value  # a slot that was read already; without a branch, which would be guessed wrong
+        above = value > theta
+        count += above
+        total += value if above else values.dtype.type(0)
+    return values[:count], total

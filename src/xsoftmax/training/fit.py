@@ -94,7 +94,7 @@ class _Fit:
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
         keeps_best = plan.patience is not None
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
-        self.looks = Looks(data, self.train, self.objective, self.proposal, method.ridge, self.team)
+        self.looks = Looks(data, self.train, self.objective, self.proposal, method.ridge, self.team, plan.rows)
         self.setup_seconds = self.proposal.seconds + plan.spent
         self.state = FitState(seconds=self.setup_seconds)
 
@@ -158,7 +158,8 @@ class _Fit:
     def _keep_best(self, row: Mapping[str, float]) -> None:
         """Early stopping on the validation log-likelihood; without validation rows, on the training subset's."""
         state = self.state
-        value = row.get("validation_log_likelihood", row["train_log_likelihood"])
+        judged = "validation" if "validation_log_likelihood" in row else "train"
+        value = row[f"{judged}_log_likelihood"]
         if value > state.best:
             state.best, state.best_epoch, state.without_gain = value, row["epoch"], 0
             self.best_W[:] = self.solver.weights()
@@ -166,7 +167,7 @@ class _Fit:
             state.without_gain += 1
             if state.without_gain >= (self.plan.patience or 0):
                 state.status = "stopped early"
-                state.message = f"best validation log-likelihood at epoch {state.best_epoch:g}"
+                state.message = f"best {judged} log-likelihood at epoch {state.best_epoch:g}"
 
     def _diverge(self, reason: str) -> None:
         state = self.state

@@ -6,6 +6,7 @@ import numpy as np
 
 from xsoftmax.data.store import Prepared, Split
 from xsoftmax.data.windows import taken
+from xsoftmax.evaluation.frequencies import frequency_error
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.objective import mean_loss
@@ -33,32 +34,46 @@ class Looks:
     ridge : float
         The method's.
     team : Team
+    rows : int, optional
+        Of each split, at most; for test metrics of all rows there is the verb ``evaluate``.
     """
 
     def __init__(
-        self, data: Prepared, train: Split, objective: Any, proposal: Proposal, ridge: float, team: Team
+        self,
+        data: Prepared,
+        train: Split,
+        objective: Any,
+        proposal: Proposal,
+        ridge: float,
+        team: Team,
+        rows: int | None = None,
     ) -> None:
         self._objective, self._proposal, self._team = objective, proposal, team
         self._ridge, self._n_samples = ridge, train.n_samples
-        splits = {name: data.split(name) for name in ("validation", "test")}
+        splits = {name: _some(data.split(name), rows) for name in ("validation", "test")}
         self._others = {name: split for name, split in splits.items() if split.n_samples}
-        drawn = np.random.default_rng(0).permutation(train.n_samples)[:SUBSET]
+        drawn = np.random.default_rng(0).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
         self._n_for_loss = max(1, MOST_SCORES // data.n_classes)
         self._subset = np.concatenate([np.sort(drawn[: self._n_for_loss]), np.sort(drawn[self._n_for_loss :])])
         self._train = taken(train, self._subset)
-        self.watched = [f"{name}_log_likelihood" for name in self._others]
+        self._classes = None if data.n_features else np.asarray(train.y)
+        self.watched = [f"{name}_log_likelihood" for name in self._others or ["train"]]
 
     def look(self, model: Model, states: np.ndarray) -> dict[str, float]:
         """Measure a model; ``states`` are the variables of all training samples."""
         with model.unchanging():
             sets = [self._train, *self._others.values()]
             train, *others = score_together(model, [(split.X, split.y) for split in sets], self._team)
-            log_likelihood, penalty = metrics_of(train)["log_likelihood"], self._penalty(model.W)
+            found, penalty = metrics_of(train), self._penalty(model.W)
+            log_likelihood = found["log_likelihood"]
             row = {
                 "objective": self._loss(model, log_likelihood, states) + penalty,
                 "train_log_likelihood": log_likelihood,
+                "train_accuracy": found["accuracy"],
                 "regularized_log_loss": penalty - log_likelihood,
             }
+            if self._classes is not None:
+                row["frequency_error"] = frequency_error(model, self._train.X, self._classes)
         for name, scores in zip(self._others, others, strict=True):
             row |= {f"{name}_{key}": value for key, value in metrics_of(scores).items()}
         return row
@@ -76,6 +91,13 @@ class Looks:
         if W is None or not self._ridge:
             return 0.0
         return 0.5 * self._ridge * float(np.sum(np.square(W[:, :-1], dtype=np.float64))) / self._n_samples
+
+
+def _some(split: Split, rows: int | None) -> Split:
+    """Draw rows, the same ones for all fits; all of them if there are no more."""
+    if rows is None or rows >= split.n_samples:
+        return split
+    return taken(split, np.sort(np.random.default_rng(0).permutation(split.n_samples)[:rows]))
 
 
 def all_finite(W: np.ndarray) -> bool:

@@ -25,6 +25,9 @@ class Plan:
         When to evaluate beside start and end, rising: epochs, or seconds of training, as the budget is given.
     patience : int or None
         Stop after so many evaluations without a better validation log-likelihood, and keep the best weights.
+    rows : int or None
+        Of each split, how many are looked at along the way, at most; always the same ones. None: all validation and
+        test rows, and ``SUBSET`` training rows.
     checkpoint : Path or None
     checkpoint_seconds : float
         Between two checkpoints.
@@ -49,6 +52,7 @@ class Plan:
     seconds: float | None = None
     at: tuple[float, ...] = ()
     patience: int | None = None
+    rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_seconds: float = 60.0
     memory: int | None = None
@@ -66,6 +70,8 @@ class Plan:
             raise InputError(f"budget is {self.budget:g}; set it to 0 or more")
         if self.patience is not None and self.patience < 1:
             raise InputError(f"patience is {self.patience}; set it to 1 or more, or leave it out")
+        if self.rows is not None and self.rows < 1:
+            raise InputError(f"rows is {self.rows}; look at 1 or more, or leave it out to look at all")
         if not 0 < self.share <= 1:
             raise InputError(f"share of training rows is {self.share:g}; set it above 0, to 1 at most")
         if self.share < 1 and self.stream:

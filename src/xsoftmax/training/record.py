@@ -26,7 +26,7 @@ from xsoftmax.training.plan import Plan
 _KEYS = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 COLUMNS = [
     *("epoch", "step", "seconds", "learning_rate", "objective", "train_log_likelihood"),
-    "regularized_log_loss",
+    *("train_accuracy", "regularized_log_loss", "frequency_error"),
     *(f"{split}_{key}" for split in ("validation", "test") for key in _KEYS),
 ]
 LIBRARIES = ("numpy", "scipy", "numba", "h5py", "scikit-learn")
@@ -92,6 +92,7 @@ def describe(
         "objective_name": method.objective.title,
         "budget": {"epochs": plan.epochs} if plan.epochs is not None else {"seconds": plan.seconds},
         "patience": plan.patience,
+        "rows_looked_at": plan.rows,
         "versions": {"xsoftmax": __version__, "python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},
         "machine": {

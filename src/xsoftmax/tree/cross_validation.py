@@ -44,7 +44,13 @@ class Choice:
 
 
 def choose_regularizer(
-    X: Features, y: NDArray[np.int32], n_classes: int, dimension: int, folds: int, seed: int = 0
+    X: Features,
+    y: NDArray[np.int32],
+    n_classes: int,
+    dimension: int,
+    folds: int,
+    seed: int = 0,
+    resplit: bool = True,
 ) -> Choice:
     """Choose among ``REGULARIZERS``.
 
@@ -53,7 +59,7 @@ def choose_regularizer(
 
     Parameters
     ----------
-    X, y, n_classes, dimension
+    X, y, n_classes, dimension, resplit
         As for ``fit_tree``.
     folds : int
         Parts that the rows are shared out to at random.
@@ -80,7 +86,7 @@ def choose_regularizer(
             projection = principal_components(X[kept], dimension, seed=seed)
             Z, Z_held = projection(X[kept]), projection(X[held])
             for i, regularizer in enumerate(REGULARIZERS):
-                tree = fit_projected(projection, Z, y[kept], n_classes, regularizer)
+                tree = fit_projected(projection, Z, y[kept], n_classes, regularizer, resplit)
                 totals[i] += tree.log_probability_of(Z_held, y[held]).sum(dtype=np.float64)
                 report.move_to(fold * len(REGULARIZERS) + i + 1)
     if not n_judged:

@@ -30,10 +30,11 @@ class StoredTree:
     ----------
     tree : Tree
     attributes : dict
-        ``dataset``, ``n_classes``, ``n_features``, ``dimension``, ``regularizer`` and ``folds`` as asked for,
-        ``seed``, ``labels_sha256`` of the training rows, ``seconds`` of fitting, ``train_log_likelihood``, and
-        versions; with folds also ``chosen_regularizer`` and the ``cross_validation_regularizers`` among which it
-        was chosen, with their ``cross_validation_log_likelihoods``.
+        ``dataset``, ``n_classes``, ``n_features``, ``dimension``, ``regularizer``, ``folds`` and ``resplit`` as
+        asked for, ``seed``, ``labels_sha256`` of the training rows, ``seconds`` of fitting,
+        ``train_log_likelihood``, and versions; with folds also ``chosen_regularizer`` and the
+        ``cross_validation_regularizers`` among which it was chosen, with their
+        ``cross_validation_log_likelihoods``.
     class_names : sequence of str
     """
 
@@ -49,6 +50,7 @@ def fit_tree_file(
     regularizer: float = 0.1,
     seed: int = 0,
     folds: int = 1,
+    resplit: bool = True,
 ) -> StoredTree:
     """Fit a tree to the training rows of a prepared file and write it.
 
@@ -57,14 +59,15 @@ def fit_tree_file(
     """
     with open_prepared(prepared) as data:
         train, name, class_names = data.split("train"), data.name, data.class_names
+    rows = train.X, train.y, len(class_names)
     _compile_kernels()
     begin = time.perf_counter()
     choice = None
     if folds > 1:
-        choice = choose_regularizer(train.X, train.y, len(class_names), dimension, folds, seed)
+        choice = choose_regularizer(*rows, dimension, folds, seed, resplit)
     used = choice.regularizer if choice else regularizer
     with Progress(f"tree of {name}", "levels", total=depth_of(len(class_names))) as report:
-        tree = fit_tree(train.X, train.y, len(class_names), dimension, used, seed, progress=report.move_to)
+        tree = fit_tree(*rows, dimension, used, seed, resplit=resplit, progress=report.move_to)
     attributes: dict[str, Any] = {
         "dataset": name,
         "n_classes": len(class_names),
@@ -72,6 +75,7 @@ def fit_tree_file(
         "dimension": dimension,
         "regularizer": regularizer,
         "folds": folds,
+        "resplit": resplit,
         "seed": seed,
         "labels_sha256": labels_sha256(train.y),
         "seconds": time.perf_counter() - begin,
@@ -134,7 +138,7 @@ def _attributes(path: Path, file: h5py.File) -> dict[str, Any]:
             f"{path}: schema version {found['schema_version']}, this xsoftmax reads {SCHEMA_VERSION}; "
             "fit the tree again"
         )
-    return {"folds": 1} | found  # the first files did not say
+    return {"folds": 1, "resplit": True} | found  # the first files did not say
 
 
 def _check(path: Path, key: str, found: Any, expected: Any) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.tree.objective import BLOCK, evaluate
-from xsoftmax.tree.split import initial_direction, mark_right, resplit, write_signs
+from xsoftmax.tree.split import initial_direction, mark_right, update_split, write_signs
 
 _HALVINGS = 20
 # A node is done when neither a re-split nor a Newton step gains this much per point, in nats.
@@ -90,7 +90,7 @@ def scratch(dimension: int) -> Scratch:
 
 
 @njit(**OPTIONS)
-def fit_node(node, low, high, ridge, max_alternations, work):
+def fit_node(node, low, high, ridge, max_alternations, work, resplit=True):
     """Fit weights and split; the objective's value is returned, ``node.w`` and ``node.right`` are written.
 
     Parameters
@@ -103,17 +103,21 @@ def fit_node(node, low, high, ridge, max_alternations, work):
     max_alternations : int
         At most so many re-splits and Newton steps.
     work : Scratch
+    resplit : bool
+        Whether the split is that of eq. 9, or in the order of the initial direction throughout.
     """
     n_points = node.signs.size
     tolerance = TOLERANCE * max(n_points, 1)
     delta = np.empty(node.right.size)
     initial_direction(node, delta)
-    mark_right(delta, min(max(node.right.size // 2, low), high), node.right)
+    # Each step overwrites delta with that of eq. 9; the copy stays as it is.
+    keys = delta if resplit else delta.copy()
+    mark_right(keys, min(max(node.right.size // 2, low), high), node.right)
     write_signs(node)
     node.w.fill(0.0)
     value = evaluate(node, node.w, ridge, work)
     for _ in range(max_alternations):
-        gain = resplit(node, delta, low, high, work)
+        gain = update_split(node, delta, keys, low, high, work)
         value += gain
         improved, promised = newton_step(node, value, ridge, work)
         gain += improved - value

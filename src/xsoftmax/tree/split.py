@@ -132,8 +132,13 @@ def write_signs(node):
 
 
 @njit(**OPTIONS)
-def resplit(node, delta, low, high, work):
-    """Take the best split for the present weights, eq. 9; return its gain and correct the gradient for it."""
+def update_split(node, delta, keys, low, high, work):
+    """Split for the present weights; return the gain and correct the gradient for it.
+
+    As many classes go left as have a negative Delta, but ``low`` to ``high``: those of the smallest ``keys``. With
+    ``delta`` itself as keys that is the best split, eq. 9. With others it may be worse than the present one, which
+    then stays, unlike in the authors' program: the objective never falls, so that the fit ends.
+    """
     n_classes, d = node.sums.shape
     n_left = 0
     for y in range(n_classes):
@@ -143,7 +148,7 @@ def resplit(node, delta, low, high, work):
         delta[y] = total
         n_left += total < 0.0
     right = np.empty(n_classes, np.bool_)
-    mark_right(delta, min(max(n_left, low), high), right)
+    mark_right(keys, min(max(n_left, low), high), right)
     gain = 0.0
     for y in range(n_classes):
         gain += delta[y] * (np.float64(right[y]) - np.float64(node.right[y]))
