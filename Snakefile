@@ -24,7 +24,11 @@ rule all:
         (
             f"{RESULTS}/peers.json"
             if EXPERIMENT.config["peers"]
-            else [f"{RESULTS}/report.html", f"{RESULTS}/tracking.json"]
+            else [
+                f"{RESULTS}/report.html",
+                f"{RESULTS}/tracking.json",
+                *([f"{RESULTS}/paper"] if PAPER else []),
+            ]
         ),
 
 
@@ -33,4 +37,6 @@ onsuccess:
         os.path.exists(f"{RESULTS}/report.html") and "MAKELEVEL" not in os.environ
     ):  # make says it itself
         print(f"report:    {RESULTS}/report.html")
+        if PAPER:
+            print(f"the paper: {RESULTS}/paper/{EXPERIMENT.config['paper']}.md")
         print("MLflow UI: `mlflow ui`, then open http://127.0.0.1:5000")

@@ -21,8 +21,9 @@ from xsoftmax.training.plan import Plan
 
 SCHEMAS = Path(__file__).parent / "schemas"
 READERS = "xsoftmax.data.readers"
+PAPERS = "xsoftmax.papers"
 ADVICE = ROOT / "advice" / "model.json"
-TREE_PARAMETERS = ("dimension", "regularizer", "folds")
+TREE_PARAMETERS = ("dimension", "regularizer", "folds", "resplit")
 PROSE = {"title", "description", "homepage", "licence", "citation"}
 
 
@@ -76,23 +77,31 @@ class Task:
 
     Attributes
     ----------
+    seeds : list of int
     budget, evaluate : dict
         As in the config.
     changes : dict
         What the config changes of each method.
     methods : dict
         Settings of each method, changes included; of ``auto``, those of all that it chooses among.
+    likes : dict
+        Where the config defines a method: the one of the methods file that it is like.
     built : dict
         The same methods, but for ``auto``, as training builds them.
+    search : dict
+        As in the config: how settings are searched, if they are.
     grid : dict
         Of methods whose settings are searched, the changes that are tried, by the name of the trial.
     """
 
+    seeds: list[int]
     budget: dict[str, Any]
     evaluate: dict[str, Any]
     changes: dict[str, dict[str, Any]]
     methods: dict[str, dict[str, Any]]
+    likes: dict[str, str]
     built: dict[str, Method]
+    search: dict[str, Any]
     grid: dict[str, dict[str, dict[str, Any]]]
 
     def tree(self, method: str) -> str | None:
@@ -140,18 +149,20 @@ class Experiment:
         schema = _schema("config")
         config = {key: part["default"] for key, part in schema["properties"].items() if "default" in part} | config
         _check(config, schema, "config")
+        config["for"] = {name: own for name, own in config["for"].items() if own is not None}
         methods = _read(folder / "methods.yaml")
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
         if AUTO in methods:
             raise InputError(
                 f"{folder / 'methods.yaml'}: {AUTO} stands for what the advice chooses; rename the method"
             )
-        _check_known("config: methods: unknown method", config["methods"], [*methods, AUTO])
-        if config["reference"] not in (None, *config["methods"]):
-            raise InputError(f"config: reference: {config['reference']!r} is not among methods; add it there")
+        _check_defined(config["define"], methods)
+        if config["paper"] is not None:
+            _check_known("config: paper: unknown paper", [config["paper"]], registry.names(PAPERS))
         datasets = _datasets(config["datasets"], folder / "datasets")
         _check_known("config: for: unknown data set", config["for"], datasets)
         tasks = {name: _task(config, name, methods) for name in datasets}
+        _check_used(config, tasks, [*methods, *config["define"], AUTO])
         return cls(config, datasets, tasks)
 
     @property
@@ -161,10 +172,15 @@ class Experiment:
 
     def fits(self) -> Iterator[Fit]:
         """Go through all combinations of data set, method and seed."""
-        for dataset in self.datasets:
-            for method in self.config["methods"]:
-                for seed in self.config["seeds"]:
+        for dataset, task in self.tasks.items():
+            for method in task.methods:
+                for seed in self.seeds(dataset, method):
                     yield Fit(dataset, method, seed)
+
+    def seeds(self, dataset: str, method: str) -> list[int]:
+        """List the seeds that a method is trained with."""
+        seeds = self.tasks[dataset].seeds
+        return seeds[:1] if method in self.config["once"] else seeds
 
     def trials(self) -> Iterator[Trial]:
         """Go through all that is tried on the way to the methods' settings."""
@@ -183,7 +199,7 @@ class Experiment:
                 name: {method: task.settings(method) for method in task.methods} for name, task in self.tasks.items()
             },
             "budget": {name: task.plan for name, task in self.tasks.items()},
-            "search": {name: {"search": self.config["search"], **task.grid} for name, task in self.tasks.items()},
+            "search": {name: {"search": task.search, **task.grid} for name, task in self.tasks.items()},
         }
 
 
@@ -192,22 +208,70 @@ def _task(config: dict[str, Any], dataset: str, methods: Mapping[str, Any]) -> T
     own, where = config["for"].get(dataset, {}), f"config: for: {dataset}" if dataset in config["for"] else "config"
     budget, evaluate = own.get("budget", config["budget"]), own.get("evaluate", config["evaluate"])
     _check_evaluations(budget, evaluate, where)
-    changes = merged(config["set"], own.get("set", {}))
-    grids = (config["search"] or {}).get("grid", {})
-    for key, named in (("set", changes), ("search: grid", grids)):
-        _check_known(f"{where}: {key}: unknown method", named, [*methods, AUTO])
-        if unused := [name for name in named if name not in config["methods"]]:
-            raise InputError(f"{where}: {key}: {unused[0]} is not among methods; add it there or leave it out here")
+    names = own.get("methods", config["methods"])
+    _check_known(f"{where}: methods: unknown method", names, [*methods, *config["define"], AUTO])
+    likes = {name: config["define"][name]["like"] for name in names if name in config["define"]}
+    defined = {name: _defined(config, name) for name in likes}
+    named = {name: change for name, change in merged(config["set"], own.get("set", {})).items() if name in names}
+    changes = merged(defined, named)
     chosen = {
-        name: _candidates(changes.get(name, {})) if name == AUTO else merged(methods[name], changes.get(name, {}))
-        for name in config["methods"]
+        name: _candidates(changes.get(name, {}))
+        if name == AUTO
+        else merged(methods[likes.get(name, name)], changes.get(name, {}))
+        for name in names
     }
     points = {name: settings for name, settings in chosen.items() if name != AUTO}
     for name, settings in points.items():
         _check(settings, _schema("methods")["$defs"]["method"], f"{where}: set: {name}")
     built = {name: _built(where, name, settings) for name, settings in points.items()}
-    grid = {name: _points(name, grids[name], chosen, built) for name in grids}
-    return Task(budget, evaluate, changes, chosen, built, grid)
+    search = _search(config, own)
+    grid = {
+        name: _points(name, grid, chosen, built) for name, grid in search.get("grid", {}).items() if name in names
+    }
+    seeds = own.get("seeds", config["seeds"])
+    return Task(seeds, budget, evaluate, changes, chosen, likes, built, search, grid)
+
+
+def _search(config: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """How settings are searched on a data set; empty if they are not."""
+    if "search" in own and own["search"] is None:
+        return {}
+    return merged(config["search"] or {}, own.get("search", {}))
+
+
+def _defined(config: dict[str, Any], name: str) -> dict[str, Any]:
+    """Settings by which a method differs from the one that it is like."""
+    return {key: value for key, value in config["define"].get(name, {}).items() if key != "like"}
+
+
+def _check_defined(define: Mapping[str, Any], methods: Mapping[str, Any]) -> None:
+    for name, settings in define.items():
+        if name in (*methods, AUTO):
+            raise InputError(f"config: define: there is a method {name!r}; give this one another name")
+        _check_known(f"config: define: {name}: like: unknown method", [settings["like"]], methods)
+
+
+def _check_used(config: dict[str, Any], tasks: Mapping[str, Task], known: Iterable[str]) -> None:
+    """Make sure that whatever is said of a method is said of one that is trained."""
+    everywhere = {name for task in tasks.values() for name in task.methods}
+    if config["reference"] not in (None, *everywhere):
+        raise InputError(f"config: reference: {config['reference']!r} is not among methods; add it there")
+    for name in config["once"]:
+        if name not in everywhere:
+            raise InputError(f"config: once: {name!r} is not among methods; add it there or leave it out here")
+    places = [(f"config: {key}", config[key], everywhere) for key in ("define", "set")]
+    places += [("config: search: grid", (config["search"] or {}).get("grid", {}), everywhere)]
+    places += [
+        (f"config: for: {name}: search: grid", (own.get("search") or {}).get("grid", {}), tasks[name].methods)
+        for name, own in config["for"].items()
+    ]
+    places += [
+        (f"config: for: {name}: set", own.get("set", {}), tasks[name].methods) for name, own in config["for"].items()
+    ]
+    for where, named, among in places:
+        _check_known(f"{where}: unknown method", named, known)
+        if unused := [name for name in named if name not in among]:
+            raise InputError(f"{where}: {unused[0]} is not among methods; add it there or leave it out here")
 
 
 def _points(
@@ -235,7 +299,7 @@ def _nested(keys: list[str], value: Any) -> dict[str, Any]:
 
 def _tree_of(method: Method) -> str | None:
     trees = members(method.settings["proposal"], "tree")
-    return "_".join(f"{key}-{trees[0][key]}" for key in TREE_PARAMETERS) if trees else None
+    return "_".join(f"{key}-{json.dumps(trees[0][key])}" for key in TREE_PARAMETERS) if trees else None
 
 
 def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:

@@ -34,6 +34,7 @@ def searched(grid):
         ({"budget": {"epochs": 1, "seconds": 1}}, "budget"),
         ({"budget": {"epoch": 1}}, "budget: .*epoch"),
         ({"evaluate": {"point": 1}}, "evaluate: .*point"),
+        ({"evaluate": {"rows": 0}}, "evaluate.rows: 0"),
         ({"datasets": []}, "datasets"),
         ({"datasets": ["icd11"]}, "datasets: no 'icd11'; known: .*icd10"),
         ({"datasets": ["nowhere/own.yaml"]}, "datasets: no file 'nowhere/own.yaml' in "),
@@ -50,6 +51,7 @@ def searched(grid):
         ({"budget": {"seconds": 2.5}, "evaluate": {"at": [1, 3]}}, "evaluate.at: 3 is beyond budget.seconds, 2.5"),
         ({"evaluate": {"at": [2, 1]}}, "evaluations are at .*rising"),
         ({"for": {"mnist": {}}}, "for: unknown data set 'mnist'; known: icd10"),
+        ({"for": {"icd10": {"seeds": []}}}, "for.icd10.seeds"),
         ({"for": {"icd10": {"sets": {}}}}, "for.icd10: .*sets"),
         ({"for": {"icd10": {"evaluate": {"at": [70]}}}}, "for: icd10: evaluate.at: 70 is beyond budget.epochs, 50"),
         ({"for": {"icd10": {"set": {"sox": {}}}}}, "for: icd10: set: sox is not among methods"),
@@ -118,13 +120,25 @@ def test_fits_are_the_product_of_data_sets_methods_and_seeds():
     assert fits == [Fit("digits", method, seed) for method in ("softmax", "u-max") for seed in (0, 3)]
 
 
+def test_methods_that_draw_nothing_may_train_once():
+    config = quickstart(datasets=["digits"], methods=["softmax", "u-max"], seeds=[3, 0], once=["softmax"])
+    experiment = Experiment.from_config(config, CONFIG)
+    assert list(experiment.fits()) == [
+        Fit("digits", "softmax", 3),
+        Fit("digits", "u-max", 3),
+        Fit("digits", "u-max", 0),
+    ]
+    with pytest.raises(InputError, match="config: once: 'sgd' is not among methods"):
+        Experiment.from_config(config | {"once": ["sgd"]}, CONFIG)
+
+
 def test_a_method_that_draws_from_a_tree_names_it_by_its_parameters():
     changes = {"adversarial": {"proposal": {"dimension": 8, "regularizer": 0.5}}}
     experiment = Experiment.from_config(quickstart(set=changes), CONFIG)
     task = experiment.tasks["icd10"]
-    assert task.tree("adversarial") == "dimension-8_regularizer-0.5_folds-1"
+    assert task.tree("adversarial") == "dimension-8_regularizer-0.5_folds-1_resplit-true"
     assert task.tree("softmax") is None
-    assert task.trees == ["dimension-8_regularizer-0.5_folds-1"]
+    assert task.trees == ["dimension-8_regularizer-0.5_folds-1_resplit-true"]
 
 
 def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
@@ -134,7 +148,7 @@ def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
     (tmp_path / "datasets").symlink_to(CONFIG / "datasets")
     experiment, default = Experiment.from_config(quickstart(), tmp_path), Tree()
     assert experiment.tasks["icd10"].trees == [
-        f"dimension-{default.dimension}_regularizer-{default.regularizer}_folds-1"
+        f"dimension-{default.dimension}_regularizer-{default.regularizer}_folds-1_resplit-true"
     ]
 
 
@@ -193,3 +207,56 @@ def test_trials_are_all_points_of_a_grid():
     points = found.tasks["digits"].grid["u-max"]
     assert points[names[0]] == {"optimizer": {"learning_rate": 0.1, "threshold": 1.0}}
     assert points[names[1]] == {"optimizer": {"learning_rate": 1, "threshold": 1.0}}
+
+
+DEFINED = {"define": {"small": {"like": "softmax", "proposal": {"batch_size": 2}}}}
+
+
+def test_an_experiment_may_define_methods_and_data_sets_choose_among_them():
+    own = {"methods": ["small"], "set": {"small": {"bias": False}}}
+    config = quickstart(
+        datasets=["digits", "icd10"], methods=["softmax", "small"], set={}, **DEFINED, **{"for": {"digits": own}}
+    )
+    found = Experiment.from_config(config, CONFIG)
+    fits = [(fit.dataset, fit.method) for fit in found.fits()]
+    assert fits == [("digits", "small"), ("icd10", "softmax"), ("icd10", "small")]
+    small = found.tasks["digits"]
+    assert small.likes == {"small": "softmax"}
+    assert small.changes == {"small": {"proposal": {"batch_size": 2}, "bias": False}}
+    assert small.settings("small")["optimizer"] == found.tasks["icd10"].settings("softmax")["optimizer"]
+    assert found.tasks["icd10"].settings("softmax")["proposal"]["batch_size"] != 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"define": {"softmax": {"like": "u-max"}}}, "define: there is a method 'softmax'"),
+        ({"define": {"new": {"like": "sofmax"}}}, "define: new: like: unknown method 'sofmax'"),
+        ({"define": {"new": {"bias": False}}}, "'like' is a required property"),
+        ({"define": {"new": {"like": "softmax"}}}, "define: new is not among methods"),
+        ({"for": {"icd10": {"methods": ["sofmax"]}}}, "for: icd10: methods: unknown method 'sofmax'"),
+        ({"paper": "nobody1999"}, "paper: unknown paper 'nobody1999'; known: .*ruiz2018"),
+        (
+            {"for": {"icd10": {"search": {"grid": {"sox": {"optimizer.learning_rate": [1]}}}}}},
+            "for: icd10: search: grid: sox is not among methods",
+        ),
+    ],
+)
+def test_errors_in_what_is_defined(changes, message):
+    with pytest.raises(InputError, match=message):
+        Experiment.from_config(quickstart(methods=["softmax"], set={}) | changes, CONFIG)
+
+
+def test_searches_may_differ_by_data_set():
+    grid = {"softmax": {"optimizer.learning_rate": [0.1, 1]}}
+    own = {
+        "digits": {"search": {"share": 0.5, "grid": {"softmax": {"optimizer.learning_rate": [3]}}}},
+        "icd10": {"search": None},
+    }
+    config = quickstart(datasets=["digits", "icd10", "bibtex"], methods=["softmax"], set={}, **{"for": own})
+    tasks = Experiment.from_config(config | {"search": {"grid": grid, "share": 0.1, "points": 4}}, CONFIG).tasks
+    assert tasks["digits"].search["share"] == 0.5
+    assert list(tasks["digits"].grid["softmax"]) == ["optimizer.learning_rate-3"]
+    assert tasks["icd10"].search == tasks["icd10"].grid == {}
+    assert list(tasks["bibtex"].grid["softmax"]) == ["optimizer.learning_rate-0.1", "optimizer.learning_rate-1"]
+    assert (tasks["bibtex"].search["share"], tasks["bibtex"].search["points"]) == (0.1, 4)

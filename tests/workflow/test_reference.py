@@ -27,3 +27,12 @@ def test_an_evaluation_waits_for_the_reference(checkout):
     assert checkout.jobs(TARGET, config="with.yaml")["train"] == 2
     printed = checkout.snakemake("--dry-run", "--printshellcmds", TARGET, config="with.yaml")
     assert "--reference results/tiny/fits/digits/softmax/seed-0/model.h5" in printed
+
+
+def test_a_reference_that_is_trained_once_is_that_of_all_seeds(checkout):
+    once = TINY + "seeds: [0, 1]\nreference: softmax\nonce: [softmax]\n"
+    (checkout.folder / "once.yaml").write_text(once)
+    target = TARGET.replace("seed-0", "seed-1")
+    assert checkout.jobs(target, config="once.yaml")["train"] == 2
+    printed = checkout.snakemake("--dry-run", "--printshellcmds", target, config="once.yaml")
+    assert "--reference results/tiny/fits/digits/softmax/seed-0/model.h5" in printed

@@ -1,4 +1,4 @@
-"""A tree whose regularizer is chosen by cross-validation, in a config."""
+"""A tree whose regularizer is chosen by cross-validation, fitted without re-splits, in a config."""
 
 import sys
 
@@ -10,23 +10,24 @@ from xsoftmax.tree.file import read_tree
 sys.path.insert(0, str(REPOSITORY / "workflow"))
 from experiment import Experiment
 
-FOLDS = {"adversarial": {"proposal": {"dimension": 4, "folds": 3}}}
+SETTINGS = {"adversarial": {"proposal": {"dimension": 4, "folds": 3, "resplit": False}}}
+NAME = "dimension-4_regularizer-0.1_folds-3_resplit-false"
 
 
-def test_folds_are_part_of_a_trees_name():
-    config = yaml.safe_load((REPOSITORY / "config" / "config.yaml").read_text()) | {"set": FOLDS}
+def test_all_parameters_are_part_of_a_trees_name():
+    config = yaml.safe_load((REPOSITORY / "config" / "config.yaml").read_text()) | {"set": SETTINGS}
     task = Experiment.from_config(config, REPOSITORY / "config").tasks["icd10"]
-    assert task.trees == ["dimension-4_regularizer-0.1_folds-3"]
+    assert task.trees == [NAME]
 
 
-def test_a_config_with_folds_runs(checkout):
+def test_a_config_with_folds_and_without_resplits_runs(checkout):
     config = {"experiment": "folds", "datasets": ["digits"], "methods": ["adversarial"], "budget": {"epochs": 1}}
-    with checkout.rewritten("tiny.yaml", yaml.safe_dump(config | {"set": FOLDS})):
+    with checkout.rewritten("tiny.yaml", yaml.safe_dump(config | {"set": SETTINGS})):
         checkout.snakemake("results/folds/fits/digits/adversarial/seed-0/model.h5")
-    path = checkout.folder / "results/folds/trees/digits/dimension-4_regularizer-0.1_folds-3.h5"
-    found = read_tree(path, {"folds": 3, "dataset": "digits"}).attributes
+    path = checkout.folder / f"results/folds/trees/digits/{NAME}.h5"
+    found = read_tree(path, {"folds": 3, "resplit": False, "dataset": "digits"}).attributes
     log_likelihoods = found["cross_validation_log_likelihoods"]
     best = found["cross_validation_regularizers"][log_likelihoods.index(max(log_likelihoods))]
     assert found["chosen_regularizer"] == best
-    log = checkout.folder / "logs/folds/tree/digits/dimension-4_regularizer-0.1_folds-3.log"
+    log = checkout.folder / f"logs/folds/tree/digits/{NAME}.log"
     assert f"{best:<8.3g} {max(log_likelihoods):.4f}  chosen" in log.read_text()

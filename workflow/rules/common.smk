@@ -21,6 +21,11 @@ FITS = [FIT.format(**fit._asdict()) for fit in EXPERIMENT.fits()]
 SEARCH = f"{RESULTS}/search/{{dataset}}/{{method}}"
 SEARCHES = sorted({SEARCH.format(**trial._asdict()) for trial in EXPERIMENT.trials()})
 TRIAL = f"{SEARCH}/{{point}}"
+PAPER = (
+    [f"xsoftmax.papers.{EXPERIMENT.config['paper']}"]
+    if EXPERIMENT.config["paper"]
+    else []
+)
 
 if EXPERIMENT.config["mirror"]:
     os.environ.update(XSOFTMAX_MIRROR=EXPERIMENT.config["mirror"])
@@ -41,6 +46,7 @@ wildcard_constraints:
     method="[a-z0-9-]+",
     seed="[0-9]+",
     point="[^/]+",
+    resplit="true|false",
 
 
 # How scores become probabilities, loaded by name.
@@ -75,10 +81,20 @@ def tree_of(wildcards):
 
 
 def reference_of(wildcards):
-    """Model that a fit is held against, if the config names one: of the same data set and seed."""
+    """Model that a fit is held against, if the config names one: of the same data set and, if trained with it, seed."""
     name = EXPERIMENT.config["reference"]
-    fit = FIT.format(dataset=wildcards.dataset, method=name, seed=wildcards.seed)
-    return [f"{fit}/model.h5"] if name else []
+    if name not in task_of(wildcards).methods:
+        return []
+    seeds = EXPERIMENT.seeds(wildcards.dataset, name)
+    seed = wildcards.seed if int(wildcards.seed) in seeds else seeds[0]
+    fit = FIT.format(dataset=wildcards.dataset, method=name, seed=seed)
+    return [f"{fit}/model.h5"]
+
+
+def like_of(wildcards):
+    """Option of the verb `train`: the method of the methods file that one of the config's own is like."""
+    like = task_of(wildcards).likes.get(wildcards.method)
+    return f"--like {like}" if like else ""
 
 
 def chosen_of(wildcards):
@@ -96,9 +112,12 @@ def train_options(plan):
 
 
 def trial_options(wildcards):
-    """How long a trial trains, on which rows, and its name in the search; it is looked at once, at the end."""
-    search = EXPERIMENT.config["search"]
-    plan = search.get("budget", task_of(wildcards).budget) | {"points": 1}
+    """How long a trial trains, on which rows, when it is looked at, and its name in the search."""
+    search = task_of(wildcards).search
+    budget = search.get("budget", task_of(wildcards).budget)
+    plan = budget | {"points": search.get("points", 1)}
+    if "rows" in task_of(wildcards).evaluate:
+        plan["rows"] = task_of(wildcards).evaluate["rows"]
     share = {"share": search["share"]} if "share" in search else {}
     return train_options({**plan, **share, "trial": shlex.quote(wildcards.point)})
 
@@ -110,6 +129,14 @@ def point_of(wildcards):
         task.changes.get(wildcards.method, {}),
         task.grid[wildcards.method][wildcards.point],
     )
+
+
+def measure_options():
+    """What the verb `evaluate` measures beside exact likelihoods of validation and test rows."""
+    measure = EXPERIMENT.config["measure"]
+    kinds = measure.get("as_published", [])
+    train = ["--train"] if measure.get("train") else []
+    return " ".join([*train, *(["--as-published", *kinds] if kinds else [])])
 
 
 def trials_of(wildcards, file):

@@ -26,8 +26,9 @@ rule evaluate:
         reference=lambda wildcards, input: (
             f"--reference {input.reference}" if input.reference else ""
         ),
+        measure=measure_options(),
     message:
         "evaluate {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python -m xsoftmax evaluate {input.model} {input.data} {params.reference} --threads {threads}"
+        "python -m xsoftmax evaluate {input.model} {input.data} {params.reference} {params.measure} --threads {threads}"
         " -o {output} > {log} 2>&1"

@@ -126,3 +126,33 @@ rule report:
         "write the report"
     shell:
         "python -m xsoftmax report {params.folder} --config {input.config} -o {output} > {log} 2>&1"
+
+
+rule paper:
+    input:
+        summary=rules.compare.output.summary,
+        model=expand("{fit}/model.h5", fit=FITS),
+        data=expand("data/prepared/{dataset}.h5", dataset=EXPERIMENT.datasets),
+    output:
+        folder=directory(f"{RESULTS}/paper"),
+    log:
+        f"logs/{EXPERIMENT.name}/paper.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/paper.tsv"
+    conda:
+        "../../envs/compute.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory(4000),
+        runtime=30,
+    params:
+        fits=FITS,
+        searches=searches_option(),
+        paper=EXPERIMENT.config["paper"],
+        experiment=EXPERIMENT.name,
+        source=source("paper", *PAPER),
+    message:
+        "hold the results against the paper"
+    shell:
+        "python -m xsoftmax paper {params.fits} {params.searches} --paper {params.paper} --experiment {params.experiment}"
+        " --data {input.data} -o {output.folder} > {log} 2>&1"

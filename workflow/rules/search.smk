@@ -8,7 +8,7 @@ use rule train as trial with:
     input:
         data="data/prepared/{dataset}.h5",
         tree=lambda wildcards: (
-            [] if "share" in EXPERIMENT.config["search"] else tree_of(wildcards)
+            [] if "share" in task_of(wildcards).search else tree_of(wildcards)
         ),
     output:
         model=temp(f"{TRIAL}/model.h5"),
@@ -23,14 +23,15 @@ use rule train as trial with:
     params:
         folder=TRIAL,
         checkpoint=f"scratch/{EXPERIMENT.name}/search/{{dataset}}/{{method}}/{{point}}.h5",
-        seed=lambda wildcards: EXPERIMENT.config["search"].get(
-            "seed", EXPERIMENT.config["seeds"][0]
+        seed=lambda wildcards: task_of(wildcards).search.get(
+            "seed", task_of(wildcards).seeds[0]
         ),
         tree=lambda wildcards, input: f"--tree {input.tree}" if input.tree else "",
         chosen="",
         settings=lambda wildcards: as_json(
             task_of(wildcards).settings(wildcards.method)
         ),
+        like=like_of,
         changes=lambda wildcards: as_json(point_of(wildcards)),
         options=trial_options,
         source=lambda wildcards: source(
@@ -58,7 +59,9 @@ rule choose:
         mem_mb=memory(500),
         runtime=5,
     params:
-        by=(EXPERIMENT.config["search"] or {}).get("by", "validation_log_likelihood"),
+        by=lambda wildcards: task_of(wildcards).search.get(
+            "by", "validation_log_likelihood"
+        ),
         grid=lambda wildcards: as_json(task_of(wildcards).grid[wildcards.method]),
         folder=subpath(output[0], parent=True),
         source=source("choose"),

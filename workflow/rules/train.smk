@@ -37,6 +37,7 @@ rule train:
         settings=lambda wildcards: as_json(
             task_of(wildcards).settings(wildcards.method)
         ),
+        like=like_of,
         changes=lambda wildcards: as_json(
             task_of(wildcards).changes.get(wildcards.method, {})
         ),
@@ -47,7 +48,7 @@ rule train:
     message:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method}"
+        "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method} {params.like}"
         " --set {params.changes:q} {params.chosen} {params.tree} --seed {params.seed} {params.options} --threads {threads}"
         " --checkpoint {params.checkpoint} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
         " -o {params.folder} > {log} 2>&1"

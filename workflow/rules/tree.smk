@@ -5,11 +5,11 @@ rule tree:
     input:
         "data/prepared/{dataset}.h5",
     output:
-        f"{RESULTS}/trees/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}.h5",
+        f"{RESULTS}/trees/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}_resplit-{{resplit}}.h5",
     log:
-        f"logs/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}.log",
+        f"logs/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}_resplit-{{resplit}}.log",
     benchmark:
-        f"benchmarks/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}.tsv"
+        f"benchmarks/{EXPERIMENT.name}/tree/{{dataset}}/dimension-{{dimension}}_regularizer-{{regularizer}}_folds-{{folds}}_resplit-{{resplit}}.tsv"
     conda:
         "../../envs/compute.yaml"
     threads: 1
@@ -17,12 +17,13 @@ rule tree:
         mem_mb=memory(4000),
         runtime=120,
     params:
+        resplit=lambda wildcards: "" if wildcards.resplit == "true" else "--no-resplit",
         source=source("tree"),
     message:
-        "fit tree {wildcards.dimension}, {wildcards.regularizer}, {wildcards.folds} on {wildcards.dataset}"
+        "fit tree {wildcards.dimension}, {wildcards.regularizer}, {wildcards.folds}, {wildcards.resplit} on {wildcards.dataset}"
     shell:
         "python -m xsoftmax tree {input} --dimension {wildcards.dimension}"
-        " --regularizer {wildcards.regularizer} --folds {wildcards.folds} -o {output} > {log} 2>&1"
+        " --regularizer {wildcards.regularizer} --folds {wildcards.folds} {params.resplit} -o {output} > {log} 2>&1"
 
 
 rule trees:
