@@ -67,6 +67,7 @@ def history(dataset: str, method: str, seed: int, epochs: int = 20) -> pd.DataFr
             "learning_rate": 0.1 * 0.9**epoch,
             "objective": test * 3 + 1,
             "train_log_likelihood": test + 0.35 * quality,
+            "train_accuracy": np.minimum(1, accuracy * 1.1),
             "regularized_log_loss": 0.1 - test - 0.35 * quality,
             "validation_log_likelihood": test + 0.01,
             "validation_accuracy": accuracy,

@@ -1,6 +1,7 @@
 """Learning curves: test measures against training time and epochs, methods in fixed looks."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,8 @@ SETTINGS: Any = {
     "lines.markersize": 5,
     "savefig.dpi": 160,
 }
+# Of a stored figure, by its kind: what would be another at each run.
+METADATA: Any = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 Lines = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -186,11 +189,11 @@ def _label(method: str, statuses: pd.Series) -> str:
     return f"{method}\n({n_diverged} of {len(statuses)} diverged)"
 
 
-def save(figure: Figure, stem: Path) -> list[Path]:
-    """Store a figure as SVG and PNG without a date or a version in it."""
+def save(figure: Figure, stem: Path, kinds: Sequence[str] = tuple(METADATA)) -> list[Path]:
+    """Store a figure as SVG, PNG or both, without a date or a version in it."""
     paths = []
-    for kind, metadata in (("svg", {"Date": None, "Creator": None}), ("png", {"Software": None})):
+    for kind in kinds:
         paths.append(stem.with_name(f"{stem.name}.{kind}"))
         with mpl.rc_context(SETTINGS), written_aside(paths[-1]) as aside:
-            figure.savefig(aside, format=kind, metadata=metadata)
+            figure.savefig(aside, format=kind, metadata=METADATA[kind])
     return paths

@@ -72,7 +72,7 @@ def _scale_x(axes: Axes, rows: pd.DataFrame, after: pd.DataFrame, x: str) -> Non
         axes.set_xscale("log")
         room = (high / low) ** MARGIN
         axes.set_xlim(low / room, high * room)
-        _set_ticks(axes.xaxis, plain_ticks(low / room, high * room))
+        set_ticks(axes.xaxis, plain_ticks(low / room, high * room))
     elif x == "epoch":
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
@@ -90,10 +90,11 @@ def _mirrored_log(axes: Axes, start: float, losses: np.ndarray) -> None:
     )
     axes.set_yscale("function", functions=functions)
     axes.set_ylim(-high * room, -low / room)
-    _set_ticks(axes.yaxis, [-tick for tick in plain_ticks(low / room, high * room)])
+    set_ticks(axes.yaxis, [-tick for tick in plain_ticks(low / room, high * room)])
 
 
-def _set_ticks(axis: Axis, ticks: list[float]) -> None:
+def set_ticks(axis: Axis, ticks: list[float]) -> None:
+    """Mark these places alone, as plain numbers."""
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}".replace("-", "−")))

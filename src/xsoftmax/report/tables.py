@@ -184,7 +184,8 @@ def _row(fit: Fit) -> dict[str, Any]:
         "n_parameters": status.get("n_parameters"),
     }
     for split in ("test", "validation"):
-        row |= {f"{split}_{name}": fit.metrics.get(split, {}).get(name) for name in MEASURES}
+        measured = dict.fromkeys(MEASURES) | fit.metrics.get(split, {})
+        row |= {f"{split}_{name}": value for name, value in measured.items() if name != "n_samples"}
     row |= {axis: axes.get(axis, {}).get("name") for axis in ("objective", "proposal", "optimizer")}
     row |= {"objective_name": status.get("objective_name"), "training_objective": _last(fit, "objective")}
     row["train_log_likelihood"] = _last(fit, "train_log_likelihood")

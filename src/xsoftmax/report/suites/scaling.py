@@ -6,13 +6,11 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from xsoftmax.report.durations import duration, megabytes
 from xsoftmax.report.looks import COLORS, MARKERS
-from xsoftmax.report.scales import plain_ticks
+from xsoftmax.report.scales import plain_ticks, set_ticks
 from xsoftmax.report.suites import promised, style, table
 
 AXES = {
@@ -130,11 +128,5 @@ def _finish(axes: Axes, axis: str, fixed: str, panel: pd.DataFrame) -> None:
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(0.8 * low, 1.25 * high)
-        _tick(axes.xaxis, sorted(set(panel.value)))
-        _tick(axes.yaxis, plain_ticks(0.8 * low, 1.25 * high))
-
-
-def _tick(axis: Axis, places: list[float]) -> None:
-    axis.set_major_locator(FixedLocator(places))
-    axis.set_minor_locator(NullLocator())
-    axis.set_major_formatter("{x:g}")
+        set_ticks(axes.xaxis, sorted(set(panel.value)))
+        set_ticks(axes.yaxis, plain_ticks(0.8 * low, 1.25 * high))

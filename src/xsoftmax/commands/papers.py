@@ -1,0 +1,17 @@
+"""Sum up what became of the claims of all papers: renews the table in a README.md among their pages."""
+
+import argparse
+from pathlib import Path
+
+from xsoftmax.marked_blocks import renew
+from xsoftmax.reproduction.page import overview
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("pages", nargs="?", type=Path, default=Path("docs/papers"), help="default: %(default)s")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the verb."""
+    renew(options.pages / "README.md", {"verdicts": lambda _: overview(options.pages)})
