@@ -4,13 +4,15 @@ SHELL := /bin/bash
 CONFIG ?=
 CORES ?= all
 MINUTES ?= 150
+PAPERS ?= titsias2016 fagan2018 ruiz2018 yen2018 bamler2020
+QUICK ?=
 WORKERS ?= auto
 TESTS ?= not slow and not cluster and not results
 STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test lint docs benchmark lock
+.PHONY: help setup run test lint docs benchmark papers lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -48,6 +50,14 @@ docs: setup ## run the experiment of the documentation, draw its figures, renew 
 
 benchmark: setup ## run ours beside other programs for MINUTES (150), on a quiet machine: table and figures
 	python -m xsoftmax benchmark peers --minutes $(MINUTES) --json results/benchmark/peers.json
+
+papers: setup ## reproduce PAPERS, by default all five, into docs/papers (3 hours; QUICK=1: 15 minutes, results/ only)
+	@for paper in $(PAPERS); do \
+	  echo "== $$paper"; \
+	  snakemake --cores $(CORES) --configfile config/experiments/$$paper.yaml $(if $(QUICK),config/experiments/quick/$$paper.yaml); \
+	  $(if $(QUICK),,rm -rf docs/papers/$$paper; cp -r results/$$paper/paper/* docs/papers/;) \
+	done
+	$(if $(QUICK),,python -m xsoftmax papers docs/papers)
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \

@@ -9,15 +9,16 @@ from report.fake_fits import write_fits
 from xsoftmax.report.compare import compare
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOK = ROOT / "notebooks" / "quickstart.ipynb"
-FINISHED = sorted(path.parent for path in ROOT.glob("results/*/curves.csv"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+QUICKSTART, PAPERS = ROOT / "notebooks/quickstart.ipynb", ROOT / "notebooks/five-papers.ipynb"
+FINISHED = sorted(path.parent for path in ROOT.glob("results/*/curves.csv") if not (path.parent / "paper").exists())
 
 
-def run(results, monkeypatch):
-    """Run the notebook on a folder of results and give its pictures."""
+def run(results, monkeypatch, notebook=QUICKSTART):
+    """Run a notebook on a folder of results and give its pictures."""
     monkeypatch.setenv("XSOFTMAX_RESULTS", str(results))
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    notebook = nbformat.read(notebook, as_version=4)
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in outputs if output.get("name") == "stderr"]
     pictures = [output.data["image/png"] for output in outputs if "image/png" in output.get("data", {})]
@@ -38,8 +39,18 @@ def test_it_runs_on_real_results(monkeypatch):
         assert len(run(results, monkeypatch)) == 5
 
 
-def test_no_outputs_are_committed():
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+@pytest.mark.results
+def test_the_five_papers_are_told_from_real_results(monkeypatch):
+    """On reduced runs, too: `make papers QUICK=1`."""
+    cells = nbformat.read(PAPERS, as_version=4).cells
+    figures = sum(cell.cell_type == "code" and ".figures" in cell.source for cell in cells)
+    pictures = run(ROOT / "results", monkeypatch, PAPERS)
+    assert len(pictures) == len(set(pictures)) == figures >= 7
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_outputs_are_committed(path):
+    notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert not any(cell.outputs or cell.execution_count for cell in code)
