@@ -2,10 +2,10 @@ import json
 import subprocess
 import sys
 
-import h5py
 import numpy as np
 import pytest
 
+from edited import edited
 from xsoftmax import __version__, registry
 from xsoftmax.cli import main
 
@@ -57,7 +57,7 @@ def test_an_input_error_is_one_line_on_stderr(tmp_path, capsys):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("error: ")
-    assert "none.h5: no such prepared data" in shown.err
+    assert "none.h5: no such file; make it with `python -m xsoftmax prepare`" in shown.err
     assert "Traceback" not in shown.err
 
 
@@ -122,10 +122,12 @@ def test_evaluating_on_other_data_is_refused(data, prepare, tmp_path, capsys):
 def test_a_damaged_model_is_an_input_error(tmp_path, data, capsys):
     (tmp_path / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     assert status_of("evaluate", tmp_path / "model.h5", data) == 1
-    with h5py.File(tmp_path / "model.h5", "w") as file:
+    assert "model.h5: no seal at its end" in capsys.readouterr().err
+    (tmp_path / "model.h5").unlink()
+    with edited(tmp_path / "model.h5") as file:
         file.attrs["kind"] = "picture"
     assert status_of("evaluate", tmp_path / "model.h5", data) == 1
-    assert "holds 'picture', not a model" in capsys.readouterr().err
+    assert "holds 'picture', not a model or a tree" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error():

@@ -1,12 +1,12 @@
 import threading
 import tracemalloc
 
-import h5py
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import naive
+from edited import edited
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
 from xsoftmax.model import DivergedError, Model, load_model, save_model
@@ -56,19 +56,19 @@ def test_a_diverged_fit_has_no_model(tmp_path):
 
 
 def test_files_that_are_no_models(tmp_path):
-    with pytest.raises(InputError, match="no such file; train a model first"):
+    with pytest.raises(InputError, match=r"no such file; give the model\.h5 of a fit, or train it again"):
         load_model(tmp_path / "missing.h5")
     (tmp_path / "text.h5").write_text("hello")
     with pytest.raises(InputError, match="not an HDF5 file"):
         load_model(tmp_path / "text.h5")
-    with h5py.File(tmp_path / "other.h5", "w") as file:
+    with edited(tmp_path / "other.h5") as file:
         file.attrs["kind"] = "prepared"
     with pytest.raises(InputError, match="holds 'prepared', not a model"):
         load_model(tmp_path / "other.h5")
     save_model(model_of(), tmp_path / "old.h5")
-    with h5py.File(tmp_path / "old.h5", "a") as file:
+    with edited(tmp_path / "old.h5") as file:
         file.attrs["schema_version"] = 0
-    with pytest.raises(InputError, match="version 0, this program reads 1"):
+    with pytest.raises(InputError, match="model of version 0, this xsoftmax reads 1"):
         load_model(tmp_path / "old.h5")
 
 

@@ -11,11 +11,10 @@ from typing import Any
 import h5py
 import numpy as np
 
-from xsoftmax import __version__, registry
+from xsoftmax import registry
 from xsoftmax.data.names import Names
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.scores import (
     BLOCKS_OF_ROWS,
@@ -27,9 +26,9 @@ from xsoftmax.scores import (
     add_log_q,
     score_each,
 )
+from xsoftmax.sealed import opened, written_sealed
 from xsoftmax.threads import Team
 
-SCHEMA_VERSION = 1
 # Weights that are copied into the file at a time.
 WRITTEN_AT_ONCE = 2**20
 
@@ -160,13 +159,10 @@ class Model:
 
 
 def save_model(model: Model, path: Path) -> None:
-    """Write a model, aside and renamed."""
-    with written_aside(path) as aside, h5py.File(aside, "w") as file:
+    """Write a model: aside, sealed, and renamed."""
+    with written_sealed(path, "model") as file:
         file.attrs.update(
             {
-                "kind": "model",
-                "schema_version": SCHEMA_VERSION,
-                "xsoftmax_version": __version__,
                 "n_classes": model.n_classes,
                 "n_features": model.n_features,
                 "bias": model.bias,
@@ -192,22 +188,11 @@ def load_model(path: Path) -> Model:
     Raises
     ------
     InputError
-        If the file is missing, is not a model, or is of another schema version; DivergedError if the fit diverged.
+        If the file is missing, damaged, not a model, or of another schema version; DivergedError if the fit diverged.
     """
-    if not path.exists():
-        raise InputError(f"{path}: no such file; train a model first")
-    try:
-        file = h5py.File(path, "r", locking=False)
-    except OSError as error:
-        raise InputError(f"{path}: not an HDF5 file ({error}); give a model.h5") from error
-    with file:
-        kind, version = file.attrs.get("kind"), file.attrs.get("schema_version")
-        if kind == "tree":
+    with opened(path, ["model", "tree"], "give the model.h5 of a fit, or train it again") as file:
+        if file.attrs["kind"] == "tree":
             return _tree_as_model(path)
-        if kind != "model":
-            raise InputError(f"{path}: holds {kind!r}, not a model; give a model.h5")
-        if version != SCHEMA_VERSION:
-            raise InputError(f"{path}: model version {version}, this program reads {SCHEMA_VERSION}; train it again")
         attributes = json.loads(file.attrs["attributes"])
         if "W" not in file:
             raise DivergedError(f"{path} holds no model: {attributes['message']}")

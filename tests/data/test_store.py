@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from edited import edited
 from xsoftmax.data import store
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
@@ -125,19 +126,19 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 
 
 def test_what_cannot_be_opened(tmp_path):
-    with pytest.raises(InputError, match=r"no such prepared data; make it with `python -m xsoftmax prepare`"):
+    with pytest.raises(InputError, match=r"no such file; make it with `python -m xsoftmax prepare`"):
         open_prepared(tmp_path / "none.h5")
     (tmp_path / "text.h5").write_text("hello")
     with pytest.raises(InputError, match="not an HDF5 file, or damaged"):
         open_prepared(tmp_path / "text.h5")
-    with h5py.File(tmp_path / "other.h5", "w") as file:
+    with edited(tmp_path / "other.h5") as file:
         file.attrs["kind"] = "tree"
-    with pytest.raises(InputError, match="not a prepared data set"):
+    with pytest.raises(InputError, match="holds 'tree', not a prepared; make it with"):
         open_prepared(tmp_path / "other.h5")
     write(tmp_path / "new.h5")
-    with h5py.File(tmp_path / "new.h5", "a") as file:
+    with edited(tmp_path / "new.h5") as file:
         file.attrs["schema_version"] = 2
-    with pytest.raises(InputError, match="schema version 2, this xsoftmax reads 1; prepare again"):
+    with pytest.raises(InputError, match="prepared of version 2, this xsoftmax reads 1; make it with"):
         open_prepared(tmp_path / "new.h5")
     write(tmp_path / "a.h5")
     with open_prepared(tmp_path / "a.h5") as data, pytest.raises(InputError, match="unknown split 'dev'"):

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import xsoftmax.training.fit as fit_module
+from edited import edited
 from training.problems import D, K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
@@ -41,7 +42,8 @@ def test_what_belongs_to_something_else_is_left_alone(tmp_path):
     assert read_checkpoint(path, "me", {"W": W}) is None
     path.write_text("no HDF5")
     assert read_checkpoint(path, "me", {"W": W}) is None
-    with h5py.File(path, "w"):
+    path.unlink()
+    with edited(path):
         pass
     assert read_checkpoint(path, "me", {"W": W}) is None
     assert not W.any()
@@ -120,7 +122,7 @@ def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path, killed_aft
     trees = [tmp_path / name for name in ("1.h5", "2.h5")]
     for tree, seed in zip(trees, ("0", "0"), strict=True):
         assert main(["tree", str(data_path), "--dimension", "3", "--seed", seed, "-o", str(tree)]) == 0
-    with h5py.File(trees[1], "a") as file:  # as a tree that was fitted by other code
+    with edited(trees[1]) as file:  # as a tree that was fitted by other code
         weights = next(
             node for node in file.values() if getattr(node, "dtype", None) == np.float32 and node.ndim == 2
         )

@@ -1,4 +1,3 @@
-import h5py
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -105,9 +104,6 @@ def test_a_tree_of_other_folds_is_refused(prepared_file, data, tmp_path):
     Tree(dimension=3).fit(training_set)
     with pytest.raises(InputError, match="a tree of folds 1, wanted 5; fit one on these data"):
         Tree(dimension=3, folds=5).fit(training_set)
-    with h5py.File(tmp_path / "tree.h5", "r+") as file:
-        del file.attrs["folds"]
-    Tree(dimension=3).fit(training_set)  # a file from before there were folds
 
 
 @pytest.mark.parametrize("resplit", [True, False])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from edited import edited
 from tree.clusters import clustered
 from xsoftmax.cli import main
 from xsoftmax.data.store import Split, write_prepared
@@ -62,21 +63,21 @@ def test_any_group_holds_a_tree(n_features, tmp_path):
 
 
 def test_foreign_files_are_refused(stored, tmp_path):
-    with pytest.raises(InputError, match=r"no such tree; fit one with"):
+    with pytest.raises(InputError, match=r"none\.h5: no such file; fit one with"):
         read_tree(tmp_path / "none.h5")
     (tmp_path / "text.h5").write_text("not a tree")
     with pytest.raises(InputError, match=r"text\.h5: not an HDF5 file"):
         read_tree(tmp_path / "text.h5")
-    with h5py.File(tmp_path / "model.h5", "w") as file:
+    with edited(tmp_path / "model.h5") as file:
         file.attrs["kind"] = "model"
-    with pytest.raises(InputError, match=r"model\.h5: holds no tree"):
+    with pytest.raises(InputError, match=r"model\.h5: holds 'model', not a tree"):
         read_tree(tmp_path / "model.h5")
     write_tree(tmp_path / "tree.h5", stored)
     with pytest.raises(InputError, match=r"a tree of dataset 'toy', wanted 'icd10'"):
         read_tree(tmp_path / "tree.h5", {"dataset": "icd10"})
-    with h5py.File(tmp_path / "tree.h5", "r+") as file:
+    with edited(tmp_path / "tree.h5") as file:
         file.attrs["schema_version"] = 99
-    with pytest.raises(InputError, match="schema version 99, this xsoftmax reads 1"):
+    with pytest.raises(InputError, match="tree of version 99, this xsoftmax reads 1"):
         read_tree(tmp_path / "tree.h5")
 
 
@@ -122,9 +123,6 @@ def test_a_tree_without_resplits_says_so_in_its_file(data, tmp_path):
     Proposal(dimension=1, resplit=False).fit(TrainingSet(X, y, 9, tree=trees["--no-resplit"]))
     with pytest.raises(InputError, match="a tree of resplit False, wanted True; fit one on these data"):
         Proposal(dimension=1).fit(TrainingSet(X, y, 9, tree=trees["--no-resplit"]))
-    with h5py.File(trees["--resplit"], "r+") as file:
-        del file.attrs["resplit"]  # as before re-splits could be left out
-    Proposal(dimension=1).fit(TrainingSet(X, y, 9, tree=trees["--resplit"]))
 
 
 def test_command_names_missing_data(tmp_path):
@@ -139,5 +137,5 @@ def test_command_names_missing_data(tmp_path):
     ]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 1
-    assert "no such prepared data" in found.stderr
+    assert "no such file; make it with" in found.stderr
     assert list(tmp_path.iterdir()) == []

@@ -15,14 +15,13 @@ import h5py
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-import xsoftmax
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.sealed import open_sealed, written_sealed
 
-SCHEMA_VERSION = 1
+REMEDY = "make it with `python -m xsoftmax prepare`"
 SPLITS = ("train", "validation", "test")
 CHUNK_BYTES = 2**18
 PLAIN_ABOVE = 2**24  # bytes; decompressing takes 10 to 30 times as long as reading
@@ -53,7 +52,7 @@ class Prepared:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._file = _open(self.path)
+        self._file = open_sealed(self.path, ["prepared"], REMEDY)
         self.attributes = _attributes(self._file)
         self.name = str(self.attributes["dataset"])
         self.storage = str(self.attributes["storage"])
@@ -142,7 +141,7 @@ def open_prepared(path: str | Path) -> Prepared:
     Raises
     ------
     InputError
-        If the file is missing, is not a prepared file, or has another schema version.
+        If the file is missing, damaged, not a prepared file, or has another schema version.
     """
     return Prepared(path)
 
@@ -159,7 +158,7 @@ def write_prepared(
     source_sha256: Mapping[str, str],
     dropped: Mapping[str, int],
 ) -> None:
-    """Write a prepared file: aside, then renamed; the same input gives the same bytes.
+    """Write a prepared file: aside, sealed, then renamed; the same input gives the same bytes.
 
     Parameters
     ----------
@@ -170,9 +169,6 @@ def write_prepared(
     """
     X = splits["train"].X
     attributes = {
-        "kind": "prepared",
-        "schema_version": SCHEMA_VERSION,
-        "xsoftmax_version": xsoftmax.__version__,
         "dataset": dataset,
         "storage": "csr" if issparse(X) else "dense",
         "n_features": X.shape[1],
@@ -182,7 +178,7 @@ def write_prepared(
         **{f"n_dropped_{key}": count for key, count in sorted(dropped.items())},
     }
     aligned = {"alignment_threshold": PLAIN_ABOVE, "alignment_interval": PAGE}  # so that they can be mapped
-    with written_aside(Path(path)) as aside, h5py.File(aside, "w", libver="v110", **aligned) as file:
+    with written_sealed(Path(path), "prepared", libver="v110", **aligned) as file:
         file.attrs.update(attributes)
         for name in SPLITS:
             _write_split(file.create_group(name), splits[name])
@@ -211,23 +207,6 @@ def _write(group: h5py.Group, name: str, values: np.ndarray) -> None:
         row = max(1, values[0].nbytes)
         chunk = (min(len(values), max(1, CHUNK_BYTES // row)), *values.shape[1:])
         group.create_dataset(name, data=values, chunks=chunk, compression="gzip", shuffle=True)
-
-
-def _open(path: Path) -> h5py.File:
-    if not path.exists():
-        raise InputError(f"{path}: no such prepared data; make it with `python -m xsoftmax prepare`")
-    try:
-        file = h5py.File(path, "r", locking=False)
-    except OSError as error:
-        raise InputError(f"{path}: not an HDF5 file, or damaged ({error}); prepare it again") from error
-    version = file.attrs.get("schema_version")
-    if file.attrs.get("kind") != "prepared":
-        file.close()
-        raise InputError(f"{path}: not a prepared data set; make one with `python -m xsoftmax prepare`")
-    if version != SCHEMA_VERSION:
-        file.close()
-        raise InputError(f"{path}: schema version {version}, this xsoftmax reads {SCHEMA_VERSION}; prepare again")
-    return file
 
 
 def _attributes(file: h5py.File) -> dict[str, Any]:

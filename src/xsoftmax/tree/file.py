@@ -10,16 +10,15 @@ from typing import Any
 import h5py
 import numpy as np
 
-import xsoftmax
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
 from xsoftmax.progress import Progress
+from xsoftmax.sealed import opened, written_sealed
 from xsoftmax.tree.cross_validation import choose_regularizer
 from xsoftmax.tree.fit import depth_of, fit_tree
 from xsoftmax.tree.model import Tree
 
-SCHEMA_VERSION = 1
+REMEDY = "fit one with `python -m xsoftmax tree`"
 
 
 @dataclass(frozen=True)
@@ -92,10 +91,9 @@ def labels_sha256(y: np.ndarray) -> str:
 
 
 def write_tree(path: str | Path, stored: StoredTree) -> None:
-    """Write a tree file, aside and then renamed."""
-    versions = {"kind": "tree", "schema_version": SCHEMA_VERSION, "xsoftmax_version": xsoftmax.__version__}
-    with written_aside(Path(path)) as aside, h5py.File(aside, "w", libver="v110") as file:
-        file.attrs.update(versions | stored.attributes)
+    """Write a tree file: aside, sealed, and renamed."""
+    with written_sealed(Path(path), "tree", libver="v110") as file:
+        file.attrs.update(stored.attributes)
         stored.tree.to_group(file)
         names = np.array([name.encode() for name in stored.class_names], dtype=object)
         file.create_dataset("classes/names", data=names, dtype=h5py.string_dtype())
@@ -113,32 +111,19 @@ def read_tree(path: str | Path, fits: Mapping[str, Any] | None = None) -> Stored
     Raises
     ------
     InputError
-        If the file is missing, holds no tree, has another schema version, or belongs to other data.
+        If the file is missing or damaged, holds no tree, has another schema version, or belongs to other data.
     """
     path = Path(path)
-    if not path.exists():
-        raise InputError(f"{path}: no such tree; fit one with `python -m xsoftmax tree`")
-    try:
-        with h5py.File(path, "r", locking=False) as file:
-            attributes = _attributes(path, file)
-            for key, value in (fits or {}).items():
-                _check(path, key, attributes.get(key), value)
-            names = [name.decode() for name in file["classes/names"][:]]
-            return StoredTree(Tree.from_group(file), attributes, names)
-    except OSError as error:
-        raise InputError(f"{path}: not an HDF5 file, or damaged ({error}); fit the tree again") from error
+    with opened(path, ["tree"], REMEDY) as file:
+        attributes = _attributes(file)
+        for key, value in (fits or {}).items():
+            _check(path, key, attributes.get(key), value)
+        names = [name.decode() for name in file["classes/names"][:]]
+        return StoredTree(Tree.from_group(file), attributes, names)
 
 
-def _attributes(path: Path, file: h5py.File) -> dict[str, Any]:
-    found = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in file.attrs.items()}
-    if found.get("kind") != "tree":
-        raise InputError(f"{path}: holds no tree; fit one with `python -m xsoftmax tree`")
-    if found["schema_version"] != SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: schema version {found['schema_version']}, this xsoftmax reads {SCHEMA_VERSION}; "
-            "fit the tree again"
-        )
-    return {"folds": 1, "resplit": True} | found  # the first files did not say
+def _attributes(file: h5py.File) -> dict[str, Any]:
+    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in file.attrs.items()}
 
 
 def _check(path: Path, key: str, found: Any, expected: Any) -> None:

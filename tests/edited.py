@@ -1,0 +1,19 @@
+"""Sealed files of other content: what a test would have someone else have written."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import h5py
+
+from xsoftmax.sealed import SEAL_BYTES, seal
+
+
+@contextmanager
+def edited(path: Path) -> Iterator[h5py.File]:
+    """Open a sealed file, or a new one, to change it; it is sealed again afterwards."""
+    if path.exists():
+        path.write_bytes(path.read_bytes()[:-SEAL_BYTES])
+    with h5py.File(path, "a") as file:
+        yield file
+    seal(path)
