@@ -47,10 +47,11 @@ def share_of_way(results: Results, dataset: str) -> float:
     return (reached - start) / (best - start)
 
 
-def approach(shares: Sequence[float]) -> Verdict:
-    """Judge whether OVE-SGD comes to OVE's bound."""
-    farthest = max((abs(1 - share) for share in shares), default=float("nan"))
-    return Verdict.REPRODUCED if farthest <= 0.05 else Verdict.IN_SHAPE if farthest <= 0.2 else Verdict.NOT
+def approach(results: Results, datasets: Sequence[str]) -> Verdict:
+    """Judge whether OVE-SGD comes to OVE's bound: 95 % of the way at least, and beyond BOUCHARD's maximum."""
+    farthest = max((abs(1 - share_of_way(results, key)) for key in datasets), default=float("nan"))
+    beyond = all(above(bound(results, key, SGD), bound(results, key, BOUCHARD)) for key in datasets)
+    return Verdict.REPRODUCED if farthest <= 0.05 and beyond else Verdict.IN_SHAPE if farthest <= 0.2 else Verdict.NOT
 
 
 def figure_1(results: Results, page: Page) -> None:
@@ -61,7 +62,8 @@ def figure_1(results: Results, page: Page) -> None:
             "Figure 1: ten probabilities, five clouds",
             "200 draws of ten values without features, and 200 points of five classes in the plane; the paper's own "
             "numbers are not known, ours are generated. Scores in the plane are linear without a bias, and nothing "
-            "is penalised. OVE-SGD takes ten rows and one other class of each a step.",
+            "is penalised. OVE-SGD takes ten rows and one other class of each a step. L-BFGS stays where it has "
+            "converged.",
         )
         page.figure(
             "toys", figure_of(panels), "Probabilities; borders between classes; bounds of the sum of 200 rows"
@@ -104,8 +106,10 @@ def _clouds(results: Results, page: Page) -> list[Panel]:
         drawn = [method for method in (SOFT, OVE, BOUCHARD) if results.has(CLOUDS, method)]
         borders = [Borders(METHODS[m], COLORS[m], next(results.models(CLOUDS, m))) for m in drawn]
         panels.append(Panel("(b)", [], "first feature", "second feature", also=plane(X, train.y, borders)))
-    lines = [replace(x, y=n * x.y, low=None, high=None) for x in bounds_of(results, CLOUDS)]
-    panels.append(Panel("(c)", lines, "epoch", "bound (nats)"))
+    bounds = bounds_of(results, CLOUDS)
+    last = max((line.x[-1] for line in bounds), default=0.0)
+    lines = [replace(x, x=np.append(x.x, last), y=n * np.append(x.y, x.y[-1]), low=None, high=None) for x in bounds]
+    panels.append(Panel("(c)", lines, "epoch", "bound (nats)", x_scale="log"))
     found = {method: bound(results, CLOUDS, method) for method in METHODS if results.has(CLOUDS, method)}
     page.claim(
         "In the plane OVE's bound is tighter than Bouchard's (Figure 1c)",
@@ -114,7 +118,7 @@ def _clouds(results: Results, page: Page) -> list[Panel]:
     )
     if SGD in found:
         share = share_of_way(results, CLOUDS)
-        page.claim("OVE-SGD comes to OVE's bound (Figure 1c)", f"{share:.1%} of the way", approach([share]))
+        page.claim("OVE-SGD comes to OVE's bound (Figure 1c)", f"{share:.1%} of the way", approach(results, [CLOUDS]))
     norms = [results.estimate(CLOUDS, method, "closeness") for method in (OVE, BOUCHARD)]
     page.claim(
         "In the plane OVE's weights are remarkably close to exact softmax's",
