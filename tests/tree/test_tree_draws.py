@@ -206,6 +206,8 @@ def test_a_proposal_draws_ahead_what_it_draws_step_by_step(n_steps, n_draws):
     found.states[:n_steps] = states_of(n_steps)
     ahead_of_steps(proposal, samples, found)
     by_steps(proposal, samples, found.states, expected.step, expected.classes, expected.log_q, expected.weights)
-    for name in ("classes", "log_q", "weights"):
+    for name in ("classes", "log_q"):
         np.testing.assert_array_equal(getattr(found, name)[:n_steps], getattr(expected, name)[:n_steps])
+    # Where exp32's products are joined with its sums is the compiler's choice, in each loop and for each processor.
+    np.testing.assert_array_max_ulp(found.weights[:n_steps], expected.weights[:n_steps], maxulp=2)
     np.testing.assert_allclose(found.weights[:n_steps], np.exp(-found.log_q[:n_steps]) / n_draws, rtol=1e-6)
