@@ -19,7 +19,8 @@ AXES = {
 }
 # In the place of a method's name: whatever the advice chooses for the data.
 AUTO = "auto"
-_KEYS = {*AXES, "schedule", "batch", "ridge", "bias", "bias_start", "source"}
+_KEYS = {*AXES, "schedule", "batch", "ridge", "bias", "bias_start", "device", "source"}
+DEVICES = ("cpu", "cuda")
 # What an optimizer needs beside a gradient, in words.
 _NEEDS = {
     "raise_bound": "a variable per sample with a raise_bound",
@@ -57,6 +58,9 @@ class Method:
     bias_start : {"zero", "minus-log-q"}
         Where biases begin: at 0, or at minus the mean log-probability that the proposal gives to the class on its
         own training rows (Bamler and Mandt's published code).
+    device : {"cpu", "cuda"}
+        Where it asks to be trained. There is no training on GPUs yet: with cuda a cluster gives the job one, and the
+        fit runs on the CPU.
     settings : dict
         All of this as it was written, defaults filled in.
     source : str
@@ -72,6 +76,7 @@ class Method:
     ridge: float
     bias: bool
     bias_start: str
+    device: str
     settings: dict[str, Any]
     source: str = ""
 
@@ -123,6 +128,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         "ridge": _as_type_of(f"{where}: ridge", 0.0, settings.get("ridge", 0.0)),
         "bias": _as_type_of(f"{where}: bias", True, settings.get("bias", True)),
         "bias_start": _as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
+        "device": _as_type_of(f"{where}: device", DEVICES, settings.get("device", "cpu")),
     }
     filled = {axis: _filled(part) for axis, part in parts.items()}
     filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}

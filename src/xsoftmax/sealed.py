@@ -100,11 +100,14 @@ def opened(path: Path, kinds: Collection[str], remedy: str) -> Iterator[h5py.Fil
     InputError
         If the file is missing, of another kind or version; ``DamagedError`` if it is not as it was written.
     """
-    file = open_sealed(path, kinds, remedy)
-    try:
-        yield file
-    finally:
-        file.close()
+    with open_sealed(path, kinds, remedy) as file:
+        try:
+            yield file
+        except InputError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            kind = file.attrs["kind"]
+            raise InputError(f"{path}: not the content of a {kind} ({error}); {remedy}") from error
 
 
 def open_sealed(path: Path, kinds: Collection[str], remedy: str) -> h5py.File:
@@ -116,8 +119,8 @@ def open_sealed(path: Path, kinds: Collection[str], remedy: str) -> h5py.File:
         file = h5py.File(path, "r", locking=False)
     except DamagedError as error:
         raise DamagedError(f"{error}; {remedy}") from None
-    kind, version = file.attrs.get("kind"), file.attrs.get("schema_version")
-    if kind in kinds and version == VERSIONS[kind]:
+    kind, version = (str(file.attrs.get(key)) for key in ("kind", "schema_version"))
+    if kind in kinds and version == str(VERSIONS[kind]):
         return file
     file.close()
     if kind not in kinds:

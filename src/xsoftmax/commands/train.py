@@ -2,7 +2,12 @@
 
 import argparse
 import json
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--like", metavar="NAME", help="the method of the methods file to begin from, if named otherwise"
     )
     parser.add_argument("--set", default="{}", metavar="JSON", help="settings of the method to replace")
+    parser.add_argument(
+        "--expect", metavar="JSON", help="what --methods and --set must come to; else the files have changed"
+    )
     parser.add_argument("--chosen", type=Path, metavar="FILE.json", help="more settings, which `choose` chose")
     parser.add_argument("--trial", metavar="NAME", help="that this is one trial of a search, kept in status.json")
     parser.add_argument("--share", type=float, default=1.0, help="train on so many of the rows, drawn with the seed")
@@ -46,7 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rows", type=int, help="look at so many rows of each split at most, not at all (`evaluate` does)"
     )
     parser.add_argument("--checkpoint", type=Path, help="file to resume from, removed when done")
-    parser.add_argument("--checkpoint-seconds", type=float, default=60.0, help="default: %(default)s")
+    parser.add_argument(
+        "--checkpoint-seconds",
+        type=float,
+        default=float(os.environ.get("XSOFTMAX_CHECKPOINT_SECONDS", "60")),
+        help="default: XSOFTMAX_CHECKPOINT_SECONDS, or 60",
+    )
     parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
     parser.add_argument("--threads", type=int, default=1, help="more than 1: bits differ from run to run")
     parser.add_argument(
@@ -87,9 +100,12 @@ def run(options: argparse.Namespace) -> None:
         else:
             method = _method(options)
             modules, proposal, found = method.modules, None, None
+        if method.device != "cpu":
+            print(f"warning: {method.name} asks for {method.device}; it is trained on the CPU", file=sys.stderr)
         code = fingerprint(__name__, *modules, *links.MODULES)
         plan = replace(plan, identity=code)
-        result = fit(data, method, options.seed, plan, proposal)
+        with told_to_stop() if options.checkpoint else nullcontext() as stop:
+            result = fit(data, method, options.seed, plan, proposal, stop)
         added = {key: value for key, value in (("choice", found), ("trial", options.trial)) if value is not None}
         write_fit(options.output, result, data, method, options.seed, plan, code, added)
     if options.checkpoint:
@@ -98,6 +114,28 @@ def run(options: argparse.Namespace) -> None:
             remove(advice.kept_choice(options.checkpoint))
     if result.state.message:
         print(result.state.message)
+
+
+@contextmanager
+def told_to_stop() -> Iterator[threading.Event]:
+    """Give an event that is set on SIGTERM or SIGINT: a scheduler's way to announce SIGKILL, or Ctrl-C.
+
+    A second signal ends the program at once.
+    """
+    stop = threading.Event()
+    before = {}
+
+    def set_stop(number: int, frame: object) -> None:
+        stop.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        before[number] = signal.signal(number, set_stop)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...]:
@@ -110,11 +148,21 @@ def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...
 
 
 def _method(options: argparse.Namespace) -> Method:
-    methods, changes = read_methods(options.methods), merged(_changes(options), _chosen(options.chosen))
+    methods = read_methods(options.methods)
     name = options.like or options.method
     if name not in methods:
         raise InputError(f"unknown method {name!r}; {options.methods} has {', '.join(methods)}, and auto")
-    return build_method(options.method, merged(methods[name], changes))
+    settings = merged(methods[name], _changes(options))
+    if options.expect is not None and _plain(settings) != json.loads(options.expect):
+        raise InputError(
+            f"{options.methods}: {name} changed since this run was planned; start the run again, nothing done is lost"
+        )
+    return build_method(options.method, merged(settings, _chosen(options.chosen)))
+
+
+def _plain(settings: dict[str, Any]) -> Any:
+    """Settings as JSON tells them, without where they come from."""
+    return json.loads(json.dumps({key: value for key, value in settings.items() if key != "source"}))
 
 
 def _chosen(path: Path | None) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -11,7 +12,7 @@ import numpy as np
 
 from xsoftmax.data.store import Prepared, Split
 from xsoftmax.data.windows import Windows, taken
-from xsoftmax.errors import InputError
+from xsoftmax.errors import InputError, StoppedError
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.progress import Progress
@@ -40,17 +41,27 @@ class FitResult:
     streamed: bool = False
 
 
-def fit(data: Prepared, method: Method, seed: int, plan: Plan, proposal: Proposal | None = None) -> FitResult:
+def fit(
+    data: Prepared,
+    method: Method,
+    seed: int,
+    plan: Plan,
+    proposal: Proposal | None = None,
+    stop: threading.Event | None = None,
+) -> FitResult:
     """Train one method on prepared data.
 
     The result depends on data, method, seed and (for a time budget) the machine's speed; a fit that was killed
     and resumes from ``plan.checkpoint`` gives the same weights as one that was not. ``proposal`` is the method's,
-    if it has been fitted to these rows with this seed before.
+    if it has been fitted to these rows with this seed before. Once ``stop`` is set, a checkpoint is written and the
+    fit given up.
 
     Raises
     ------
     InputError
         If the method does not suit the data, or memory does not suffice.
+    StoppedError
+        If ``stop`` was set.
     """
     check_question(data, seed)
     stream = plan.stream if plan.share == 1 else False
@@ -60,7 +71,7 @@ def fit(data: Prepared, method: Method, seed: int, plan: Plan, proposal: Proposa
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
     check_memory(method, data, plan.patience is not None, plan.memory, stream, plan.threads)
-    return _Fit(data, method, seed, replace(plan, stream=stream), proposal).run()
+    return _Fit(data, method, seed, replace(plan, stream=stream), proposal).run(stop or threading.Event())
 
 
 def check_question(data: Prepared, seed: int) -> None:
@@ -98,7 +109,7 @@ class _Fit:
         self.setup_seconds = self.proposal.seconds + plan.spent
         self.state = FitState(seconds=self.setup_seconds)
 
-    def run(self) -> FitResult:
+    def run(self, stop: threading.Event) -> FitResult:
         """Train until the budget is spent, nothing more is gained, or the weights are no longer finite."""
         self.solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles, off the clock
         self._resume()
@@ -113,9 +124,12 @@ class _Fit:
                 progress.move_to(self._spent(), self._pace())
                 if self.state.status == "running" and self._is_due():
                     self._evaluate(progress)
-                if self.plan.checkpoint and time.monotonic() - saved >= self.plan.checkpoint_seconds:
-                    self._save()
+                if stop.is_set() or time.monotonic() - saved >= self.plan.checkpoint_seconds:
+                    kept = self._save()
                     saved = time.monotonic()
+                if stop.is_set() and self.state.status == "running":
+                    resumes = f"; the same command goes on from {self.plan.checkpoint}" if kept else ""
+                    raise StoppedError(f"{name} at epoch {self._epochs():.2f}{resumes}")
         self.visits.close()
         return FitResult(self._model(), self.setup_seconds, self.state, bool(self.plan.stream))
 
@@ -229,9 +243,17 @@ class _Fit:
             digest.update(self.plan.tree.read_bytes())
         return digest.hexdigest()
 
-    def _save(self) -> None:
-        if self.plan.checkpoint and self.state.status == "running":
+    def _save(self) -> bool:
+        """Write a checkpoint, if the fit is to go on; whether that worked. Training goes on without."""
+        if not self.plan.checkpoint or self.state.status != "running":
+            return False
+        try:
             write_checkpoint(self.plan.checkpoint, self._identity(), self._arrays(), asdict(self.state))
+        except OSError as error:
+            reason = f"cannot be written ({error.strerror or error}); training goes on, and an older one is kept"
+            print(f"warning: {self.plan.checkpoint}: {reason}", file=sys.stderr)
+            return False
+        return True
 
     def _resume(self) -> None:
         if not self.plan.checkpoint:

@@ -82,6 +82,7 @@ def describe(
         "seconds_per_epoch": trained / epochs if epochs else None,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "threads": plan.threads,
+        "device": {"asked": method.device, "used": "cpu", "visible": os.environ.get("CUDA_VISIBLE_DEVICES")},
         "streamed": result.streamed,
         "n_parameters": data.n_classes * (data.n_features + method.bias),
         "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}

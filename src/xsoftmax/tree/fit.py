@@ -100,6 +100,10 @@ def check_arguments(X: Features, y: NDArray[np.int32], n_classes: int, dimension
         raise InputError(f"{X.shape[0]} rows but {y.size} labels; give one label per row")
     if y.size and not 0 <= y.min() <= y.max() < n_classes:
         raise InputError(f"labels run from {y.min()} to {y.max()}; with {n_classes} classes they run from 0")
+    values = X if isinstance(X, np.ndarray) else X.data
+    if values.size and not (np.isfinite(values.min()) and np.isfinite(values.max())):
+        wrong = values.flat[int(np.argmin(np.isfinite(values)))]
+        raise InputError(f"a feature is {wrong}; no tree can be fitted to rows that are not all numbers")
 
 
 def _fit_levels(
