@@ -1,7 +1,8 @@
 """What a config asks for: its data sets, methods and fits, what is searched, and the trees that the fits share."""
 
+import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -24,6 +25,7 @@ READERS = "xsoftmax.data.readers"
 PAPERS = "xsoftmax.papers"
 ADVICE = ROOT / "advice" / "model.json"
 TREE_PARAMETERS = ("dimension", "regularizer", "folds", "resplit")
+PLANNED = "XSOFTMAX_PLAN"  # in the environment of jobs
 PROSE = {"title", "description", "homepage", "licence", "citation"}
 
 
@@ -119,9 +121,14 @@ class Task:
         """Name the modules of the library that make up ``method``, one per axis."""
         return component_modules(self.methods[method])
 
-    def settings(self, method: str) -> dict[str, Any]:
-        """Return all that the training of ``method`` depends on."""
-        return {key: value for key, value in self.methods[method].items() if key != "source"}
+    def settings(self, method: str, point: str | None = None) -> dict[str, Any]:
+        """Return all that the training of ``method`` depends on, or a trial of it."""
+        settings = {key: value for key, value in self.methods[method].items() if key != "source"}
+        return merged(settings, self.grid[method][point]) if point is not None else settings
+
+    def device(self, method: str) -> str:
+        """Tell where ``method`` asks to be trained."""
+        return "cpu" if method == AUTO else self.built[method].device
 
     @property
     def plan(self) -> dict[str, Any]:
@@ -164,6 +171,25 @@ class Experiment:
         tasks = {name: _task(config, name, methods) for name in datasets}
         _check_used(config, tasks, [*methods, *config["define"], AUTO])
         return cls(config, datasets, tasks)
+
+    def check_unchanged(self, environment: MutableMapping[str, str]) -> None:
+        """Make sure that a job is told by the config that it was planned by.
+
+        Jobs of a cluster read the config again, each when it starts; what Snakemake itself read stands in their
+        environment.
+
+        Raises
+        ------
+        InputError
+            If someone has edited the config, or a file that it names, in between.
+        """
+        plan = {"config": self.config, "plan": self.plan()}
+        digest = hashlib.sha256(json.dumps(plan, sort_keys=True, default=str).encode()).hexdigest()
+        if environment.setdefault(PLANNED, digest) != digest:
+            raise InputError(
+                "config: changed since this run began; what it planned before is not what the files say now. "
+                "Let it end, or stop it, and start snakemake again: nothing that is done is lost"
+            )
 
     @property
     def name(self) -> str:

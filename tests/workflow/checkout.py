@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,20 @@ class Checkout:
 
     def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a program of our environment in the working tree."""
-        kept = {
-            key: value for key, value in os.environ.items() if not key.startswith(("SNAKEMAKE", "MLFLOW", "MAKE"))
-        }
-        kept |= {"PATH": f"{BIN}:{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"} | environment
-        return subprocess.run(command, cwd=self.folder, env=kept, capture_output=True, text=True, check=False)
+        where = {"cwd": self.folder, "env": _environment(environment)}
+        return subprocess.run(command, **where, capture_output=True, text=True, check=False)
+
+    def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
+        """Start a program of our environment in the working tree, as the first of a process group.
+
+        What it prints is in its attribute ``log``, a file of the working tree.
+        """
+        log = self.folder / f"printed-{time.monotonic_ns()}"
+        where = {"cwd": self.folder, "env": _environment(environment), "start_new_session": True}
+        with log.open("w") as printed:
+            program = subprocess.Popen(command, **where, stdout=printed, stderr=printed, text=True)
+        program.log = log
+        return program
 
     def snakemake(self, *arguments: str, config: str = "tiny.yaml") -> str:
         """Run snakemake, which must succeed, and return what it printed."""
@@ -84,3 +94,10 @@ class Checkout:
         content = yaml.safe_load((self.folder / name).read_text())
         change(content)
         return self.rewritten(name, yaml.safe_dump(content, sort_keys=False))
+
+
+def _environment(changes: dict[str, str]) -> dict[str, str]:
+    """Give the environment of a user's shell, not of the Snakemake or make that may run these tests."""
+    apart = ("SNAKEMAKE", "MLFLOW", "MAKE", "XSOFTMAX_PLAN")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(apart)}
+    return kept | {"PATH": f"{BIN}:{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"} | changes

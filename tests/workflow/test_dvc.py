@@ -29,7 +29,7 @@ def written_in(file):
 
 def sources(stage):
     """Files below src/xsoftmax that the verbs of a stage are made of."""
-    verbs = [rule for rule in rules(stage) if rule not in ("plan", "trees", "trial", "track", "download")]
+    verbs = set(rules(stage)) - {"plan", "fits", "trees", "trial", "grid", "track", "download"}
     return {file.relative_to(ROOT).as_posix() for file in code(*verbs)}
 
 

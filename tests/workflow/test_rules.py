@@ -12,7 +12,7 @@ AFTERWARDS = {"compare": 1, "track": 1, "report": 1}
 
 def test_the_default_config_gives_the_expected_jobs(checkout):
     assert checkout.jobs(config="config/config.yaml") == {
-        "download": 1, "prepare": 1, "tree": 1, "train": 7, "evaluate": 7, "plan": 1, **AFTERWARDS,
+        "download": 1, "prepare": 1, "tree": 1, "train": 7, "evaluate": 7, "plan": 1, "fits": 1, **AFTERWARDS,
     }  # fmt: skip
 
 

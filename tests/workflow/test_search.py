@@ -29,7 +29,7 @@ def searched(tmp_path_factory):
     """A working tree where the fits of a searching experiment have run, and no more."""
     tree = Checkout(tmp_path_factory.mktemp("searched"))
     (tree.folder / "search.yaml").write_text(SEARCH)
-    assert jobs(tree) == {"download": 1, "prepare": 1, "trial": 4, "choose": 2, "train": 2}
+    assert jobs(tree) == {"download": 1, "prepare": 1, "trial": 4, "grid": 2, "choose": 2, "train": 2}
     tree.snakemake(*FITS, config="search.yaml")
     return tree
 
@@ -66,7 +66,7 @@ def test_a_trial_trains_on_its_share_for_its_own_budget(searched):
 def test_what_is_there_is_not_tried_again(searched):
     assert jobs(searched) == {}
     with searched.edited("search.yaml", "[1.0e-6, 0.3]", "[1.0e-6, 0.3, 0.6]"):
-        assert jobs(searched) == {"trial": 1, "choose": 1, "train": 1}
+        assert jobs(searched) == {"trial": 1, "grid": 1, "choose": 1, "train": 1}
     with searched.edited("search.yaml", "share: 0.5", "share: 0.6"):
         assert jobs(searched) == {"trial": 4, "choose": 2, "train": 2}
     with searched.edited("search.yaml", "budget: {epochs: 1}", "budget: {epochs: 3}"):

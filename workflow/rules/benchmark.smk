@@ -18,8 +18,8 @@ rule peers:
         "../../envs/compute.yaml"
     threads: 64  # as many as there are; on SLURM `--set-threads peers=8`, or what a node has
     resources:
-        mem_mb=memory(16000),
-        runtime=480,
+        mem_mb=memory("peers", 16000),
+        runtime=minutes("peers", 480),
     params:
         experiment=as_json(EXPERIMENT.config),
         folder=subpath(output[0], parent=True),
@@ -27,5 +27,5 @@ rule peers:
     message:
         "run peers and ours in turn"
     shell:
-        "python -m xsoftmax benchmark peers --experiment <(echo {params.experiment:q}) --peers {input.peers}"
-        " -o {params.folder}/peers --json {output} 2>&1 | tee {log}"
+        "python -m xsoftmax benchmark peers --experiment <(echo {params.experiment:q}) --peers {input.peers:q}"
+        " -o {params.folder:q}/peers --json {output:q} 2>&1 | tee {log:q}"

@@ -14,6 +14,7 @@ from xsoftmax.fingerprint import fingerprint, modules_below
 from xsoftmax.methods import merged
 
 EXPERIMENT = Experiment.from_config(config)
+EXPERIMENT.check_unchanged(os.environ)
 RESULTS = f"results/{EXPERIMENT.name}"
 TREE = f"{RESULTS}/trees/{{dataset}}/{{tree}}.h5"
 FIT = f"{RESULTS}/fits/{{dataset}}/{{method}}/seed-{{seed}}"
@@ -59,9 +60,26 @@ def source(verb, *components):
     return fingerprint(f"xsoftmax.commands.{verb}", *components, *measures)
 
 
-def memory(megabytes):
-    """Memory of a job; a retry gets more."""
-    return lambda wildcards, attempt: megabytes * attempt
+def memory(rule, megabytes):
+    """Memory of a job, unless the config has another for the rule; a retry gets more."""
+    asked = EXPERIMENT.config["resources"].get(rule, {}).get("mem_mb", megabytes)
+    return lambda wildcards, attempt: asked * attempt
+
+
+def minutes(rule, runtime):
+    """Minutes that a job may take, unless the config has others for the rule; a retry gets more."""
+    asked = EXPERIMENT.config["resources"].get(rule, {}).get("runtime", runtime)
+    return lambda wildcards, attempt: asked * attempt
+
+
+def gpus(wildcards):
+    """GPUs of a fit: one if its method says `device: cuda`."""
+    return int(task_of(wildcards).device(wildcards.method) == "cuda")
+
+
+def group_of(name):
+    """Group of a job that trains: fits on a GPU are submitted apart from those on a CPU."""
+    return lambda wildcards: f"{name}-gpu" if gpus(wildcards) else name
 
 
 def description(wildcards):
@@ -94,7 +112,7 @@ def reference_of(wildcards):
 def like_of(wildcards):
     """Option of the verb `train`: the method of the methods file that one of the config's own is like."""
     like = task_of(wildcards).likes.get(wildcards.method)
-    return f"--like {like}" if like else ""
+    return ["--like", like] if like else []
 
 
 def chosen_of(wildcards):
@@ -105,10 +123,11 @@ def chosen_of(wildcards):
 
 def train_options(plan):
     """Options of the verb `train` that say how long, and where along the way to evaluate."""
-    return " ".join(
-        f"--{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
+    return [
+        str(word)
         for name, value in plan.items()
-    )
+        for word in (f"--{name}", *(value if isinstance(value, list) else [value]))
+    ]
 
 
 def trial_options(wildcards):
@@ -119,7 +138,7 @@ def trial_options(wildcards):
     if "rows" in task_of(wildcards).evaluate:
         plan["rows"] = task_of(wildcards).evaluate["rows"]
     share = {"share": search["share"]} if "share" in search else {}
-    return train_options({**plan, **share, "trial": shlex.quote(wildcards.point)})
+    return train_options({**plan, **share, "trial": wildcards.point})
 
 
 def point_of(wildcards):
@@ -136,18 +155,13 @@ def measure_options():
     measure = EXPERIMENT.config["measure"]
     kinds = measure.get("as_published", [])
     train = ["--train"] if measure.get("train") else []
-    return " ".join([*train, *(["--as-published", *kinds] if kinds else [])])
+    return [*train, *(["--as-published", *kinds] if kinds else [])]
 
 
 def trials_of(wildcards, file):
     """Files of all trials of a search."""
     points = task_of(wildcards).grid[wildcards.method]
     return [f"{TRIAL}/{file}".format(**wildcards, point=point) for point in points]
-
-
-def searches_option():
-    """Option of the verbs that look at searches, too."""
-    return f"--searches {' '.join(SEARCHES)}" if SEARCHES else ""
 
 
 def as_json(value):

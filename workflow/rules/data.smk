@@ -18,8 +18,8 @@ rule download:
         "../../envs/compute.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000),
-        runtime=240,
+        mem_mb=memory("download", 2000),
+        runtime=minutes("download", 240),
     params:
         sources=lambda wildcards: as_json(
             EXPERIMENT.datasets[wildcards.dataset].sources
@@ -27,8 +27,8 @@ rule download:
     message:
         "download {wildcards.dataset}"
     shell:
-        "python -m xsoftmax download {input.config} -o {output}"
-        ' ${{XSOFTMAX_MIRROR:+--mirror "$XSOFTMAX_MIRROR"}} > {log} 2>&1'
+        "python -m xsoftmax download {input.config:q} -o {output:q}"
+        ' ${{XSOFTMAX_MIRROR:+--mirror "$XSOFTMAX_MIRROR"}} > {log:q} 2>&1'
 
 
 rule prepare:
@@ -46,8 +46,8 @@ rule prepare:
         "../../envs/compute.yaml"
     threads: 1
     resources:
-        mem_mb=memory(4000),
-        runtime=60,
+        mem_mb=memory("prepare", 4000),
+        runtime=minutes("prepare", 60),
     params:
         settings=lambda wildcards: as_json(
             EXPERIMENT.datasets[wildcards.dataset].settings
@@ -58,4 +58,4 @@ rule prepare:
     message:
         "prepare {wildcards.dataset}"
     shell:
-        "python -m xsoftmax prepare {input.config} --raw {input.raw} -o {output} > {log} 2>&1"
+        "python -m xsoftmax prepare {input.config:q} --raw {input.raw:q} -o {output:q} > {log:q} 2>&1"

@@ -14,21 +14,22 @@ rule evaluate:
         f"benchmarks/{EXPERIMENT.name}/evaluate/{{dataset}}/{{method}}/seed-{{seed}}.tsv"
     # Jobs of one group that depend on one another become one: a reference would join all fits.
     group:
-        "evaluate" if EXPERIMENT.config["reference"] else "fit"
+        "evaluate" if EXPERIMENT.config["reference"] else group_of("fit")
     conda:
         "../../envs/compute.yaml"
     threads: EXPERIMENT.config["threads"]
     resources:
-        mem_mb=memory(4000),
-        runtime=60,
+        mem_mb=memory("evaluate", 4000),
+        runtime=minutes("evaluate", 60),
+        packed=1,
     params:
         source=source("evaluate"),
         reference=lambda wildcards, input: (
-            f"--reference {input.reference}" if input.reference else ""
+            ["--reference", input.reference] if input.reference else []
         ),
         measure=measure_options(),
     message:
         "evaluate {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python -m xsoftmax evaluate {input.model} {input.data} {params.reference} {params.measure} --threads {threads}"
-        " -o {output} > {log} 2>&1"
+        "python -m xsoftmax evaluate {input.model:q} {input.data:q} {params.reference:q} {params.measure:q}"
+        " --threads {threads} -o {output:q} > {log:q} 2>&1"

@@ -14,20 +14,42 @@ rule plan:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=memory(100),
-        runtime=5,
+        mem_mb=memory("plan", 100),
+        runtime=minutes("plan", 5),
     params:
         config=yaml.safe_dump(EXPERIMENT.config, sort_keys=False),
         plan=as_json(EXPERIMENT.plan()),
     message:
         "write down the config"
-    shell:
-        "{{ printf '%s' {params.config:q} > {output.config}; "
-        "printf '%s\\n' {params.plan:q} > {output.plan}; }} 2> {log}"
+    script:
+        "../scripts/texts.py"
+
+
+rule fits:
+    output:
+        fits=f"{RESULTS}/fits.txt",
+    log:
+        f"logs/{EXPERIMENT.name}/fits.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/fits.tsv"
+    localrule: True
+    conda:
+        "../../envs/report.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory("fits", 100),
+        runtime=minutes("fits", 5),
+    params:
+        fits="\n".join([*FITS, *(["--searches", *SEARCHES] if SEARCHES else [])]),
+    message:
+        "list the fits"
+    script:
+        "../scripts/texts.py"
 
 
 rule compare:
     input:
+        fits=rules.fits.output.fits,
         history=expand("{fit}/history.csv", fit=FITS),
         status=expand("{fit}/status.json", fit=FITS),
         metrics=expand("{fit}/metrics.json", fit=FITS),
@@ -49,26 +71,25 @@ rule compare:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000),
-        runtime=30,
+        mem_mb=memory("compare", 2000),
+        runtime=minutes("compare", 30),
     params:
-        fits=FITS,
-        searches=searches_option(),
         folder=subpath(output.summary, parent=True),
         reference=(
-            f"--reference {EXPERIMENT.config['reference']}"
+            ["--reference", EXPERIMENT.config["reference"]]
             if EXPERIMENT.config["reference"]
-            else ""
+            else []
         ),
         source=source("compare"),
     message:
         "compare the fits: tables and figures"
     shell:
-        "python -m xsoftmax compare {params.fits} {params.searches} {params.reference} -o {params.folder} > {log} 2>&1"
+        "python -m xsoftmax compare @{input.fits:q} {params.reference:q} -o {params.folder:q} > {log:q} 2>&1"
 
 
 rule track:
     input:
+        fits=rules.fits.output.fits,
         model=expand("{fit}/model.h5", fit=FITS),
         history=expand("{fit}/history.csv", fit=FITS),
         status=expand("{fit}/status.json", fit=FITS),
@@ -85,18 +106,16 @@ rule track:
         "../../envs/track.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000),
-        runtime=60,
+        mem_mb=memory("track", 2000),
+        runtime=minutes("track", 60),
     params:
-        fits=FITS,
-        searches=searches_option(),
         experiment=EXPERIMENT.name,
         source=source("track"),
     message:
         "log the fits to MLflow"
     shell:
-        "python -m xsoftmax track {params.fits} {params.searches} --experiment {params.experiment} -o {output} > {log} 2>&1"
-        " && {{ grep '^warning' {log} >&2 || true; }}"
+        "python -m xsoftmax track @{input.fits:q} --experiment {params.experiment:q} -o {output:q} > {log:q} 2>&1"
+        " && {{ grep '^warning' {log:q} >&2 || true; }}"
 
 
 rule report:
@@ -117,19 +136,20 @@ rule report:
         "../../envs/report.yaml"
     threads: 1
     resources:
-        mem_mb=memory(2000),
-        runtime=30,
+        mem_mb=memory("report", 2000),
+        runtime=minutes("report", 30),
     params:
         folder=subpath(output[0], parent=True),
         source=source("report"),
     message:
         "write the report"
     shell:
-        "python -m xsoftmax report {params.folder} --config {input.config} -o {output} > {log} 2>&1"
+        "python -m xsoftmax report {params.folder:q} --config {input.config:q} -o {output:q} > {log:q} 2>&1"
 
 
 rule paper:
     input:
+        fits=rules.fits.output.fits,
         summary=rules.compare.output.summary,
         model=expand("{fit}/model.h5", fit=FITS),
         data=expand("data/prepared/{dataset}.h5", dataset=EXPERIMENT.datasets),
@@ -143,16 +163,14 @@ rule paper:
         "../../envs/compute.yaml"
     threads: 1
     resources:
-        mem_mb=memory(4000),
-        runtime=30,
+        mem_mb=memory("paper", 4000),
+        runtime=minutes("paper", 30),
     params:
-        fits=FITS,
-        searches=searches_option(),
         paper=EXPERIMENT.config["paper"],
         experiment=EXPERIMENT.name,
         source=source("paper", *PAPER),
     message:
         "hold the results against the paper"
     shell:
-        "python -m xsoftmax paper {params.fits} {params.searches} --paper {params.paper} --experiment {params.experiment}"
-        " --data {input.data} -o {output.folder} > {log} 2>&1"
+        "python -m xsoftmax paper @{input.fits:q} --paper {params.paper:q} --experiment {params.experiment:q}"
+        " --data {input.data:q} -o {output.folder:q} > {log:q} 2>&1"

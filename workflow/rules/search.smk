@@ -19,17 +19,22 @@ use rule train as trial with:
     benchmark:
         f"benchmarks/{EXPERIMENT.name}/search/{{dataset}}/{{method}}/{{point}}.tsv"
     group:
-        "trial"
+        group_of("trial")
+    resources:
+        mem_mb=memory("trial", 4000),
+        runtime=minutes("trial", 30),
+        gpu=gpus,
+        packed=1,
     params:
         folder=TRIAL,
         checkpoint=f"scratch/{EXPERIMENT.name}/search/{{dataset}}/{{method}}/{{point}}.h5",
         seed=lambda wildcards: task_of(wildcards).search.get(
             "seed", task_of(wildcards).seeds[0]
         ),
-        tree=lambda wildcards, input: f"--tree {input.tree}" if input.tree else "",
-        chosen="",
+        tree=lambda wildcards, input: ["--tree", input.tree] if input.tree else [],
+        chosen=[],
         settings=lambda wildcards: as_json(
-            task_of(wildcards).settings(wildcards.method)
+            task_of(wildcards).settings(wildcards.method, wildcards.point)
         ),
         like=like_of,
         changes=lambda wildcards: as_json(point_of(wildcards)),
@@ -41,8 +46,31 @@ use rule train as trial with:
         "try {wildcards.method} on {wildcards.dataset}, {wildcards.point}"
 
 
+rule grid:
+    output:
+        grid=f"{SEARCH}/grid.json",
+    log:
+        f"logs/{EXPERIMENT.name}/search/{{dataset}}/{{method}}-grid.log",
+    benchmark:
+        f"benchmarks/{EXPERIMENT.name}/search/{{dataset}}/{{method}}-grid.tsv"
+    localrule: True
+    conda:
+        "../../envs/compute.yaml"
+    threads: 1
+    resources:
+        mem_mb=memory("grid", 100),
+        runtime=minutes("grid", 5),
+    params:
+        grid=lambda wildcards: as_json(task_of(wildcards).grid[wildcards.method]),
+    message:
+        "write down what is tried of {wildcards.method} on {wildcards.dataset}"
+    script:
+        "../scripts/texts.py"
+
+
 rule choose:
     input:
+        grid=rules.grid.output.grid,
         status=lambda wildcards: trials_of(wildcards, "status.json"),
         history=lambda wildcards: trials_of(wildcards, "history.csv"),
     output:
@@ -56,16 +84,15 @@ rule choose:
         "../../envs/compute.yaml"
     threads: 1
     resources:
-        mem_mb=memory(500),
-        runtime=5,
+        mem_mb=memory("choose", 500),
+        runtime=minutes("choose", 5),
     params:
         by=lambda wildcards: task_of(wildcards).search.get(
             "by", "validation_log_likelihood"
         ),
-        grid=lambda wildcards: as_json(task_of(wildcards).grid[wildcards.method]),
         folder=subpath(output[0], parent=True),
         source=source("choose"),
     message:
         "choose settings of {wildcards.method} on {wildcards.dataset}"
     shell:
-        "python -m xsoftmax choose {params.folder} --grid {params.grid:q} --by {params.by} -o {output} > {log} 2>&1"
+        "python -m xsoftmax choose {params.folder:q} --grid @{input.grid:q} --by {params.by} -o {output:q} > {log:q} 2>&1"

@@ -1,7 +1,7 @@
 """One job per data set, method and seed.
 
-``mem_mb`` limits a fit where SLURM enforces it; elsewhere a fit may take what the machine has free. More for one rule:
-``--set-resources train:mem_mb=16000``.
+``mem_mb`` limits a fit where SLURM enforces it; elsewhere a fit may take what the machine has free. The config says how
+much, under ``resources``.
 """
 
 
@@ -19,20 +19,22 @@ rule train:
     benchmark:
         f"benchmarks/{EXPERIMENT.name}/train/{{dataset}}/{{method}}/seed-{{seed}}.tsv"
     group:
-        "fit"
+        group_of("fit")
     conda:
         "../../envs/compute.yaml"
     threads: EXPERIMENT.config["threads"]
     resources:
-        mem_mb=memory(4000),
-        runtime=240,
+        mem_mb=memory("train", 4000),
+        runtime=minutes("train", 240),
+        gpu=gpus,
+        packed=1,
     params:
         folder=FIT,
         checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
         seed=lambda wildcards: wildcards.seed,
-        tree=lambda wildcards, input: f"--tree {input.tree}" if input.tree else "",
+        tree=lambda wildcards, input: ["--tree", input.tree] if input.tree else [],
         chosen=lambda wildcards, input: (
-            f"--chosen {input.chosen}" if input.chosen else ""
+            ["--chosen", input.chosen] if input.chosen else []
         ),
         settings=lambda wildcards: as_json(
             task_of(wildcards).settings(wildcards.method)
@@ -48,7 +50,7 @@ rule train:
     message:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python -m xsoftmax train {input.data} --methods config/methods.yaml --method {wildcards.method} {params.like}"
-        " --set {params.changes:q} {params.chosen} {params.tree} --seed {params.seed} {params.options} --threads {threads}"
-        " --checkpoint {params.checkpoint} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
-        " -o {params.folder} > {log} 2>&1"
+        "python -m xsoftmax train {input.data:q} --methods config/methods.yaml --method {wildcards.method:q} {params.like:q}"
+        " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.tree:q} --seed {params.seed}"
+        " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
+        " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1"

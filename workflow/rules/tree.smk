@@ -14,16 +14,18 @@ rule tree:
         "../../envs/compute.yaml"
     threads: 1
     resources:
-        mem_mb=memory(4000),
-        runtime=120,
+        mem_mb=memory("tree", 4000),
+        runtime=minutes("tree", 120),
     params:
-        resplit=lambda wildcards: "" if wildcards.resplit == "true" else "--no-resplit",
+        resplit=lambda wildcards: (
+            [] if wildcards.resplit == "true" else ["--no-resplit"]
+        ),
         source=source("tree"),
     message:
         "fit tree {wildcards.dimension}, {wildcards.regularizer}, {wildcards.folds}, {wildcards.resplit} on {wildcards.dataset}"
     shell:
-        "python -m xsoftmax tree {input} --dimension {wildcards.dimension}"
-        " --regularizer {wildcards.regularizer} --folds {wildcards.folds} {params.resplit} -o {output} > {log} 2>&1"
+        "python -m xsoftmax tree {input:q} --dimension {wildcards.dimension:q}"
+        " --regularizer {wildcards.regularizer:q} --folds {wildcards.folds:q} {params.resplit:q} -o {output:q} > {log:q} 2>&1"
 
 
 rule trees:
@@ -42,9 +44,9 @@ rule trees:
         "../../envs/compute.yaml"
     threads: 1
     resources:
-        mem_mb=memory(100),
-        runtime=5,
+        mem_mb=memory("trees", 100),
+        runtime=minutes("trees", 5),
     message:
         "all trees for {wildcards.dataset} are there"
     shell:
-        "echo complete > {output} 2> {log}"
+        "echo complete > {output:q} 2> {log:q}"
