@@ -1,42 +1,65 @@
 """The workflow on a running SLURM; ``tests/cluster/up.sh`` starts one of one node."""
 
+import json
+import os
 import shutil
+import signal
 import subprocess
+import time
 
+import psutil
 import pytest
+import yaml
 
+from cluster.jobs import COMMAND, QUICK, jobs, return_node, slurm, snakemake, take_node, wait, wait_for_checkpoint
+from training.same_fit import fit_of
 from workflow.checkout import Checkout
 
 pytestmark = pytest.mark.cluster
 
-# Snakemake waits for ever for a job that can never start, and may not end on SIGTERM.
-COMMAND = [
-    "timeout",
-    "--signal=INT",
-    "--kill-after=20",
-    "600",
-    "snakemake",
-    "--configfile",
-    "tiny.yaml",
-    "--profile",
-    "slurm",
-]
-QUICK = ["--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "20"]
+# Half a minute of training, so that there is something to interrupt.
+LONG = {
+    "experiment": "long",
+    "datasets": ["digits"],
+    "methods": ["softmax"],
+    "budget": {"epochs": 30_000},
+    "evaluate": {"points": 3},
+}
+OFTEN = {"XSOFTMAX_CHECKPOINT_SECONDS": "0.5"}
+CHECKPOINT = "scratch/long/digits/softmax/seed-0.h5"
+FIT = "results/{}/fits/digits/softmax/seed-0"
 
 
-@pytest.fixture(scope="module")
-def slurm():
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
     if not shutil.which("sinfo") or subprocess.run(["sinfo"], capture_output=True, check=False).returncode:
         pytest.skip("NO SLURM ANSWERS HERE: the cluster is not tested; start one with tests/cluster/up.sh")
 
 
 @pytest.fixture(scope="module")
-def tree(slurm, tmp_path_factory):
+def tree(tmp_path_factory):
     tree = Checkout(tmp_path_factory.mktemp("cluster"))
-    done = tree.run(*COMMAND, *QUICK)
+    done = tree.run(*COMMAND, *QUICK, "--configfile", "tiny.yaml")
     tree.output = done.stdout + done.stderr
     assert done.returncode == 0, tree.output
-    return tree
+    yield tree
+    for process in psutil.process_iter(
+        ["cwd"]
+    ):  # jobs that SLURM has killed, without cgroups
+        if (process.info["cwd"] or "").startswith(str(tree.folder)):
+            process.kill()
+
+
+def submitted(printed: str) -> int:
+    return printed.count("has been submitted with SLURM jobid")
+
+
+def write(tree, config):
+    (tree.folder / "config.yaml").write_text(yaml.safe_dump(config))
+
+
+def log_of(tree, experiment="long"):
+    return (tree.folder / f"logs/{experiment}/train/digits/softmax/seed-0.log").read_text()
 
 
 def test_the_workflow_reaches_its_report(tree):
@@ -45,8 +68,180 @@ def test_the_workflow_reaches_its_report(tree):
 
 def test_all_but_the_light_rules_ran_as_jobs_of_the_cluster(tree):
     # prepare, the tree, three fits with their evaluations, tables with the report
-    assert tree.output.count("has been submitted with SLURM jobid") == 6
+    assert submitted(tree.output) == 6
 
 
 def test_a_second_run_submits_nothing(tree):
-    assert "Nothing to be done" in tree.run(*COMMAND).stderr
+    assert "Nothing to be done" in tree.run(*COMMAND, "--configfile", "tiny.yaml").stderr
+
+
+def test_a_method_on_a_gpu_goes_to_the_gpu_partition_and_is_given_one(tree):
+    config = {"experiment": "gpu", "datasets": ["digits"], "methods": ["softmax", "one-vs-each"]}
+    write(tree, config | {"budget": {"epochs": 1}, "set": {"softmax": {"device": "cuda"}}})
+    done = tree.run(*COMMAND, *QUICK, "--configfile", "config.yaml", "--verbose")
+    assert done.returncode == 0, done.stderr
+    on = {
+        path.parts[-3]: json.loads(path.read_text())["device"]
+        for path in (tree.folder / "results/gpu/fits").rglob("status.json")
+    }
+    assert on["softmax"]["asked"] == "cuda"
+    assert on["softmax"]["visible"] in ("0", "1")
+    assert on["one-vs-each"] == {"asked": "cpu", "used": "cpu", "visible": None}
+    assert "warning: softmax asks for cuda; it is trained on the CPU" in log_of(tree, "gpu")
+    calls = [line for line in done.stderr.splitlines() if "sbatch" in line and "--parsable" in line]
+    gpu = [call for call in calls if "--gpus=1" in call]
+    assert len(gpu) == 1
+    assert "-p gpu" in gpu[0]
+    assert all("-p cpu" in call for call in calls if call not in gpu)
+
+
+def test_memory_and_minutes_of_a_rule_are_those_of_the_config(tree):
+    config = {"experiment": "asked", "datasets": ["digits"], "methods": ["softmax"], "budget": {"epochs": 1}}
+    write(tree, config | {"resources": {"train": {"mem_mb": 1234, "runtime": 7}, "evaluate": {"runtime": 3}}})
+    done = tree.run(*COMMAND, *QUICK, "--configfile", "config.yaml", "--verbose", "--until", "train")
+    assert done.returncode == 0, done.stderr
+    (call,) = [line for line in done.stderr.splitlines() if "sbatch" in line and "--parsable" in line]
+    assert "-t 7 " in call
+    assert "--mem 1234 " in call
+
+
+def test_trials_of_a_search_are_packed_into_jobs(tree):
+    rates = [round(0.001 * (k + 1), 3) for k in range(25)]
+    config = {"experiment": "grid", "datasets": ["digits"], "methods": ["softmax"], "budget": {"epochs": 1}}
+    write(tree, config | {"search": {"grid": {"softmax": {"optimizer.learning_rate": rates}}}})
+    done = tree.run(*COMMAND, *QUICK, "--configfile", "config.yaml", "--until", "choose")
+    assert done.returncode == 0, done.stderr
+    assert submitted(done.stdout + done.stderr) == 2
+    chosen = json.loads((tree.folder / "results/grid/search/digits/softmax/chosen.json").read_text())
+    assert len(chosen["trials"]) == 25
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tree):
+    """The same fit on this machine, without a cluster."""
+    write(tree, LONG)
+    tree.snakemake("--config", "experiment=calm", "--until", "train", config="config.yaml")
+    return fit_of(tree.folder / FIT.format("calm"))
+
+
+def requeue(job):
+    slurm("scontrol", "requeue", job)
+
+
+def lose_node(job):
+    take_node("down")
+    wait(lambda: job not in jobs("RUNNING", "COMPLETING"))
+    return_node()
+
+
+@pytest.mark.fault(
+    "a SLURM job cancelled, requeued or preempted, its node down",
+    happens="the fit is told, writes a checkpoint and ends; SLURM or Snakemake starts it again",
+    user="the job's number changes or its state is REQUEUED; `resumed` in the fit's log",
+)
+def test_whatever_happens_to_its_jobs_a_fit_ends_with_the_same_bits(tree, undisturbed):
+    write(tree, LONG)
+    with snakemake(tree, "--configfile", "config.yaml", "--until", "train", **OFTEN) as program:
+        for do in (requeue, lose_node, lambda job: slurm("scancel", job)):
+            wait(lambda: jobs("RUNNING"))
+            wait_for_checkpoint(tree.folder / CHECKPOINT)
+            do(jobs("RUNNING")[0])
+        program.wait(300)
+        assert program.returncode == 0, program.log.read_text()
+    assert log_of(tree).count("resumed scratch/long") >= 1  # Snakemake begins the log anew for a retry of its own
+    assert fit_of(tree.folder / FIT.format("long")) == undisturbed
+
+
+@pytest.mark.fault(
+    "a node drained",
+    happens="running jobs end on it, others wait for it or go to another",
+    user="`squeue` says why a job waits",
+)
+def test_a_drained_node_finishes_its_job_and_is_given_no_other(tree, undisturbed):
+    write(tree, LONG | {"experiment": "drained", "seeds": [0, 1], "budget": {"epochs": 3000}})
+    with snakemake(tree, "--configfile", "config.yaml", "--until", "train", "--jobs", "1") as program:
+        wait(lambda: jobs("RUNNING"))
+        take_node("drain")
+        try:
+            wait(lambda: len(list((tree.folder / "results/drained").rglob("model.h5"))) == 1)
+            wait(lambda: jobs("PENDING"))
+            time.sleep(3)
+            assert not jobs("RUNNING")
+        finally:
+            return_node()
+        program.wait(200)
+        assert program.returncode == 0, program.log.read_text()
+
+
+@pytest.mark.fault(
+    "a SLURM job that reaches its time limit",
+    happens="SLURM sends SIGTERM, the fit writes a checkpoint; the retry asks for more minutes and resumes",
+    user="`TIMEOUT` from SLURM, then a second job",
+)
+def test_the_time_limit_ends_a_job_and_not_the_fit(tree):
+    slow = LONG | {"experiment": "slow", "budget": {"seconds": 90}, "resources": {"train": {"runtime": 1}}}
+    write(tree, slow)
+    with snakemake(tree, "--configfile", "config.yaml", "--until", "train", **OFTEN) as program:
+        program.wait(400)
+        assert program.returncode == 0, program.log.read_text()
+        assert submitted(program.log.read_text()) >= 2
+    status = json.loads((tree.folder / FIT.format("slow") / "status.json").read_text())
+    assert status["seconds"] == pytest.approx(90, abs=5)  # trained before the limit and after, not begun anew
+    assert "resumed" in log_of(tree, "slow")
+
+
+@pytest.mark.fault(
+    "Snakemake killed while its jobs run on a cluster",
+    happens="the jobs run on; the next run, after `snakemake --unlock`, submits them again",
+    user="that the folder is locked, and how to unlock it",
+)
+def test_a_killed_snakemake_may_be_started_again_while_its_jobs_run(tree, undisturbed):
+    """Two jobs then write the same fit, each whole."""
+    write(tree, LONG | {"experiment": "again"})
+    with snakemake(tree, "--configfile", "config.yaml", "--until", "train", **OFTEN) as program:
+        wait_for_checkpoint(tree.folder / CHECKPOINT.replace("long", "again"))
+        os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+        assert len(jobs("RUNNING")) == 1
+        words = ("--configfile", "config.yaml", "--until", "train")
+        locked = tree.run(*COMMAND, *QUICK, *words)
+        assert locked.returncode != 0
+        assert "--unlock" in locked.stderr
+        assert tree.run("snakemake", "--unlock", "--configfile", "config.yaml").returncode == 0
+        done = tree.run(*COMMAND, *QUICK, *words, **OFTEN)
+        assert done.returncode == 0, done.stderr
+        wait(lambda: not jobs("RUNNING", "COMPLETING"))
+    assert fit_of(tree.folder / FIT.format("again")) == undisturbed
+
+
+@pytest.mark.fault(
+    "the config edited while jobs of a cluster wait",
+    happens="jobs that start later are refused: they were planned by another config",
+    user="`config: changed since this run began`, with what to do",
+)
+def test_jobs_planned_by_another_config_are_refused(tree):
+    write(tree, LONG | {"experiment": "edited", "seeds": [0, 1], "budget": {"epochs": 6000}})
+    words = ["--configfile", "config.yaml", "--until", "train", "--jobs", "1", "--retries", "0"]
+    with snakemake(tree, *words) as program:
+        wait(lambda: jobs("RUNNING"))
+        wait(lambda: list((tree.folder / "logs/edited").rglob("*.log")))
+        write(tree, LONG | {"experiment": "edited", "seeds": [0, 1], "budget": {"epochs": 2}})
+        program.wait(200)
+        assert program.returncode != 0
+        assert "changed since this run began" in program.log.read_text()
+    trained = [json.loads(path.read_text()) for path in (tree.folder / "results/edited").rglob("status.json")]
+    assert [status["budget"]["epochs"] for status in trained] == [6000]
+
+
+def test_accounts_are_used_where_there_are_some(tree):
+    """``sacct`` as the way to ask for jobs, and an account to book them on."""
+    if subprocess.run(["sacct"], capture_output=True, check=False).returncode:
+        pytest.skip("NO ACCOUNTING HERE: sacct is not tested; start SLURM with ACCOUNTING=1 tests/cluster/up.sh")
+    config = {"experiment": "accounts", "datasets": ["digits"], "methods": ["softmax"], "budget": {"epochs": 1}}
+    write(tree, config)
+    words = ["--slurm-status-command", "sacct", "--default-resources", "slurm_account=xsoftmax", "mem_mb=2000"]
+    done = tree.run(*COMMAND, *QUICK, "--configfile", "config.yaml", "--until", "train", *words)
+    assert done.returncode == 0, done.stderr
+    accounts = slurm("sacct", "--noheader", "--allocations", "--format=account%20,state%20").split()
+    assert "xsoftmax" in accounts
+    assert "COMPLETED" in accounts
