@@ -12,7 +12,7 @@ STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test lint docs benchmark papers lock
+.PHONY: help setup run test lint audit docs benchmark papers lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -42,6 +42,9 @@ lint: setup ## check format, style, types, layers and rules
 	lint-imports
 	snakefmt --check Snakefile workflow
 	snakemake --lint
+
+audit: setup ## hold the locked dependencies against the list of known vulnerabilities
+	bash envs/audit.sh
 
 docs: setup ## run the experiment of the documentation, draw its figures, renew its generated parts
 	snakemake --cores $(CORES) --configfile config/experiments/methods.yaml

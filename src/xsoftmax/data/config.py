@@ -12,6 +12,7 @@ import yaml
 
 from xsoftmax.errors import InputError
 
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 SHA256 = re.compile("[0-9a-f]{64}")
 Part = Literal["all", "train", "validation", "test"]
 Expected = Literal[
@@ -208,7 +209,7 @@ def _replace(instance: Any, **changes: Any) -> Any:
 
 def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
     """Check what one key alone cannot tell."""
-    if not config.name or not set(config.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-_."):
+    if not NAME.fullmatch(config.name):
         raise InputError(f"{where}: name {config.name!r} is part of paths: use lower case, digits and hyphens")
     names = [source.name for source in config.files]
     for number, source in enumerate(config.files):

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from xsoftmax.data import archive, checksum, recorded
 from xsoftmax.data.config import DatasetConfig, Source
@@ -107,6 +108,12 @@ def _obtain(config: DatasetConfig, source: Source, target: Path, mirror: str | N
                 print(f"{config.name}: {error}", file=sys.stderr)
             continue
         print(f"{config.name}: {source.name} is here, from {origin.url}", file=sys.stderr)
+        if source.sha256 is None and _anyone_could_change(origin.url):
+            print(
+                f"warning: {config.name}: {source.name} came without encryption and nothing says what it should be: "
+                f"compare its sha256 with someone else's: {entry.get('file_sha256', entry['sha256'])}",
+                file=sys.stderr,
+            )
         return entry
     if any(MISMATCH in problem for problem in problems) and source not in config.files:
         problems.append(
@@ -115,6 +122,12 @@ def _obtain(config: DatasetConfig, source: Source, target: Path, mirror: str | N
         )
     reasons = "\n  ".join(problems) or "no address to try; set a mirror that has it"
     raise InputError(f"{config.name}: could not get {source.name}:\n  {reasons}")
+
+
+def _anyone_could_change(url: str) -> bool:
+    """Whether whoever stands between us and a host could have changed what it gave."""
+    parts = urlsplit(url)
+    return parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1")
 
 
 def _absent(error: Exception) -> bool:

@@ -1,0 +1,267 @@
+"""Files and names from others: nothing in them is run, and nothing is written outside its place."""
+
+import io
+import json
+import pickle
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import yaml
+
+from edited import edited
+from faults.programs import N_CLASSES, clustered, run, train, xsoftmax
+from workflow.checkout import REPOSITORY, Checkout
+from xsoftmax.data.config import load_config
+from xsoftmax.errors import InputError
+
+SOURCES = [path for folder in ("src", "workflow", "notebooks") for path in (REPOSITORY / folder).rglob("*.py")]
+
+
+class Trap:
+    """What runs a command when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.fixture
+def sprung(tmp_path):
+    """The file that is there once something of a crafted file has run."""
+    return tmp_path / "sprung"
+
+
+@pytest.fixture(scope="module")
+def data(prepare):
+    return prepare(*clustered(400), N_CLASSES, n_validation=50, n_test=50)
+
+
+def pickled(path):
+    return np.void(pickle.dumps(Trap(path)))
+
+
+@pytest.mark.fault(
+    "a file of data that holds a pickle",
+    happens="it is refused; nothing of it runs",
+    user="`error: …: not an array of numbers`",
+)
+def test_arrays_with_pickles_are_refused(tmp_path, sprung):
+    np.save(tmp_path / "X.npy", np.array([Trap(sprung)] * 3, dtype=object), allow_pickle=True)
+    np.save(tmp_path / "y.npy", np.arange(3))
+    (tmp_path / "mine.yaml").write_text(
+        "name: mine\nformat: arrays\nfiles: [{path: X.npy}, {path: y.npy}]\n"
+        "parts: {all: {data: X.npy, labels: y.npy}}\n"
+    )
+    assert run(xsoftmax("download", tmp_path / "mine.yaml", "-o", tmp_path / "raw")).returncode == 0
+    done = run(xsoftmax("prepare", tmp_path / "mine.yaml", "--raw", tmp_path / "raw", "-o", tmp_path / "mine.h5"))
+    assert done.returncode == 1
+    assert "X.npy" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not sprung.exists()
+
+
+@pytest.mark.fault(
+    "a model, tree, checkpoint or prepared file made to run code",
+    happens="what the file names is looked up among this package's own members, and its bytes are numbers or text",
+    user="`error:` or nothing; no code runs",
+)
+def test_no_file_of_ours_runs_code(data, tmp_path, sprung):
+    """Every text and every array of a model is replaced, one after the other, by a pickle or by a module's name."""
+    words = train(data, tmp_path, "adversarial", "--epochs", 1)
+    assert run(words).returncode == 0
+    model = tmp_path / "fit" / "model.h5"
+    whole = model.read_bytes()
+    with h5py.File(model) as file:
+        attributes = list(file.attrs)
+    for name in attributes:
+        for value in (pickled(sprung), "os", "../../evil", "xsoftmax.cli", json.dumps({"__reduce__": ["os.system"]})):
+            model.write_bytes(whole)
+            with edited(model) as file:
+                file.attrs[name] = value
+            done = run([sys.executable, "-c", LOADS, str(model)])
+            assert "loaded" in done.stdout or "InputError" in done.stdout, (name, done.stderr)
+            assert not sprung.exists()
+
+
+LOADS = """
+import sys
+from pathlib import Path
+from xsoftmax.errors import InputError
+from xsoftmax.model import load_model
+try:
+    load_model(Path(sys.argv[1]))
+    print("loaded")
+except InputError as error:
+    print("InputError", error)
+"""
+
+
+def test_nothing_here_unpickles_or_evaluates():
+    """Neither directly nor through a library's door to it."""
+    doors = r"\b(pickle\.loads?|joblib|cloudpickle|dill|marshal\.loads?|shelve)\b|(?<![.\w])(eval|exec)\("
+    doors += r"|yaml\.(unsafe_)?load\("
+    doors += r"|allow_pickle=True|torch\.load\(|read_pickle|shell=True|os\.system"
+    for path in SOURCES:
+        found = re.search(doors, path.read_text())
+        assert not found, (path, found[0])
+
+
+NAMES = [
+    "$(touch sprung)",
+    "`touch sprung`",
+    "a;touch sprung",
+    "a b",
+    "a'b",
+    'a"b',
+    "a\nb",
+    "..",
+    "../up",
+    "-rf",
+    "a/b",
+]
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    return Checkout(tmp_path_factory.mktemp("names"))
+
+
+@pytest.mark.fault(
+    "names of data sets, methods or experiments with quotes, `$()`, spaces or newlines",
+    happens="refused before anything runs",
+    user="`error: config: …`, with the name",
+)
+@pytest.mark.parametrize("key", ["datasets", "methods", "experiment", "define", "reference"])
+def test_names_are_names(key, tree):
+    for name in NAMES:
+        config = yaml.safe_load((tree.folder / "tiny.yaml").read_text())
+        if key == "datasets":
+            (tree.folder / "own.yaml").write_text(yaml.safe_dump({"name": name, "format": "images", "files": []}))
+            config["datasets"] = ["own.yaml"]
+        elif key == "methods":
+            config["methods"] = [name]
+            config["set"] = {}
+        elif key == "define":
+            config["define"] = {name: {"like": "softmax"}}
+        else:
+            config[key] = name
+        (tree.folder / "named.yaml").write_text(yaml.safe_dump(config))
+        done = tree.run("snakemake", "--configfile", "named.yaml", "--cores", "1", "--dry-run")
+        assert done.returncode != 0, (key, name)
+        assert not (tree.folder / "sprung").exists()
+
+
+@pytest.mark.fault(
+    "paths and settings with quotes, `$()` or spaces",
+    happens="they are one word to the shell, whatever they contain",
+    user="nothing",
+)
+def test_what_may_hold_any_text_is_quoted(tree):
+    """A description's path, a mirror, and a text in a grid; all in one run."""
+    folder = tree.folder / "a $(touch sprung) 'b"
+    folder.mkdir()
+    lines = [f"{k % 3} 1:{k % 5 + 1} 2:{k % 7 + 1}" for k in range(300)]
+    (folder / 'it"s; touch sprung.svm').write_text("\n".join(lines) + "\n")
+    own = {"name": "own", "format": "svmlight", "files": [{"name": "own.svm", "path": 'it"s; touch sprung.svm'}]}
+    (folder / "own.yaml").write_text(yaml.safe_dump(own))
+    config = {
+        "experiment": "quoted",
+        "datasets": [f"{folder.name}/own.yaml"],
+        "methods": ["softmax"],
+        "budget": {"epochs": 1},
+        "mirror": "$(touch sprung)'`touch sprung`",
+        "set": {"softmax": {"source": "$(touch sprung) 'x' \"y\""}},
+    }
+    (tree.folder / "quoted.yaml").write_text(yaml.safe_dump(config))
+    tree.snakemake("--until", "compare", config="quoted.yaml")
+    assert (tree.folder / "results/quoted/summary.md").exists()
+    assert not list(tree.folder.rglob("sprung"))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_data_sets_name_is_no_path(name, tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(yaml.safe_dump({"name": name, "format": "svmlight", "files": [{"path": "x.svm"}]}))
+    with pytest.raises(InputError, match="is part of paths: use lower case, digits and hyphens"):
+        load_config(path)
+
+
+@pytest.mark.fault(
+    "archives with absolute paths, `..`, links, devices, or far more in them than they are large",
+    happens="refused; nothing is kept",
+    user="`error: …: entry … would lie outside the target`, or which limit to raise",
+)
+@pytest.mark.parametrize("kind", ["path", "absolute", "link", "hard link", "device", "bomb"])
+def test_archives_keep_to_their_place(kind, tmp_path):
+    """Through the real program; each kind of archive by itself is in tests/data/test_archive.py."""
+    entry, content = tarfile.TarInfo("inside.txt"), b"x"
+    changes = {
+        "path": {"name": "../../outside.txt"},
+        "absolute": {"name": str(tmp_path / "outside.txt")},
+        "link": {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"},
+        "hard link": {"type": tarfile.LNKTYPE, "linkname": "../../outside.txt"},
+        "device": {"type": tarfile.CHRTYPE},
+        "bomb": {},
+    }[kind]
+    for key, value in changes.items():
+        setattr(entry, key, value)
+    content = bytes(2**22) if kind == "bomb" else content
+    entry.size = len(content) if entry.isreg() else 0
+    with tarfile.open(tmp_path / "packed.tar.gz", "w:gz") as archive:
+        archive.addfile(entry, io.BytesIO(content))
+    source = {"name": "packed", "urls": [(tmp_path / "packed.tar.gz").as_uri()], "archive": {"max_bytes": 2**20}}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump({"name": "own", "format": "folders", "files": [source]}))
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = run(xsoftmax("download", tmp_path / "own.yaml", "-o", tmp_path / "raw" / "own"))
+    assert done.returncode == 1
+    assert done.stderr.count("error: ") == 1
+    assert "Traceback" not in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "raw") == before
+    assert not [path for path in (tmp_path / "raw").rglob("*") if path.is_file() and "side" in path.name]
+
+
+def test_nothing_listens_to_the_network():
+    """MLflow's server binds to loopback unless told otherwise, and nothing here tells it."""
+    from mlflow.cli import server
+
+    (host,) = [option for option in server.params if option.name == "host"]
+    assert host.default in (None, "127.0.0.1")
+    for path in [*SOURCES, REPOSITORY / "Makefile", REPOSITORY / "Snakefile", *REPOSITORY.glob("workflow/**/*.smk")]:
+        assert "0.0.0.0" not in path.read_text(), path
+
+
+def test_dependencies_are_locked_with_hashes():
+    lines = (REPOSITORY / "requirements.lock").read_text().replace("\\\n", " ").splitlines()
+    wanted = [line for line in lines if line and not line.startswith("#")]
+    assert wanted
+    assert all("==" in line and "--hash=sha256:" in line for line in wanted)
+    setup = (REPOSITORY / "Makefile").read_text()
+    assert "--require-hashes -r requirements.lock" in setup
+
+
+def test_downloads_are_checked():
+    """Every file of the web is encrypted on its way, or has a checksum, or is recorded with a warning."""
+    unprotected = {
+        path.stem
+        for path in (REPOSITORY / "config" / "datasets").glob("*.yaml")
+        for source in load_config(path).files
+        if source.sha256 is None and any(url.startswith("http://") for url in source.urls)
+    }
+    assert unprotected <= {"wiki-small", "wiki-small-unit", "billion-words"}  # whose hosts know no https
+
+
+@pytest.mark.slow
+def test_the_audit_says_what_it_looked_at():
+    done = subprocess.run(
+        ["bash", "envs/audit.sh", sys.executable], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0 or "vulnerabilit" in done.stdout + done.stderr
+    assert re.search(r"^(audited|NOT AUDITED)", done.stdout, re.MULTILINE), done.stdout + done.stderr
