@@ -60,6 +60,11 @@ def test_what_arrived_is_continued_not_fetched_again(files, tmp_path, behaviour)
     assert [wanted for *_, wanted in files.requests] == [None, f"bytes={len(CONTENT) // 2}-"]
 
 
+@pytest.mark.fault(
+    "a download that is killed or breaks off",
+    happens="the next one continues where it ended; nothing is called good before its checksum was compared",
+    user="progress that begins in the middle",
+)
 def test_a_later_run_continues_what_an_interrupted_one_left(files, tmp_path):
     config = config_of(f"{files.url}/stall/a.bin")
     with pytest.raises(InputError, match=r"no byte for 0.2 s"):
@@ -75,6 +80,11 @@ def test_a_later_run_continues_what_an_interrupted_one_left(files, tmp_path):
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
 
 
+@pytest.mark.fault(
+    "a host that sends another file, or a corrupted one",
+    happens="refused; nothing is left of it, and the next address is tried",
+    user="`error: …: sha256 of the download is …, expected …`",
+)
 def test_a_corrupted_file_is_refused_and_nothing_is_left(files, tmp_path):
     corrupted = hashlib.sha256(CONTENT[:-1] + bytes([CONTENT[-1] ^ 1])).hexdigest()
     with pytest.raises(InputError) as raised:

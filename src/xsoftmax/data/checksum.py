@@ -13,6 +13,7 @@ from xsoftmax.errors import InputError
 
 BLOCK = 2**20
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what decompressing raises
+MOST_COMPRESSED = 1032  # deflate's limit; xz and bz2 pass it only where all data are the same
 MAGIC = {b"\x1f\x8b": "gz", b"\xfd7zXZ\x00": "xz", b"BZh": "bz2"}
 SUFFIXES = {"gz": ".gz", "xz": ".xz", "bz2": ".bz2"}
 
@@ -44,6 +45,11 @@ def compression(path: Path) -> str | None:
     with path.open("rb") as file:
         head = file.read(6)
     return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+
+
+def most_content(path: Path) -> int:
+    """Bound the bytes that a file can hold, decompressed: a header that promises more is damaged."""
+    return path.stat().st_size * (1 if compression(path) is None else MOST_COMPRESSED)
 
 
 def open_content(path: Path) -> BinaryIO:

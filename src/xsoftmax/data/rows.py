@@ -1,11 +1,14 @@
 """What a reader returns: rows of features or texts, each with its labels."""
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array
+
+NOT_TEXT = re.compile(r"[\0\ud800-\udfff]")
 
 
 def csr_of(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features: int) -> csr_array:
@@ -13,6 +16,11 @@ def csr_of(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features
     if indptr[-1] < 2**31:
         indptr = indptr.astype(np.int32)
     return csr_array((data, indices, indptr), shape=(indptr.size - 1, n_features))
+
+
+def not_text(names: Iterable[str] | None) -> str | None:
+    """Find a name that HDF5 cannot hold, with a NUL or a lone half of a surrogate pair in it."""
+    return next((name for name in names or () if NOT_TEXT.search(name)), None)
 
 
 @dataclass(frozen=True)

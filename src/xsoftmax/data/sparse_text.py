@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn, cast
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Rows, csr_of
 from xsoftmax.errors import InputError
 
 BLOCK_BYTES = 2**22
+LARGEST_SIZE = 2**31 - 1
 
 
 class LineBlock(NamedTuple):
@@ -43,6 +45,18 @@ def line_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
         yield LineBlock(carried + b"\n", line)
     elif line == 1:
         raise InputError(f"{path}: the file is empty; fetch it again")
+
+
+def header_sizes(path: Path, line: bytes, expected: str) -> list[int]:
+    """Read the first line, whole numbers below 2^31: ``expected`` has a word for each."""
+    words = line.split()
+    if len(words) != len(expected.split()) or not all(word.isdigit() for word in words):
+        raise InputError(f"{path}, line 1: expected '{expected}', found {shortened(line)!r}")
+    for word in words:
+        if len(word) > 10 or int(word) > LARGEST_SIZE:
+            found = f"{shortened(word)}, more than {LARGEST_SIZE}"
+            raise InputError(f"{path}, line 1: expected '{expected}', found {found}; fetch it again")
+    return [int(word) for word in words]
 
 
 def _blocks(path: Path, size: int) -> Iterator[bytes]:
@@ -142,9 +156,17 @@ class SparseRows:
         X = csr_of(self._data.taken(), self._indices.taken(), indptr, n_features)
         if self._unsorted:
             X.sum_duplicates()
+            self._check_sums(X)
         else:
             X.has_canonical_format = True
         return Rows(X, label_starts, self._labels.taken(), label_names)
+
+    def _check_sums(self, X: csr_array) -> None:
+        infinite = np.flatnonzero(~np.isfinite(X.data))
+        if infinite.size:
+            row = int(np.searchsorted(X.indptr, infinite[0], side="right")) - 1
+            feature = X.indices[infinite[0]]
+            raise InputError(f"{self.path}, row {row}: the values of feature {feature} add up to infinity; drop some")
 
 
 MESSAGES = {

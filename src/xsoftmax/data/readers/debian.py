@@ -101,6 +101,8 @@ def _fields(lines: list[str], where: str) -> dict[str, str]:
     fields: dict[str, str] = {}
     last = ""
     for line in lines:
+        if "\0" in line:
+            raise InputError(f"{where}: a NUL character, which is no text, in {line[:40]!r}; fetch it again")
         if line[0] in " \t" and last:
             fields[last] += "\n" + line[1:]
             continue

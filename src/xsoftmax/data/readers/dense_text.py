@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from xsoftmax.data import parsing
+from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Rows
-from xsoftmax.data.sparse_text import LineBlock, SparseRows, fail, line_blocks, shortened
+from xsoftmax.data.sparse_text import LineBlock, SparseRows, fail, header_sizes, line_blocks
 from xsoftmax.errors import InputError
 
 
@@ -39,6 +39,9 @@ def read(*, features: Path, labels: Path) -> Rows:
 
 def _features(path: Path) -> np.ndarray:
     (n_rows, n_features), blocks = _header(path, "rows columns")
+    if 2 * n_rows * n_features - 1 > checksum.most_content(path):  # a digit and what parts it from the next
+        size = f"{n_rows} rows of {n_features} numbers"
+        raise InputError(f"{path}, line 1: the header says {size}, more than the file can hold; fetch it again")
     X = np.empty((n_rows, n_features), dtype=np.float32)
     status = np.zeros(parsing.STATUS_SIZE, dtype=np.int64)
     row = 0
@@ -55,11 +58,8 @@ def _features(path: Path) -> np.ndarray:
     return X
 
 
-def _header(path: Path, expected: str) -> tuple[tuple[int, int], Iterator[LineBlock]]:
-    """Read the first line, two numbers; give them, and the lines below it."""
+def _header(path: Path, expected: str) -> tuple[list[int], Iterator[LineBlock]]:
+    """Read the numbers of the first line; give them, and the lines below it."""
     blocks = line_blocks(path)
     line, _, rest = next(blocks).text.partition(b"\n")
-    words = line.split()
-    if len(words) != 2 or not all(word.isdigit() for word in words):
-        raise InputError(f"{path}, line 1: expected '{expected}', found {shortened(line)!r}")
-    return (int(words[0]), int(words[1])), chain([LineBlock(rest, 2)] if rest else [], blocks)
+    return header_sizes(path, line, expected), chain([LineBlock(rest, 2)] if rest else [], blocks)

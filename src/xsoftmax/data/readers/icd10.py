@@ -39,7 +39,7 @@ def read(*, tabular: Path, codes: Path, target: str = "category", as_listed: boo
     """
     if target not in ("category", "subcategory"):
         raise InputError(f"icd10: unknown target {target!r}; known: category, subcategory")
-    confirmed = {line.split(" ")[0].replace(".", "") for line in codes.read_text().splitlines()}
+    confirmed = {line.split(" ")[0].replace(".", "") for line in _lines(codes)}
     texts, names = [], []
     for leaf in _leaves(_root(tabular), confirmed, as_listed):
         texts.extend(leaf.texts)
@@ -52,8 +52,16 @@ def read(*, tabular: Path, codes: Path, target: str = "category", as_listed: boo
 def _root(path: Path) -> ElementTree.Element:
     try:
         return ElementTree.parse(path).getroot()
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter: of the encoding it names
         raise InputError(f"{path}: not well-formed XML ({error}); download it again") from error
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}, line {line}: not utf-8 ({error.reason}); download it again") from error
 
 
 def _leaves(root: ElementTree.Element, confirmed: set[str], as_listed: bool) -> Iterator[Leaf]:

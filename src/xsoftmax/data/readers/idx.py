@@ -25,7 +25,7 @@ class Header(NamedTuple):
 
 def read(*, images: Path, labels: Path) -> Rows:
     """Read images as dense rows of raw pixel values, and their labels."""
-    X, y = _array(images, np.float32), _array(labels, np.int64)
+    X, y = _array(images, np.float32, "fiu"), _array(labels, np.int64, "iu")
     if y.shape[1] != 1:
         raise InputError(f"{labels}: expected one label per row, found {y.shape[1]}; are the two files mixed up?")
     if len(X) != len(y):
@@ -33,17 +33,18 @@ def read(*, images: Path, labels: Path) -> Rows:
     return Rows.with_ids(X, y[:, 0])
 
 
-def _array(path: Path, dtype: type) -> np.ndarray:
-    """Read a whole file as rows of ``dtype``."""
+def _array(path: Path, dtype: type, kinds: str) -> np.ndarray:
+    """Read a whole file, with elements of one of ``kinds``, as rows of ``dtype``."""
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty; fetch it again")
     with checksum.open_content(path) as file:
-        header = _header(path, file)
+        header = _header(path, file, kinds)
         values: np.ndarray = np.empty((header.n_rows, header.width), dtype=dtype)
         for start in range(0, header.n_rows, BLOCK_ROWS):
             rows = values[start : start + BLOCK_ROWS]
             content = _read(path, file, rows.size * header.dtype.itemsize)
-            rows[:] = np.frombuffer(content, header.dtype).reshape(rows.shape)
+            with np.errstate(over="ignore"):  # said below, with the row
+                rows[:] = np.frombuffer(content, header.dtype).reshape(rows.shape)
             if not np.isfinite(rows).all():
                 row = start + int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
                 raise InputError(f"{path}, row {row}: NaN or infinite; drop or replace such values")
@@ -52,12 +53,19 @@ def _array(path: Path, dtype: type) -> np.ndarray:
     return values
 
 
-def _header(path: Path, file: BinaryIO) -> Header:
+def _header(path: Path, file: BinaryIO, kinds: str) -> Header:
     magic = _read(path, file, 4)
     if magic[:2] != b"\0\0" or magic[2] not in TYPES or magic[3] == 0:
         raise InputError(f"{path}: not an idx file, it begins with {magic.hex(' ')}; expected 00 00 and a type")
     sizes = struct.unpack(f">{magic[3]}I", _read(path, file, 4 * magic[3]))
-    return Header(np.dtype(TYPES[magic[2]]), sizes[0], math.prod(sizes[1:]))
+    header = Header(np.dtype(TYPES[magic[2]]), sizes[0], math.prod(sizes[1:]))
+    if header.dtype.kind not in kinds:
+        raise InputError(f"{path}: labels of type {header.dtype}; expected whole numbers")
+    n_bytes, size = math.prod(sizes) * header.dtype.itemsize, f"{sizes[0]} rows of {header.width} numbers"
+    if not 0 < n_bytes <= checksum.most_content(path):
+        problem = "more than the file can hold" if n_bytes else "which is nothing"
+        raise InputError(f"{path}: its header says {size}, {problem}; fetch it again")
+    return header
 
 
 def _read(path: Path, file: BinaryIO, n_bytes: int) -> bytes:

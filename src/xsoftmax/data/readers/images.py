@@ -8,6 +8,8 @@ import numpy as np
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
 
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")
+MOST_PIXELS = 2**26
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 
 
@@ -72,8 +74,10 @@ def _pixels(file: Path, size: int) -> np.ndarray:
     from PIL import Image
 
     try:
-        with Image.open(file) as image:
+        with Image.open(file, formats=FORMATS) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise Image.DecompressionBombError(f"{image.width} x {image.height} pixels, more than {MOST_PIXELS}")
             resized = image.convert("L").resize((size, size), Image.Resampling.BOX)
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         raise InputError(f"{file}: cannot read it as an image ({error}); fetch it again") from error
     return np.asarray(resized, dtype=np.float32).ravel()

@@ -136,11 +136,15 @@ class Text:
     def _lines(self, file: Path) -> Iterator[str]:
         for block in line_blocks(file):
             try:
-                yield from block.text.decode(self.encoding).removesuffix("\n").split("\n")
+                text = block.text.decode(self.encoding)
             except UnicodeDecodeError as error:
                 line = block.first_line + block.text.count(b"\n", 0, error.start)
                 reason = f"not {self.encoding} ({error.reason}); set options.encoding, such as latin-1"
                 raise InputError(f"{file}, line {line}: {reason}") from error
+            if "\0" in text:
+                line = block.first_line + text.count("\n", 0, text.index("\0"))
+                raise InputError(f"{file}, line {line}: a NUL character, which is no text; fetch it again")
+            yield from text.removesuffix("\n").split("\n")
 
 
 def _files(path: Path) -> list[Path]:

@@ -4,13 +4,14 @@ import csv
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from xsoftmax.data import checksum
-from xsoftmax.data.rows import Features, Rows, Texts
+from xsoftmax.data.rows import Features, Rows, Texts, not_text
 from xsoftmax.errors import InputError
 
 if TYPE_CHECKING:
@@ -66,6 +67,10 @@ def _labelled(features: Texts | np.ndarray, names: list[str], path: Path) -> Row
     if not names:
         raise InputError(f"{path}: no row in it")
     rows = Rows.with_names(features, names)
+    odd = not_text(rows.label_names)
+    if odd is not None:
+        where = f"{path}, row {names.index(odd) + 1}"
+        raise InputError(f"{where}: the label has a character that is no text: {odd[:40]!r}")
     if rows.label_names and rows.label_names[0] == "":
         kept = rows.labels > 0
         starts = np.concatenate([[0], np.cumsum(kept)])
@@ -115,7 +120,9 @@ class Table:
         try:
             values = np.array(block, dtype=np.float32)
         except ValueError:
-            values = np.array([[_number(cell) for cell in row] for row in block])
+            values = np.array([[_number(cell) for cell in row] for row in block], dtype=np.float64)
+            with np.errstate(over="ignore"):  # said below, with the line
+                values = values.astype(np.float32)
         if not np.isfinite(values).all():
             row, column = (int(found[0]) for found in np.nonzero(~np.isfinite(values)))
             where = f"{self.path}, {'row' if self.parquet else 'line'} {lines[row]}"
@@ -125,7 +132,9 @@ class Table:
     def column_names(self) -> list[str]:
         """Name the columns; by their numbers if there is no header."""
         if self.parquet:
-            return list(self._parquet_file().schema_arrow.names)
+            file = self._parquet_file()
+            with self._damage_named(""):
+                return list(file.schema_arrow.names)
         _, names = next(self._lines(), (0, []))
         return names if self.header else [str(i) for i in range(len(names))]
 
@@ -174,22 +183,41 @@ class Table:
                 raise InputError(f"{where}: cannot read on ({error}); see options.encoding and delimiter") from error
 
     def _parquet(self, wanted: list[str | int] | None) -> Iterator[list[str]]:
-        file = self._parquet_file()
-        names = list(file.schema_arrow.names)
+        names = self.column_names()
         columns = names if wanted is None else [names[self._position(column, names)] for column in wanted]
-        for batch in file.iter_batches(batch_size=BLOCK_ROWS, columns=columns):
-            lists = [batch.column(column).to_pylist() for column in columns]
+        for lists in self._batches(columns):
             for row in zip(*lists, strict=True):
                 yield ["" if cell is None else str(cell) for cell in row]
 
+    def _batches(self, columns: list[str]) -> Iterator[list[list[Any]]]:
+        """Walk through the cells of columns, many rows at a time."""
+        row = 0
+        with self._parquet_file() as file:
+            batches = file.iter_batches(batch_size=BLOCK_ROWS, columns=columns)
+            while True:
+                with self._damage_named(f", after row {row}"):
+                    batch = next(batches, None)
+                    if batch is None:
+                        return
+                    lists = [batch.column(column).to_pylist() for column in columns]
+                yield lists
+                row += batch.num_rows
+
     def _parquet_file(self) -> Any:
-        import pyarrow
         import pyarrow.parquet
 
-        try:
+        with self._damage_named(""):
             return pyarrow.parquet.ParquetFile(self.path)
-        except (pyarrow.ArrowInvalid, OSError) as error:
-            raise InputError(f"{self.path}: not a Parquet file, or damaged ({error})") from error
+
+    @contextmanager
+    def _damage_named(self, where: str) -> Iterator[None]:
+        """Name the file, and where in it, if pyarrow cannot read on."""
+        import pyarrow
+
+        try:
+            yield
+        except (pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
+            raise InputError(f"{self.path}{where}: not a Parquet file, or damaged ({error})") from error
 
 
 def _number(cell: str) -> float:

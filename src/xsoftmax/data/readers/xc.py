@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Features, Rows
-from xsoftmax.data.sparse_text import LineBlock, SparseRows, line_blocks, shortened
+from xsoftmax.data.sparse_text import LineBlock, SparseRows, header_sizes, line_blocks
 from xsoftmax.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def read(*, data: Path, require_labels: bool = True) -> Rows:
     blocks = line_blocks(data)
     head = next(blocks)
     header, _, rest = head.text.partition(b"\n")
-    n_rows, n_features, n_labels = _sizes(data, header)
+    n_rows, n_features, n_labels = header_sizes(data, header, "rows features labels")
     hints = {
         parsing.INDEX_RANGE: f"the feature number is out of range (the header says {n_features}, from 0)",
         parsing.LABEL_RANGE: f"the label is out of range (the header says {n_labels}, from 0)",
@@ -61,10 +61,3 @@ def has_header(path: Path) -> bool:
     """Tell whether the first line is three whole numbers."""
     words = next(checksum.blocks(path, 200), b"").partition(b"\n")[0].split()
     return len(words) == 3 and all(word.isdigit() for word in words)
-
-
-def _sizes(path: Path, header: bytes) -> list[int]:
-    words = header.split()
-    if len(words) != 3 or not all(word.isdigit() for word in words):
-        raise InputError(f"{path}, line 1: expected 'rows features labels', found {shortened(header)!r}")
-    return [int(word) for word in words]

@@ -1,0 +1,121 @@
+"""Files with mutated bytes: every reader says what is wrong with which, or reads what is there."""
+
+import resource
+import signal
+from contextlib import contextmanager
+
+import numpy as np
+import psutil
+import pytest
+from hypothesis import HealthCheck, given, settings
+from scipy.sparse import csr_array, issparse
+
+from faults.fuzz import CASES, damaged
+from xsoftmax.data.reading import read_parts
+from xsoftmax.data.rows import Texts
+from xsoftmax.errors import InputError
+
+SECONDS, BYTES = 10, 2**30
+
+
+class TooSlowError(Exception):
+    """No class of errors that a reader catches."""
+
+
+@contextmanager
+def bounded():
+    """Allow only so many seconds, and so much more memory."""
+
+    def stop(*_):
+        raise TooSlowError(f"more than {SECONDS} s")
+
+    before, handler = resource.getrlimit(resource.RLIMIT_AS), signal.signal(signal.SIGALRM, stop)
+    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + BYTES, before[1]))
+    signal.alarm(SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, handler)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def check(rows):
+    """Hold rows against what ``Rows`` says of itself."""
+    n = rows.n_samples
+    assert n > 0
+    assert rows.labels.dtype == rows.label_starts.dtype == np.int64
+    assert rows.label_starts[0] == 0
+    assert rows.label_starts[-1] == rows.labels.size
+    assert (np.diff(rows.label_starts) >= 0).all()
+    if rows.label_names is not None:
+        assert ((rows.labels >= 0) & (rows.labels < len(rows.label_names))).all()
+        assert b"\0" not in "".join(rows.label_names).encode()
+    X = rows.features
+    if isinstance(X, Texts):
+        assert sum(isinstance(text, str) for text in X) == len(X) == n
+        return
+    assert X.dtype == np.float32
+    assert X.shape[0] == n
+    assert X.shape[1] < 2**31
+    if issparse(X):
+        X.check_format(full_check=True)
+        fresh = csr_array((X.data, X.indices, X.indptr), shape=X.shape)
+        assert fresh.has_canonical_format >= X.has_canonical_format  # it may have been set by hand
+        X = X.data
+    assert np.isfinite(X).all()
+
+
+def survive(variants, folder, n_examples):
+    """Damage files so many times, and read them."""
+    for variant in variants:
+        variant.write(folder)
+        check(read(variant, folder))
+
+    @settings(
+        max_examples=n_examples,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(damaged(variants))
+    def holds(damage):
+        variant = variants[damage.variant]
+        variant.write(folder, {damage.name: damage.content})
+        paths = [str(folder / role) for role in variant.config.parts["all"].values()]
+        message = told(variant, folder)
+        assert message is None or any(path in message for path in paths)
+
+    holds()
+
+
+def told(variant, folder):
+    """Read files; give the error, or None for sound rows."""
+    try:
+        with bounded():
+            check(read(variant, folder))
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def read(variant, folder):
+    entries = {name.split("/")[0]: {} for name in variant.files}
+    return read_parts(variant.config, folder, entries)["all"]
+
+
+@pytest.mark.parametrize("reader", CASES)
+def test_some_mutated_files(reader, tmp_path):
+    survive(CASES[reader], tmp_path, 200)
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "a data file with mutated bytes, 10,000 of each reader",
+    happens="an error that names the file and the place, or a correct read",
+    user="`error:` with file, line and value; exit status 1",
+)
+@pytest.mark.parametrize("reader", CASES)
+def test_10_000_mutated_files(reader, tmp_path):
+    survive(CASES[reader], tmp_path, 10_000)
