@@ -138,6 +138,11 @@ def _check_run(here, run, folder):
     assert run.info.status == "FINISHED"
 
 
+@pytest.mark.fault(
+    "an MLflow server that is down",
+    happens="no fit waits for it; all are pending, and the next `track` logs them",
+    user="`warning: n fits are not logged: …`, with the server's address",
+)
 def test_an_unreachable_server_leaves_fits_pending_and_the_next_call_logs_them(here, monkeypatch, capsys):
     folders = [str(folder) for folder in write_fits(here, methods=("softmax", "u-max"))]
     call = ["track", *folders, "--experiment", "quick", "-o", "tracking.json"]

@@ -1,0 +1,34 @@
+import subprocess
+
+import pytest
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A function that mounts a file system of so many bytes, which takes root; it is gone with the test."""
+    mounted = []
+
+    def mount(n_bytes, name="disk"):
+        folder = tmp_path / name
+        folder.mkdir()
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={n_bytes}", "tmpfs", str(folder)], capture_output=True, check=False
+        )
+        if done.returncode:
+            pytest.skip("NO RIGHT TO MOUNT HERE: full and read-only disks are not tested; run as root")
+        mounted.append(folder)
+        return folder
+
+    yield mount
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@pytest.fixture
+def read_only():
+    """A function that takes the right to write away from what ``small_disk`` gave."""
+
+    def remount(folder):
+        subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
+
+    return remount

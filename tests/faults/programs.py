@@ -1,0 +1,47 @@
+"""The command line as a program of its own, to be interrupted: a fit of a few seconds, and its folder."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+METHODS = """\
+implicit:
+  objective: {name: double-sum}
+  proposal: {name: uniform}
+  optimizer: {name: implicit, learning_rate: 0.3}
+negative:
+  objective: {name: negative-sampling, n_sampled: 3, regularizer: 1.0e-3}
+  proposal: {name: frequency}
+  optimizer: {name: adagrad}
+adversarial:
+  objective: {name: negative-sampling}
+  proposal: {name: tree, dimension: 3}
+  optimizer: {name: adagrad}
+"""
+N_CLASSES, N_FEATURES = 20, 8
+
+
+def clustered(n_samples: int = 4000) -> tuple[np.ndarray, np.ndarray]:
+    """Rows around a centre for each class, and their classes."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(N_CLASSES, size=n_samples)
+    return rng.normal(size=(N_CLASSES, N_FEATURES))[y] + 0.5 * rng.normal(size=(n_samples, N_FEATURES)), y
+
+
+def train(data: Path, folder: Path, method: str, *more: object) -> list[str]:
+    """Give the command that trains a method into ``folder / "fit"``."""
+    (folder / "methods.yaml").write_text(METHODS)
+    words = ["train", data, "--methods", folder / "methods.yaml", "--method", method, "--seed", 3, *more]
+    return xsoftmax(*words, "-o", folder / "fit")
+
+
+def xsoftmax(*words: object) -> list[str]:
+    """Give the command of a verb."""
+    return [sys.executable, "-m", "xsoftmax", *map(str, words)]
+
+
+def run(words: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end, whatever that is."""
+    return subprocess.run(words, capture_output=True, text=True, check=False, **options)

@@ -1,0 +1,182 @@
+"""An MLflow server that is slow, hangs, or dies: no fit waits for it or is lost, and what is missing is logged later.
+
+A server that is down from the start, and a store that is no store, are in tests/test_tracking.py.
+"""
+
+import contextlib
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from faults.programs import run, xsoftmax
+from report.fake_fits import write_fits
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """The port of a real MLflow server."""
+    folder, port = tmp_path_factory.mktemp("mlflow"), free_port()
+    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
+    command += ["--backend-store-uri", f"sqlite:///{folder / 'mlflow.db'}"]
+    command += ["--artifacts-destination", str(folder / "artifacts")]
+    with (folder / "log").open("w") as log:
+        program = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, start_new_session=True)
+    end = time.monotonic() + 120
+    while not answers(port):
+        assert program.poll() is None, (folder / "log").read_text()
+        assert time.monotonic() < end, (folder / "log").read_text()
+        time.sleep(0.2)
+    yield port
+    program.terminate()
+    program.wait(30)
+
+
+def answers(port):
+    try:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=2)) as connection:
+            connection.request("GET", "/health")
+            return connection.getresponse().status == 200
+    except OSError:
+        return False
+
+
+class Between(ThreadingHTTPServer):
+    """What stands between a client and the server: it takes its time, and does not answer for ever."""
+
+    daemon_threads = True
+
+    def __init__(self, port, delay=0.0, calls=10**9):
+        super().__init__(("127.0.0.1", 0), Passing)
+        self.port, self.delay, self.calls, self.seen = port, delay, calls, 0
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def uri(self):
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Passing(BaseHTTPRequestHandler):
+    """Pass one request on."""
+
+    def pass_on(self):
+        between = self.server
+        between.seen += 1
+        if between.seen > between.calls:
+            self.connection.close()
+            return
+        time.sleep(between.delay)
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", between.port, timeout=60)) as connection:
+            connection.request(self.command, self.path, body, dict(self.headers))
+            answer = connection.getresponse()
+            content = answer.read()
+        self.send_response(answer.status)
+        self.send_header("Content-Type", answer.getheader("Content-Type", "application/json"))
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = pass_on  # noqa: N815
+
+    def log_message(self, *words):
+        pass
+
+
+def track(folder, folders, uri, experiment, monkeypatch, timeout="30"):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", timeout)
+    done = run(xsoftmax("track", *folders, "--experiment", experiment, "-o", folder / "tracking.json"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "tracking.json").read_text()), done.stderr
+
+
+@pytest.fixture
+def folders(tmp_path):
+    return write_fits(tmp_path, methods=("softmax", "u-max", "one-vs-each"))
+
+
+@pytest.mark.fault(
+    "an MLflow server that dies in the middle",
+    happens="what it has taken stays, the other fits are pending; the next `track` logs them, and none twice",
+    user="`warning: n fits are not logged: …`; no fit fails",
+)
+def test_a_server_that_dies_in_the_middle(server, folders, tmp_path, monkeypatch):
+    dying = Between(server, calls=25)
+    record, said = track(tmp_path, folders, dying.uri, "dying", monkeypatch)
+    assert record["pending"]
+    assert record["logged"]
+    assert f"warning: {len(record['pending'])} fits are not logged" in said
+    before = {entry["fit"]: entry["run_id"] for entry in record["logged"]}
+    record, said = track(tmp_path, folders, f"http://127.0.0.1:{server}", "dying", monkeypatch)
+    assert len(record["logged"]) == 3
+    assert not record["pending"]
+    assert before.items() <= {entry["fit"]: entry["run_id"] for entry in record["logged"]}.items()
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"http://127.0.0.1:{server}")
+    runs = client.search_runs([client.get_experiment_by_name("dying").experiment_id])
+    assert {run.info.status for run in runs} == {"FINISHED"}
+    assert len(runs) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "an MLflow server that takes a second for every call",
+    happens="everything is logged, slowly; fits are not held up: one rule logs them when they are done",
+    user="a `track` job that takes long",
+)
+def test_a_slow_server_is_waited_for(server, folders, tmp_path, monkeypatch):
+    slow = Between(server, delay=1.0)
+    record, said = track(tmp_path, folders, slow.uri, "slow", monkeypatch)
+    assert len(record["logged"]) == 3
+    assert said == ""
+    assert slow.seen < 45  # a fit takes a handful of calls, not one for each number
+
+
+@pytest.mark.fault(
+    "an MLflow server that never answers",
+    happens="it is given up after MLFLOW_HTTP_REQUEST_TIMEOUT (30 s) and one more try; the fits are pending",
+    user="`warning: n fits are not logged: …`",
+)
+def test_a_server_that_hangs_is_given_up(server, folders, tmp_path, monkeypatch):
+    record, said = track(tmp_path, folders, Between(server, delay=3600).uri, "hanging", monkeypatch, timeout="1")
+    assert len(record["pending"]) == 3
+    assert "warning: 3 fits are not logged" in said
+
+
+@pytest.mark.slow
+@pytest.mark.fault(
+    "eight programs that log to one new database at once",
+    happens="they take turns (a lock beside the database); every fit is logged once",
+    user="nothing",
+)
+def test_eight_programs_log_at_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path / 'mlflow.db'}")
+    programs = [
+        subprocess.Popen(
+            xsoftmax("track", *write_fits(tmp_path, methods=("u-max",), seeds=(seed,)), "--experiment", "eight"),
+            cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for seed in range(8)
+    ]  # fmt: skip
+    said = [program.communicate(timeout=300) for program in programs]
+    assert [program.returncode for program in programs] == [0] * 8, said
+    assert all("1 logged, 0 there before" in out and not err for out, err in said), said
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{tmp_path / 'mlflow.db'}")
+    runs = client.search_runs([client.get_experiment_by_name("eight").experiment_id])
+    assert sorted(run.data.tags["seed"] for run in runs) == [str(seed) for seed in range(8)]

@@ -1,0 +1,178 @@
+"""What happens to whole runs: two in one folder, edits meanwhile, a clock that jumps, too little memory."""
+
+import json
+import os
+import shutil
+import time
+
+import pytest
+import yaml
+
+from faults.programs import N_CLASSES, clustered, run, train
+from training.same_fit import fit_of
+from workflow.checkout import TINY, Checkout
+
+LONG = TINY.replace("epochs: 1", "epochs: 4000").replace("adversarial, one-vs-each", "u-max")
+LONG = "\n".join(line for line in LONG.splitlines() if not line.startswith("set:")) + "\n"
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A working tree where the data are prepared."""
+    tree = Checkout(tmp_path_factory.mktemp("disturbed"))
+    (tree.folder / "long.yaml").write_text(LONG)
+    tree.snakemake("--until", "prepare", config="long.yaml")
+    return tree
+
+
+def start(tree, *words):
+    return tree.start("snakemake", "--configfile", "long.yaml", "--cores", "2", *words)
+
+
+def wait_for(path, seconds=60):
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end, path
+        time.sleep(0.05)
+
+
+def rate_of(status):
+    return status["parameters"]["optimizer"]["learning_rate"]
+
+
+@pytest.mark.fault(
+    "two Snakemake processes in one folder",
+    happens="the second one ends before it does anything; the first one goes on",
+    user="`LockException`, and that `--unlock` is for a run that was killed",
+)
+def test_a_second_snakemake_is_refused_and_the_first_goes_on(tree):
+    first = start(tree, "--until", "train")
+    wait_for(tree.folder / ".snakemake/locks")
+    wait_for(tree.folder / "logs/tiny/train/digits/softmax/seed-0.log")
+    second = tree.run("snakemake", "--configfile", "long.yaml", "--cores", "2", "--until", "train")
+    assert second.returncode != 0
+    assert "LockException" in second.stderr
+    assert first.wait(120) == 0, first.log.read_text()
+    assert len(list((tree.folder / "results/tiny/fits").rglob("model.h5"))) == 2
+
+
+@pytest.mark.fault(
+    "the methods file edited while a run waits for its turn",
+    happens="fits that begin later are refused: they are not what was planned; the next run trains by the new file",
+    user="`error: config/methods.yaml: … changed since this run was planned`",
+)
+def test_a_method_edited_during_a_run(tree):
+    fits = tree.folder / "results/tiny/fits/digits"
+    log = tree.folder / "logs/tiny/train/digits"
+    shutil.rmtree(log, ignore_errors=True)
+    first = start(tree, "--until", "train", "--cores", "1", "--forcerun", "train")
+    end = time.monotonic() + 60
+    while not any("epoch" in path.read_text() for path in log.rglob("*.log")):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+    def halve_rates(methods):
+        for name in ("softmax", "u-max"):
+            methods[name]["optimizer"]["learning_rate"] *= 0.5
+
+    with tree.edited_yaml("config/methods.yaml", halve_rates):
+        assert first.wait(120) != 0
+        assert (
+            "changed since this run was planned; start the run again, nothing done is lost" in first.log.read_text()
+        )
+        trained = [json.loads(path.read_text()) for path in fits.rglob("status.json")]
+        assert len(trained) == 1
+        rates = yaml.safe_load((tree.folder / "config/methods.yaml").read_text())
+        (fit,) = trained
+        assert (
+            fit["parameters"]["optimizer"]["learning_rate"] == 2 * rates[fit["method"]]["optimizer"]["learning_rate"]
+        )
+        tree.snakemake("--until", "train", config="long.yaml")
+        for path in fits.rglob("status.json"):
+            status = json.loads(path.read_text())
+            now = rates[status["method"]]["optimizer"]["learning_rate"]
+            assert status["parameters"]["optimizer"]["learning_rate"] == now
+
+
+@pytest.mark.fault(
+    "the config edited while a run on one machine goes on",
+    happens="the run ends by what it read; the next one does what differs",
+    user="nothing",
+)
+def test_a_config_edited_during_a_local_run(tree):
+    first = start(tree, "--until", "train", "--forcerun", "train")
+    wait_for(tree.folder / ".snakemake/locks")
+    time.sleep(1)
+    with tree.edited("long.yaml", "epochs: 4000", "epochs: 4001"):
+        assert first.wait(120) == 0, first.log.read_text()
+        statuses = [json.loads(path.read_text()) for path in (tree.folder / "results/tiny/fits").rglob("status.json")]
+        assert {status["budget"]["epochs"] for status in statuses} == {4000}
+        assert tree.jobs("--until", "train", config="long.yaml") == {"train": 2}
+
+
+JUMPING = """
+import random, sys, time
+real, offset = time.time, 0.0
+def jumping():
+    global offset
+    offset += random.choice([-86400.0, 3600.0, 0.0])
+    return real() + offset
+time.time = jumping
+from xsoftmax.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.fault(
+    "a clock that jumps while a fit trains",
+    happens="budgets and times are of a clock that cannot jump: the same bits, seconds of training as they were",
+    user="nothing",
+)
+def test_a_clock_that_jumps_during_a_fit(prepare, tmp_path):
+    data = prepare(*clustered(), N_CLASSES, n_validation=400, n_test=400)
+    words = train(data, tmp_path, "implicit", "--epochs", 20, "--points", 4)
+    assert run(words).returncode == 0
+    expected = fit_of(tmp_path / "fit")
+    assert run([words[0], "-c", JUMPING, *words[3:]]).returncode == 0
+    assert fit_of(tmp_path / "fit") == expected
+    status = json.loads((tmp_path / "fit" / "status.json").read_text())
+    assert 0 < status["seconds"] < 60
+
+
+@pytest.mark.fault(
+    "a clock that was wrong while data were prepared: their date is in the future",
+    happens="Snakemake compares the content of small files; above 1 MB it refuses what is older than its input",
+    user="`Output … has older modification time … than input …`; `touch` the data and run again",
+    lost="fits trained meanwhile, which are trained again, to the same bits",
+)
+def test_data_of_the_future(tree):
+    tree.snakemake("--until", "train", config="long.yaml")
+    prepared, fit = tree.folder / "data/prepared/digits.h5", tree.folder / "results/tiny/fits/digits/softmax/seed-0"
+    before = fit_of(fit)
+    future = time.time() + 7200
+    os.utime(prepared, (future, future))
+    assert tree.jobs("--until", "train", config="long.yaml") == {}
+    by_date = ("--until", "train", "--max-checksum-file-size", "0")  # as of large files
+    assert tree.jobs(*by_date, config="long.yaml") == {"train": 2}
+    done = tree.run("snakemake", "--configfile", "long.yaml", "--cores", "2", *by_date)
+    assert done.returncode != 0
+    assert "has older modification time" in done.stderr
+    assert not (fit / "model.h5").exists()
+    os.utime(prepared)
+    tree.snakemake(*by_date, config="long.yaml")
+    assert fit_of(fit) == before
+    assert tree.jobs(*by_date, config="long.yaml") == {}
+
+
+@pytest.mark.fault(
+    "a fit over its memory limit",
+    happens="it is refused before it begins, by an estimate of what it takes",
+    user="`error: … needs about … MB`, and what to change",
+)
+def test_a_fit_that_needs_more_memory_than_it_may_take(prepare, tmp_path):
+    data = prepare(*clustered(), N_CLASSES)
+    done = run(train(data, tmp_path, "implicit", "--epochs", 1, "--memory", 1))
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert " MB" in done.stderr
+    assert not (tmp_path / "fit").exists()
