@@ -17,6 +17,7 @@ from workflow.checkout import Checkout
 
 pytestmark = pytest.mark.cluster
 
+QUICKSTART = ["config/config.yaml", "short.yaml"]
 # Half a minute of training, so that there is something to interrupt.
 LONG = {
     "experiment": "long",
@@ -38,14 +39,14 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
+    """A working tree where the quick start has run on the cluster, with fewer epochs."""
     tree = Checkout(tmp_path_factory.mktemp("cluster"))
-    done = tree.run(*COMMAND, *QUICK, "--configfile", "tiny.yaml")
+    (tree.folder / "short.yaml").write_text("budget: {epochs: 2}\nevaluate: {at: [1, 2]}\n")
+    done = tree.run(*COMMAND, *QUICK, "--configfile", *QUICKSTART)
     tree.output = done.stdout + done.stderr
     assert done.returncode == 0, tree.output
     yield tree
-    for process in psutil.process_iter(
-        ["cwd"]
-    ):  # jobs that SLURM has killed, without cgroups
+    for process in psutil.process_iter(["cwd"]):  # jobs that SLURM has killed, without cgroups
         if (process.info["cwd"] or "").startswith(str(tree.folder)):
             process.kill()
 
@@ -63,16 +64,17 @@ def log_of(tree, experiment="long"):
 
 
 def test_the_workflow_reaches_its_report(tree):
-    assert (tree.folder / "results/tiny/report.html").exists()
+    assert (tree.folder / "results/quickstart/report.html").exists()
+    assert len(list((tree.folder / "results/quickstart/fits").rglob("metrics.json"))) == 7
 
 
 def test_all_but_the_light_rules_ran_as_jobs_of_the_cluster(tree):
-    # prepare, the tree, three fits with their evaluations, tables with the report
-    assert submitted(tree.output) == 6
+    # prepare, the tree, seven fits with their evaluations, tables with the report
+    assert submitted(tree.output) == 10
 
 
 def test_a_second_run_submits_nothing(tree):
-    assert "Nothing to be done" in tree.run(*COMMAND, "--configfile", "tiny.yaml").stderr
+    assert "Nothing to be done" in tree.run(*COMMAND, "--configfile", *QUICKSTART).stderr
 
 
 def test_a_method_on_a_gpu_goes_to_the_gpu_partition_and_is_given_one(tree):

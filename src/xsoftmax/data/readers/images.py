@@ -1,5 +1,6 @@
 """Folders of images: one folder per class, at any depth; pixels are grey values from 0 to 255, row by row."""
 
+import io
 import re
 from pathlib import Path
 
@@ -74,7 +75,8 @@ def _pixels(file: Path, size: int) -> np.ndarray:
     from PIL import Image
 
     try:
-        with Image.open(file, formats=FORMATS) as image:
+        content = io.BytesIO(file.read_bytes())  # of a file, as much memory as a damaged length says would be taken
+        with Image.open(content, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise Image.DecompressionBombError(f"{image.width} x {image.height} pixels, more than {MOST_PIXELS}")
             resized = image.convert("L").resize((size, size), Image.Resampling.BOX)
