@@ -225,12 +225,20 @@ def test_rates_are_medians_of_the_kernels_file():
     assert machine["cores"] == 2
 
 
+HEAD = '{"kind": "benchmark", "schema_version": 1, '
+
+
 def test_wrong_calls_say_so(tmp_path, capsys):
     for name, text, message in [
         ("none.json", None, "no such file"),
         ("broken.json", "{", "is not JSON"),
-        ("other.json", '{"suite": "scaling"}', "is not of suite kernels"),
-        ("small.json", '{"suite": "kernels", "results": []}', "has no case 'profile of a step, dense, 512 features"),
+        ("picture.json", "{}", "holds no benchmark"),
+        ("other.json", HEAD + '"suite": "scaling"}', "is not of suite kernels"),
+        (
+            "small.json",
+            HEAD + '"suite": "kernels", "results": []}',
+            "has no case 'profile of a step, dense, 512 features",
+        ),
     ]:
         if text is not None:
             (tmp_path / name).write_text(text)

@@ -5,17 +5,13 @@ the truth: with how much load something was measured is in the JSON.
 """
 
 import argparse
-import json
 import os
 from pathlib import Path
-from typing import Any
 
+from xsoftmax import benchmark_file
 from xsoftmax.benchmark import suites
 from xsoftmax.benchmark.machine import describe
-from xsoftmax.files import written_aside
 from xsoftmax.marked_blocks import renew
-
-SCHEMA_VERSION = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
     machine = describe()
     found = options.measure(options)
     if options.json:
-        write(options.json, options.suite, machine, found)
+        benchmark_file.write(options.json, options.suite, machine, found)
         print(f"{options.json}: written")
 
 
@@ -58,10 +54,3 @@ def _report(options: argparse.Namespace) -> None:
         figures = Path(os.path.relpath(options.output, path.parent)).as_posix()
         if renew(path, writers(results, figures)):
             print(f"{path}: renewed")
-
-
-def write(path: Path, suite: str, machine: dict[str, Any], found: dict[str, Any]) -> None:
-    """Write one suite's results with the machine that they come from."""
-    content = {"kind": "benchmark", "schema_version": SCHEMA_VERSION, "suite": suite, "machine": machine} | found
-    with written_aside(path) as aside:
-        aside.write_text(json.dumps(content, indent=1) + "\n")

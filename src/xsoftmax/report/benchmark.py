@@ -1,7 +1,6 @@
 """Figures and generated Markdown of benchmarks, from the JSON that they wrote."""
 
 import io
-import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -11,14 +10,13 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from xsoftmax import registry
+from xsoftmax import benchmark_file, registry
 from xsoftmax.errors import InputError
 from xsoftmax.files import written_aside
 from xsoftmax.marked_blocks import Writers
 from xsoftmax.report.suites import LOOKS
 
 SUITES = "xsoftmax.report.suites"
-SCHEMA_VERSION = 1
 
 
 def read_results(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
@@ -31,7 +29,7 @@ def read_results(paths: Sequence[Path]) -> dict[str, dict[str, Any]]:
     """
     found: dict[str, dict[str, Any]] = {}
     for path in paths:
-        content = _read(path)
+        content = benchmark_file.read(path)
         if content["suite"] not in (known := registry.names(SUITES)):
             raise InputError(f"{path}: unknown suite {content['suite']!r}; known: {', '.join(known)}")
         if content["suite"] in found:
@@ -93,24 +91,6 @@ def machine(found: Mapping[str, Any]) -> str:
 
 def _size(n_bytes: int) -> str:
     return f"{n_bytes / 2**20:g} MB" if n_bytes >= 2**20 else f"{n_bytes / 2**10:g} kB"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file; `python -m xsoftmax benchmark SUITE --json FILE` writes it"
-        ) from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict) or content.get("kind") != "benchmark":
-        raise InputError(f"{path} holds no benchmark; `python -m xsoftmax benchmark SUITE --json FILE` writes one")
-    if content["schema_version"] != SCHEMA_VERSION:
-        raise InputError(
-            f"{path}: version {content['schema_version']}, this program reads {SCHEMA_VERSION}; run it again"
-        )
-    return content
 
 
 def _save(figure: Figure, path: Path) -> None:

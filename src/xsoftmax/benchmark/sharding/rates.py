@@ -1,12 +1,11 @@
 """The measured rates that times are computed from, read from what `benchmark kernels` wrote."""
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from xsoftmax import benchmark_file
 from xsoftmax.errors import InputError
 
 N_FEATURES = 512
@@ -66,7 +65,7 @@ def read_rates(path: Path) -> tuple[Rates, dict[str, Any]]:
     InputError
         If the file is missing, holds something else, or lacks a case.
     """
-    content = _read(path)
+    content = benchmark_file.read(path, "kernels")
     runs = {found["name"]: found["runs"] for found in content["results"] if "runs" in found}
 
     def seconds(case: str, run: str) -> float:
@@ -84,19 +83,3 @@ def read_rates(path: Path) -> tuple[Rates, dict[str, Any]]:
         tree_draw=seconds(_TREE, "drawn"),
     )
     return rates, content["machine"]
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        content = json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file; `python -m xsoftmax benchmark kernels --json FILE` writes it"
-        ) from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not JSON: {error}") from error
-    if not isinstance(content, dict) or content.get("suite") != "kernels":
-        raise InputError(
-            f"{path} is not of suite kernels; `python -m xsoftmax benchmark kernels --json FILE` writes it"
-        )
-    return content
