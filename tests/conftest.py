@@ -1,6 +1,7 @@
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums in one order, and no fight over cores
+os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # whichever test imports it first, as `track` does
 
 import numpy as np
 import pytest

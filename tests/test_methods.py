@@ -46,6 +46,7 @@ def test_defaults_are_filled_in():
         "ridge": 0.0,
         "bias": True,
         "bias_start": "zero",
+        "device": "cpu",
     }
 
 
@@ -78,7 +79,7 @@ def test_the_settings_build_the_same_method_again():
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        (settings(colour="red"), "method mine: unknown key 'colour'; known: batch, bias, bias_start, objective"),
+        (settings(colour="red"), "method mine: unknown key 'colour'; known: batch, bias, bias_start, device, obj"),
         (settings(bias="yes"), "method mine: bias is 'yes'; set it to true or false"),
         (settings(bias=1), "method mine: bias is 1; set it to true or false"),
         (settings("sofmax"), "unknown objective 'sofmax'; known: "),
