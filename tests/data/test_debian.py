@@ -102,6 +102,7 @@ GOOD = "Package: a\nSection: x\nDescription: b\n\n"
 BAD = {
     GOOD + " rest of nothing\n": r"paragraph 2: expected 'Name: value' .*, found ' rest of nothing'",
     GOOD + GOOD + "Package a\n": r"paragraph 3: expected 'Name: value' .*, found 'Package a'",
+    GOOD + "Package: a\0b\n": r"paragraph 2: a NUL character, which is no text, in 'Package: a.x00b'",
     GOOD + ": a\n": r"paragraph 2: expected 'Name: value'",
     GOOD + "Section: x\nDescription: b\n": r"paragraph 2: no field 'Package'; fields: Section, Description",
     "Package: a\nSection: x\n": r"paragraph 1: no field 'Description'",

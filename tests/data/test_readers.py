@@ -1,5 +1,7 @@
 import gzip
+import io
 import struct
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -52,6 +54,11 @@ BAD_IDX = {
     idx_bytes(np.zeros((4, 6), np.uint8)): "has 4 rows and .*labels 5; do they belong together",
     idx_bytes(np.full((5, 1), np.nan, ">f4"), 0x0D): "row 0: NaN or infinite",
     gzip.compress(idx_bytes(np.zeros((5, 6), np.uint8)))[:-9]: "compressed data are truncated or damaged",
+    idx_bytes(np.zeros((5, 6), np.uint8)).replace(
+        b"\6", b"\xff", 1
+    ): "5 rows of 255 numbers, more than the file can hold",
+    gzip.compress(b"\0\0\x08\x01" + b"\x7f" * 4): "2139062143 rows of 1 numbers, more than the file can hold",
+    idx_bytes(np.zeros((5, 0), np.uint8)): "5 rows of 0 numbers, which is nothing",
 }
 
 
@@ -61,6 +68,12 @@ def test_bad_idx(images, content):
     with pytest.raises(InputError, match=BAD_IDX[content]) as raised:
         idx.read(images=images / "images", labels=images / "labels")
     assert str(images / "images") in str(raised.value)
+
+
+def test_idx_labels_are_whole_numbers(images):
+    (images / "labels").write_bytes(idx_bytes(np.zeros(5, ">f4"), 0x0D))
+    with pytest.raises(InputError, match="labels: labels of type >f4; expected whole numbers"):
+        idx.read(images=images / "images", labels=images / "labels")
 
 
 def test_idx_files_mixed_up(images):
@@ -145,6 +158,11 @@ BAD_TABLE = [
     ('label,a\n\n"x\ny",abc\n', {}, "line 3: not a finite number: 'abc'"),
     ('label,a\n"x\ny",1\n\n"x\ny",1,2\n', {}, "line 5: 3 cells, the first line has 2"),
     ("text,label\nx\xff,y\n", {"text": "text"}, "cannot read on .*codec can't decode.*see options.encoding"),
+    (
+        "text,label\nx,y\nx,y\0\n",
+        {"text": "text"},
+        r"a.csv, row 2: the label has a character that is no text: 'y.x00'",
+    ),
 ]
 
 
@@ -166,6 +184,14 @@ def test_truncated_tables(tmp_path):
         table.read(data=tmp_path / "a.parquet", text="text")
 
 
+@pytest.mark.parametrize("damage", [(b"PAR1\x15", b"PAR1\x17"), (b"Woof", b"W\xffof")])
+def test_a_damaged_page_of_a_table(tmp_path, damage):
+    pd.DataFrame({"label": ["cat"], "text": ["Woof"]}).to_parquet(tmp_path / "a.parquet", compression=None)
+    (tmp_path / "a.parquet").write_bytes((tmp_path / "a.parquet").read_bytes().replace(*damage))
+    with pytest.raises(InputError, match=r"a.parquet, after row 0: not a Parquet file, or damaged"):
+        table.read(data=tmp_path / "a.parquet", text="text")
+
+
 def test_arrays(tmp_path):
     X, y = np.arange(12.0).reshape(3, 2, 2), np.array([5, 2, 5])
     np.savez(tmp_path / "a.npz", X=X, y=y)
@@ -178,6 +204,8 @@ def test_arrays(tmp_path):
     np.testing.assert_array_equal(one.features, X.reshape(3, 4))
     np.testing.assert_array_equal(two.features, one.features)
     np.testing.assert_array_equal(three.features.toarray(), one.features)
+    sparse.save_npz(tmp_path / "coo.npz", sparse.coo_array(X.reshape(3, 4)))
+    np.testing.assert_array_equal(arrays.load_matrix(tmp_path / "coo.npz").toarray(), one.features)
     assert one.features.dtype == two.features.dtype == three.features.dtype == np.float32
     assert labels_of(one) == [[5], [2], [5]]
     assert labels_of(two) == labels_of(three) == [["u"], ["v"], ["u"]]
@@ -207,6 +235,45 @@ def test_bad_arrays(tmp_path):
     for name in ("object.npy", "cut.npy", "empty.npy"):
         with pytest.raises(InputError, match=f"{name}: cannot read it as NumPy arrays"):
             arrays.read(data=tmp_path / name)
+
+
+def test_arrays_that_promise_too_much(tmp_path):
+    np.savez_compressed(tmp_path / "a.npz", X=np.zeros((2000, 200)), y=np.zeros(2000, int))
+    assert arrays.read(data=tmp_path / "a.npz").features.shape == (2000, 200)
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**12, 3)})
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        archive.writestr("X.npy", header.getvalue())
+    with pytest.raises(InputError, match=r"a.npz: .*X.npy: a shape of \(1000000000000, 3\) is more than its bytes"):
+        arrays.read(data=tmp_path / "a.npz")
+    sparse.save_npz(tmp_path / "s.npz", sparse.csc_array((10**12, 2)))
+    with pytest.raises(InputError, match=r"s.npz: .*1000000000000 rows and 2 columns"):
+        arrays.load_matrix(tmp_path / "s.npz")
+
+
+def test_sparse_arrays_whose_indices_are_out_of_range(tmp_path):
+    for of in (sparse.csr_array, sparse.csc_array):
+        X = of(np.eye(3))
+        X.indices[1] = 7
+        sparse.save_npz(tmp_path / "s.npz", X)
+        with pytest.raises(InputError, match=r"s.npz: cannot read it as NumPy arrays \(.*indices"):
+            arrays.load_matrix(tmp_path / "s.npz")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.array([1, 2**64 - 1], np.uint64), "the label 18446744073709551615 is too large"),
+        (np.array(["u", "v\0w"]), "row 1: the label has a character that is no text"),
+        (np.array(["u", "\ud800"]), "row 1: the label has a character that is no text"),
+        (np.array([1, 2**31 - 1], np.uint32).view("<U1"), "row 1: the label is no text"),
+    ],
+)
+def test_labels_that_cannot_be(tmp_path, labels, message):
+    np.save(tmp_path / "X.npy", np.zeros((2, 1)))
+    np.save(tmp_path / "y.npy", labels)
+    with pytest.raises(InputError, match=f"y.npy.*{message}"):
+        arrays.read(data=tmp_path / "X.npy", labels=tmp_path / "y.npy")
 
 
 @pytest.fixture
@@ -254,6 +321,12 @@ def test_bad_images(drawings):
     (drawings / "two/Latin/a/07_6.png").write_bytes(b"no image")
     with pytest.raises(InputError, match=r"07_6.png: cannot read it as an image"):
         images_reader.read(data=drawings)
+    Image.new("1", (2**14, 2**12 + 1)).save(drawings / "two/Latin/a/07_6.png")
+    with pytest.raises(InputError, match=r"07_6.png: .*16384 x 4097 pixels, more than 67108864"):
+        images_reader.read(data=drawings)
+    Image.new("L", (6, 6)).save(drawings / "two/Latin/a/07_6.png", "ppm")
+    with pytest.raises(InputError, match=r"07_6.png: cannot read it as an image"):
+        images_reader.read(data=drawings)
 
 
 TABULAR = """<ICD10CM.tabular><chapter><name>1</name><desc>One</desc>
@@ -281,6 +354,12 @@ def test_icd10(tmp_path):
         icd10.read(**files, target="block")
     (tmp_path / "t.xml").write_text(TABULAR[:300])
     with pytest.raises(InputError, match=r"t.xml: not well-formed XML"):
+        icd10.read(**files)
+    (tmp_path / "t.xml").write_text('<?xml version="1.0" encoding="utf-9"?>' + TABULAR)
+    with pytest.raises(InputError, match=r"t.xml: not well-formed XML .*utf-9"):
+        icd10.read(**files)
+    (tmp_path / "c.txt").write_bytes(b"A001\nA012XXA C\xfct\n")
+    with pytest.raises(InputError, match=r"c.txt, line 2: not utf-8"):
         icd10.read(**files)
 
 

@@ -118,5 +118,8 @@ def test_bad_texts(corpus):
     (folder / "empty/.hidden").write_text("a b")
     with pytest.raises(InputError, match="empty: no texts in it; expected a file of text, or a folder of such files"):
         skip_gram.read(data=folder / "empty")
+    (folder / "empty/text").write_text("a b\na \0\n")
+    with pytest.raises(InputError, match="text, line 2: a NUL character, which is no text; fetch it again"):
+        skip_gram.read(data=folder / "empty")
     with pytest.raises(InputError, match="text: no two words of the vocabulary near each other; see "):
         skip_gram.read(data=folder / "text", **ALL)

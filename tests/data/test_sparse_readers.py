@@ -109,6 +109,12 @@ def test_dense_text(tmp_path, monkeypatch, block):
 
 BAD_DENSE = [
     ("2\n0 1\n", LABELS, "x, line 1: expected 'rows columns', found '2'"),
+    (
+        DENSE.replace("3 2", "3 20"),
+        LABELS,
+        "x, line 1: the header says 3 rows of 20 numbers, more than the file can hold",
+    ),
+    (DENSE.replace("3 2", "9" * 50 + " 2"), LABELS, r"x, line 1: .* found '9{40}\.\.\.', more than 2147483647"),
     (DENSE.replace("4 5", "4"), LABELS, "x, line 4: expected 2 numbers: '4'"),
     (DENSE.replace("4 5", "4 5 6"), LABELS, "x, line 4: expected 2 numbers: '6'"),
     (DENSE.replace("1.5", "1.5x"), LABELS, "x, line 2: the value is not a number: '1.5x'"),
@@ -175,6 +181,9 @@ BAD_XC = {
     "": r"a.txt: the file is empty",
     "3 4\n": r"line 1: expected 'rows features labels', found '3 4'",
     "1 4 x\n": r"line 1: expected 'rows features labels'",
+    "1 4 2147483648\n": r"line 1: expected 'rows features labels', found '2147483648', more than 2147483647; fetch",
+    "1 4 " + "9" * 5000 + "\n": r"line 1: expected 'rows features labels', found '9{40}\.\.\.', more than",
+    "2 4 3\n0 1:1\n0 1:3e38 2:1 1:3e38\n": r"a.txt, row 1: the values of feature 1 add up to infinity; drop some",
     "2 4 3\n0 1:1\n": r"line 1: the header says 2 rows, the file has 1",
     "1 4 3\n0 1:1\n1 2:1\n": r"line 1: the header says 1 rows, the file has 2",
     "2 4 3\n0 1:1\n1 4:1\n": r"line 3: the feature number is out of range \(the header says 4, from 0\): '4:1'",

@@ -5,7 +5,6 @@ import gzip
 import io
 import lzma
 import re
-import shutil
 import struct
 import zipfile
 from collections.abc import Callable
@@ -27,24 +26,33 @@ Files = dict[str, bytes]
 
 
 class Variant(NamedTuple):
-    """Files by their paths, how they are read, and how they are compressed once they are damaged."""
+    """Files by their paths, how they are read, and how they are packed once they are damaged."""
 
     config: DatasetConfig
     files: Files
-    pack: Callable[[bytes], bytes] = bytes
+    pack: Callable[[Files], Files] = dict
 
     def write(self, folder: Path, damaged: Files | None = None) -> None:
-        """Write the files below a folder, some of them damaged; those of a folder ``*.npz`` as an archive."""
-        shutil.rmtree(folder, ignore_errors=True)
-        for name, content in (self.files | (damaged or {})).items():
+        """Write the files below a folder, some of them damaged."""
+        for name, content in self.pack(self.files | (damaged or {})).items():
             path = folder / name
-            if path.parent.suffix == ".npz":
-                path.parent.parent.mkdir(parents=True, exist_ok=True)
-                with zipfile.ZipFile(path.parent, "a") as archive:
-                    archive.writestr(path.name, content)
-            else:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(self.pack(content))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)  # to write over it takes ext4 2.5 ms
+            path.write_bytes(content)
+
+
+def compressed(files: Files) -> Files:
+    """Compress each file."""
+    return {name: gzip.compress(content) for name, content in files.items()}
+
+
+def zipped(files: Files) -> Files:
+    """Make an archive of what is in ``X.npz``."""
+    file, members = io.BytesIO(), [name for name in files if name.startswith("X.npz/")]
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in members:
+            archive.writestr(name.removeprefix("X.npz/"), files[name])
+    return {name: files[name] for name in files if name not in members} | {"X.npz": file.getvalue()}
 
 
 def variant(reader: str, roles: dict[str, str], files: Files, **options: object) -> Variant:
@@ -57,7 +65,7 @@ def packed(reader: str, roles: dict[str, str], files: Files, **options: object) 
     plain = variant(reader, roles, files, **options)
     packs = (gzip.compress, lzma.compress, bz2.compress)
     after = [plain._replace(files={name: pack(files[name]) for name in files}) for pack in packs]
-    return [plain, plain, plain, plain._replace(pack=gzip.compress), *after]
+    return [plain, plain, plain, plain._replace(pack=compressed), *after]
 
 
 def _saved(save: Callable[..., None], *values: object, **named: object) -> bytes:
@@ -79,10 +87,13 @@ def _arrays() -> list[Variant]:
     matrices = [_saved(sparse.save_npz, of(X)) for of in formats]
     return [
         variant("arrays", whole, {"X.npz": dense}),
-        variant("arrays", whole, _members(dense)),
+        variant("arrays", whole, _members(dense))._replace(pack=zipped),
         variant("arrays", {"data": "X", "labels": "y"}, {"X": _saved(np.save, X)} | labels),
         variant("arrays", whole | {"labels": "y"}, {"X.npz": matrices[0]} | labels),
-        *(variant("arrays", whole | {"labels": "y"}, _members(matrix) | labels) for matrix in matrices),
+        *(
+            variant("arrays", whole | {"labels": "y"}, _members(matrix) | labels)._replace(pack=zipped)
+            for matrix in matrices
+        ),
     ]
 
 
@@ -126,7 +137,7 @@ PIXELS = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
 
 CASES: dict[str, list[Variant]] = {
     "arff": [
-        each._replace(files=each.files | {"labels": (XML_1 + XML).encode()}, pack=bytes)
+        each._replace(files=each.files | {"labels": (XML_1 + XML).encode()}, pack=dict)
         for each in packed(
             "arff",
             {"data": "data", "labels": "labels"},
@@ -185,6 +196,7 @@ TOKENS = sorted(
     | {b"\xff\xfe", b"\xed\xa0\x80", b"\xc3", b"\xe2\x80\xa8", b"9" * 400, b"9" * 5000, b"0." + b"0" * 400 + b"1"}
     | set(INTEGERS)
 )
+DIGITS = re.compile(rb"\d+")
 
 
 def _flip(content: bytes, at: int, length: int, token: bytes) -> bytes:
@@ -206,7 +218,7 @@ def _overwrite(content: bytes, at: int, length: int, token: bytes) -> bytes:
 
 def _replace_number(content: bytes, at: int, length: int, token: bytes) -> bytes:
     """Put the token in place of the digits that come next."""
-    found = re.compile(rb"\d+").search(content, at)
+    found = DIGITS.search(content, at)
     return content[: found.start()] + token + content[found.end() :] if found else content
 
 
@@ -246,6 +258,6 @@ def damaged(draw: st.DrawFn, variants: list[Variant]) -> Damaged:
     files = variants[number].files
     name = draw(st.sampled_from(sorted(files)))
     content = files[name]
-    for mutated, place, length, token in draw(MUTATIONS):
-        content = mutated(content, place * len(content) // PLACES, length, token)
+    for mutate, place, length, token in draw(MUTATIONS):
+        content = mutate(content, place * len(content) // PLACES, length, token)
     return Damaged(number, name, content)

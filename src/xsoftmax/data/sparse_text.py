@@ -54,7 +54,7 @@ def header_sizes(path: Path, line: bytes, expected: str) -> list[int]:
         raise InputError(f"{path}, line 1: expected '{expected}', found {shortened(line)!r}")
     for word in words:
         if len(word) > 10 or int(word) > LARGEST_SIZE:
-            found = f"{shortened(word)}, more than {LARGEST_SIZE}"
+            found = f"{shortened(word)!r}, more than {LARGEST_SIZE}"
             raise InputError(f"{path}, line 1: expected '{expected}', found {found}; fetch it again")
     return [int(word) for word in words]
 

@@ -26,8 +26,8 @@ BLOCK_ROWS = 4096
 NEW_ROWS = (".npy", ".npz")
 HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 DAMAGED = (  # what NumPy, SciPy and zipfile raise
-    ArithmeticError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError, struct.error,
-    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+    ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, SyntaxError, TypeError, ValueError,
+    struct.error, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 MOST_FEATURES = 2**31 - 1
 

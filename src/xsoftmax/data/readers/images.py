@@ -75,7 +75,7 @@ def _pixels(file: Path, size: int) -> np.ndarray:
     from PIL import Image
 
     try:
-        content = io.BytesIO(file.read_bytes())  # of a file, as much memory as a damaged length says would be taken
+        content = io.BytesIO(file.read_bytes())  # from a file, Pillow would allocate what a damaged length says
         with Image.open(content, formats=FORMATS) as image:
             if image.width * image.height > MOST_PIXELS:
                 raise Image.DecompressionBombError(f"{image.width} x {image.height} pixels, more than {MOST_PIXELS}")

@@ -120,9 +120,7 @@ class Table:
         try:
             values = np.array(block, dtype=np.float32)
         except ValueError:
-            values = np.array([[_number(cell) for cell in row] for row in block], dtype=np.float64)
-            with np.errstate(over="ignore"):  # said below, with the line
-                values = values.astype(np.float32)
+            values = np.array([[_number(cell) for cell in row] for row in block])
         if not np.isfinite(values).all():
             row, column = (int(found[0]) for found in np.nonzero(~np.isfinite(values)))
             where = f"{self.path}, {'row' if self.parquet else 'line'} {lines[row]}"
