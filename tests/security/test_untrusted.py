@@ -51,7 +51,7 @@ def pickled(path):
 @pytest.mark.fault(
     "a file of data that holds a pickle",
     happens="it is refused; nothing of it runs",
-    user="`error: …: not an array of numbers`",
+    user="`error: …: cannot read it as NumPy arrays (…)`",
 )
 def test_arrays_with_pickles_are_refused(tmp_path, sprung):
     np.save(tmp_path / "X.npy", np.array([Trap(sprung)] * 3, dtype=object), allow_pickle=True)
