@@ -23,7 +23,7 @@ from workflow.checkout import Checkout
 from xsoftmax.benchmark.machine import describe
 
 ROOT = Path(__file__).parents[1]
-LOAD = ROOT / "docs/performance/load.json"
+LOAD = ROOT / "docs/reliability/load.json"
 METHODS = ["softmax", "negative-frequency", "one-vs-each", "u-max"]
 SNAKEMAKE = ["snakemake", "--configfile", "load.yaml", "--cores", "2"]
 SEARCH = '{"experiment_ids": ["%s"], "max_results": 100, "order_by": ["metrics.test_log_likelihood DESC"]}'
@@ -65,6 +65,7 @@ def main(n_fits: int = 2000) -> None:
         "date": machine["date"],
         "commit": machine["commit"],
     }
+    LOAD.parent.mkdir(exist_ok=True)
     LOAD.write_text(json.dumps(content, indent=1) + "\n")
     print(json.dumps(content, indent=1))
 

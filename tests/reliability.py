@@ -15,7 +15,7 @@ from xsoftmax.report.suites import table
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/reliability.md"
-LOAD = ROOT / "docs/performance/load.json"
+LOAD = ROOT / "docs/reliability/load.json"
 
 
 class Fault(NamedTuple):
