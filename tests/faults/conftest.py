@@ -2,6 +2,14 @@ import subprocess
 
 import pytest
 
+from faults.programs import N_CLASSES, clustered
+
+
+@pytest.fixture(scope="session")
+def data(prepare):
+    """Prepared data on which a fit takes as long as its epochs say."""
+    return prepare(*clustered(), N_CLASSES, n_validation=400, n_test=400)
+
 
 @pytest.fixture
 def small_disk(tmp_path):

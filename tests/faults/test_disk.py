@@ -4,16 +4,11 @@ import json
 
 import pytest
 
-from faults.programs import N_CLASSES, clustered, run, train, xsoftmax
+from faults.programs import run, train, xsoftmax
 from report.fake_fits import write_fits
 from training.same_fit import fit_of
 
 FULL = "No space left on device; make room on the disk and run it again"
-
-
-@pytest.fixture(scope="module")
-def data(prepare):
-    return prepare(*clustered(), N_CLASSES, n_validation=400, n_test=400)
 
 
 def fill(folder, left=0):

@@ -8,16 +8,11 @@ import time
 import numpy as np
 import pytest
 
-from faults.programs import N_CLASSES, clustered, run, train
+from faults.programs import run, train
 from training.same_fit import fit_of
 from workflow.checkout import Checkout
 
 KILLS = 20
-
-
-@pytest.fixture(scope="module")
-def data(prepare):
-    return prepare(*clustered(), N_CLASSES, n_validation=400, n_test=400)
 
 
 def whole(data, folder, method, *budget):

@@ -141,22 +141,27 @@ def tree(tmp_path_factory):
 )
 @pytest.mark.parametrize("key", ["datasets", "methods", "experiment", "define", "reference"])
 def test_names_are_names(key, tree):
+    """A plain one in the same place is taken, so that it is the name that is refused."""
+    assert planned(tree, key, "softmax" if key in ("methods", "reference") else "plain") == 0
     for name in NAMES:
-        config = yaml.safe_load((tree.folder / "tiny.yaml").read_text())
-        if key == "datasets":
-            (tree.folder / "own.yaml").write_text(yaml.safe_dump({"name": name, "format": "images", "files": []}))
-            config["datasets"] = ["own.yaml"]
-        elif key == "methods":
-            config["methods"] = [name]
-            config["set"] = {}
-        elif key == "define":
-            config["define"] = {name: {"like": "softmax"}}
-        else:
-            config[key] = name
-        (tree.folder / "named.yaml").write_text(yaml.safe_dump(config))
-        done = tree.run("snakemake", "--configfile", "named.yaml", "--cores", "1", "--dry-run")
-        assert done.returncode != 0, (key, name)
-        assert not (tree.folder / "sprung").exists()
+        assert planned(tree, key, name) != 0, (key, name)
+        assert not list(tree.folder.rglob("sprung"))
+
+
+def planned(tree, key, name):
+    """The status of a dry run with a name in one place of the config."""
+    config = yaml.safe_load((tree.folder / "tiny.yaml").read_text()) | {"set": {}}
+    if key == "datasets":
+        source = {"name": "x.svm", "path": "x.svm"}
+        (tree.folder / "x.svm").write_text("0 1:1\n1 1:2\n")
+        (tree.folder / "own.yaml").write_text(yaml.safe_dump({"name": name, "format": "svmlight", "files": [source]}))
+        config["datasets"] = ["own.yaml"]
+    elif key == "define":
+        config |= {"define": {name: {"like": "softmax"}}, "methods": [name]}
+    else:
+        config[key] = [name] if key == "methods" else name
+    (tree.folder / "named.yaml").write_text(yaml.safe_dump(config))
+    return tree.run("snakemake", "--configfile", "named.yaml", "--cores", "1", "--dry-run").returncode
 
 
 @pytest.mark.fault(
@@ -165,7 +170,7 @@ def test_names_are_names(key, tree):
     user="nothing",
 )
 def test_what_may_hold_any_text_is_quoted(tree):
-    """A description's path, a mirror, and a text in a grid; all in one run."""
+    """A description's path, a mirror, and a setting; all in one run."""
     folder = tree.folder / "a $(touch sprung) 'b"
     folder.mkdir()
     lines = [f"{k % 3} 1:{k % 5 + 1} 2:{k % 7 + 1}" for k in range(300)]

@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--checkpoint-seconds",
         type=float,
-        default=float(os.environ.get("XSOFTMAX_CHECKPOINT_SECONDS", "60")),
+        default=os.environ.get("XSOFTMAX_CHECKPOINT_SECONDS", "60"),
         help="default: XSOFTMAX_CHECKPOINT_SECONDS, or 60",
     )
     parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
