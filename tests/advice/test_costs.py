@@ -31,6 +31,16 @@ def test_the_fit_finds_the_coefficients_behind_the_times(name, facts, rng):
     )
 
 
+def test_of_counts_that_are_multiples_the_first_gets_all(rng):
+    """So that rounding, which another processor does otherwise, cannot choose."""
+    work = rng.random(20) + 1
+    for share in (np.float64(6), 1 / 3):
+        counts = np.stack([np.ones(20), np.full(20, share), work, work * share], axis=1)
+        found = costs.fit_costs(list(counts), list(2 + 3 * work))
+        assert found == pytest.approx([2, 0, 3, 0])
+        assert found[1] == found[3] == 0
+
+
 @pytest.mark.parametrize(("name", "grows"), [("all", True), ("single", False), ("shared", False)])
 def test_only_methods_that_look_at_all_classes_cost_more_with_more(name, grows):
     few, many = (costs.terms(METHODS[name], TEXT._replace(n_classes=k)) for k in (10**7, 10**8))

@@ -137,13 +137,21 @@ def test_better_than_frequencies_on_new_data():
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_the_same_rows_give_the_same_tree(seed):
+    """And re-splits are what it does by default."""
+    X, y = clustered(6000, 100, 16, seed=seed)
+    first, again, explicit = fit_tree(X, y, 100), fit_tree(X.copy(), y, 100), fit_tree(X, y, 100, resplit=True)
+    for other in (again, explicit):
+        np.testing.assert_array_equal(first.projection.mean, other.projection.mean)
+        np.testing.assert_array_equal(first.projection.components, other.projection.components)
+        np.testing.assert_array_equal(first.class_of_leaf, other.class_of_leaf)
+        np.testing.assert_array_equal(first.weights, other.weights)
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_resplits_make_the_training_rows_likelier(seed):
     X, y = clustered(6000, 100, 16, seed=seed)
-    default, with_resplits, without = (
-        fit_tree(X, y, 100, **how) for how in ({}, {"resplit": True}, {"resplit": False})
-    )
-    np.testing.assert_array_equal(default.weights, with_resplits.weights)
-    np.testing.assert_array_equal(default.class_of_leaf, with_resplits.class_of_leaf)
+    default, without = fit_tree(X, y, 100), fit_tree(X, y, 100, resplit=False)
     Z = default.project(X)
     assert default.log_likelihood(Z, y) > without.log_likelihood(Z, y) + 0.1
 

@@ -53,10 +53,17 @@ def share_of_misses(facts: Facts) -> float:
 
 
 def fit_costs(counts: Sequence[np.ndarray], seconds: Sequence[float]) -> list[float]:
-    """Find coefficients, none negative, for which relative errors of the seconds per sample are smallest."""
+    """Find coefficients, none negative, for which relative errors of the seconds per sample are smallest.
+
+    Of counts that are multiples of each other, as those that only depend on the method, the first gets all.
+    """
     scaled = np.array(counts) / np.array(seconds)[:, None]
     unit = scaled.max(axis=0, initial=1e-30)
-    return list(nnls(scaled / unit, np.ones(len(seconds)))[0] / unit)
+    columns = (scaled / unit).T
+    own = [j for j, one in enumerate(columns) if not any(np.allclose(one, other, 1e-9) for other in columns[:j])]
+    coefficients = np.zeros(len(columns))
+    coefficients[own] = nnls(columns[own].T, np.ones(len(seconds)))[0] / unit[own]
+    return coefficients.tolist()
 
 
 def seconds_per_sample(coefficients: Sequence[float], method: Method, facts: Facts) -> float:

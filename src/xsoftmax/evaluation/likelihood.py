@@ -17,7 +17,7 @@ from xsoftmax.evaluation import links
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan, sum_exp
 from xsoftmax.model import Model
-from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, ScoreBlock
+from xsoftmax.scores import BLOCKS_OF_ROWS, CLASSES_AT_A_TIME, ROWS_AT_A_TIME, ScoreBlock
 from xsoftmax.threads import Team
 
 # Scores that are held at once where all those of a row are needed, or this part of the weights if that is more; it is
@@ -98,7 +98,10 @@ def _score_rows_of_link(model: Model, X: Any, sums: "RunningSums", team: Team | 
 
 
 def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], team: Team | None = None) -> None:
-    """Score rows and show ``visit`` blocks of all classes; with several threads, it is called from all of them."""
+    """Score rows and show ``visit`` blocks of all classes; with several threads, it is called from all of them.
+
+    Blocks do not depend on how many threads there are: a product of other rows may have other bits.
+    """
     team, n_samples = team or Team(), X.shape[0]
     n_rows = min(n_samples, rows_at_a_time(model.n_classes, model.n_features, not isinstance(X, np.ndarray)))
     whole = np.empty((n_rows, model.n_classes), np.float32)
@@ -111,7 +114,7 @@ def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], t
         for first in range(0, n_samples, max(1, n_rows)):
             rows = X[first : first + n_rows]
             model.visit_scores(rows, keep, team)
-            step = min(ROWS_AT_A_TIME, -(-rows.shape[0] // team.n_threads))
+            step = min(ROWS_AT_A_TIME, -(-rows.shape[0] // BLOCKS_OF_ROWS))
             starts = range(0, rows.shape[0], step)
             blocks = [ScoreBlock(first + i, 0, whole[: rows.shape[0]][i : i + step]) for i in starts]
             team.run([partial(visit, block) for block in blocks])

@@ -98,6 +98,14 @@ def classes_of_a_block(n_classes):
 
 
 @njit(**OPTIONS)
+def classes_of_a_move(n_classes):
+    """How many classes of a block have their gradients formed together: a block is cut evenly."""
+    size = classes_of_a_block(n_classes)
+    n_parts = -(-size // CLASSES_OF_A_BLOCK)
+    return -(-size // (n_parts * FLOATS)) * FLOATS
+
+
+@njit(**OPTIONS)
 def gather_block(features, samples):
     """As ``gather``, from Python."""
     return gather(features, samples)
@@ -254,23 +262,25 @@ def _score_classes_dense(batch, W, first, last, scores, skipped):
 @implements(move_classes, DenseBatch)
 def _move_classes_dense(batch, optimizer, pace, slopes, W, accumulator, first, last, skipped):
     n, width = batch.inputs.shape
-    most = min(CLASSES_OF_A_BLOCK, last - first)
+    size, most = classes_of_a_block(W.shape[0]), min(classes_of_a_move(W.shape[0]), last - first)
     room, packing = np.empty((most, width), np.float32), np.empty((n, most), np.float32)
     touched = np.empty(most, np.int64)
-    for start in range(first, last, CLASSES_OF_A_BLOCK):
-        stop = min(start + CLASSES_OF_A_BLOCK, last)
-        own = slopes[:, start - skipped : stop - skipped]
-        if pace.decay != np.float32(0):
-            for k in range(start, stop):
-                _scale(W[k, : width - 1], np.float32(1) - pace.rate * pace.decay)
-        n_touched = _pack_columns(own, touched, packing)
-        if n_touched < stop - start:
-            own = packing[:, :n_touched]
-        gradients = room[:n_touched]
-        columns_times_columns(own, batch.inputs, np.float32(1) / np.float32(n), gradients)
-        for t in range(n_touched):
-            k = start + touched[t]
-            move_block(optimizer, pace.rate, gradients[t], W[k], accumulator[k])
+    for block in range(first, last, size):
+        end = min(block + size, last)
+        for start in range(block, end, most):
+            stop = min(start + most, end)
+            own = slopes[:, start - skipped : stop - skipped]
+            if pace.decay != np.float32(0):
+                for k in range(start, stop):
+                    _scale(W[k, : width - 1], np.float32(1) - pace.rate * pace.decay)
+            n_touched = _pack_columns(own, touched, packing)
+            if n_touched < stop - start:
+                own = packing[:, :n_touched]
+            gradients = room[:n_touched]
+            columns_times_columns(own, batch.inputs, np.float32(1) / np.float32(n), gradients)
+            for t in range(n_touched):
+                k = start + touched[t]
+                move_block(optimizer, pace.rate, gradients[t], W[k], accumulator[k])
 
 
 @njit(**OPTIONS)
