@@ -10,6 +10,7 @@ from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_LARGE_BLOCK,
     Pace,
     classes_of_a_block,
+    classes_of_a_move,
     gather_block,
     loss_block,
     move_classes_block,
@@ -263,20 +264,21 @@ def test_a_score_that_is_not_finite_is_found_in_any_block(storage, value, where)
 @pytest.mark.parametrize("objective", ["softmax", "one-vs-each", "double-sum", "max-margin"])
 @pytest.mark.parametrize("adagrad", [False, True], ids=["sgd", "adagrad"])
 @pytest.mark.parametrize("storage", STORAGES)
-def test_threads_change_no_bit(storage, adagrad, objective, monkeypatch):
+@pytest.mark.parametrize("n_classes", [1300, 9000])
+def test_threads_change_no_bit(n_classes, storage, adagrad, objective, monkeypatch):
     monkeypatch.setattr(minibatches, "WORTH_THREADS", 0)
-    _, X, y, _ = many_classes(storage)
+    _, X, y, _ = many_classes(storage, n_classes=n_classes)
     optimizer = {"name": "adagrad" if adagrad else "sgd", "learning_rate": 0.3}
     settings = {"objective": {"name": objective}, "proposal": {"name": "all", "batch_size": 16}}
     method = build_method("mine", settings | {"optimizer": optimizer} | ({} if adagrad else {"ridge": 2.0}))
-    data, weights = TrainingSet(STORAGES[storage](X), y, 1300), {}
+    data, weights = TrainingSet(STORAGES[storage](X), y, n_classes), {}
     for n_threads in (1, 2, 3):
         fitted = method.objective.fit(data)
         solver = make_solver(method, fitted, method.proposal.fit(data), data, Team(n_threads))
         for epoch in range(3):
             assert solver.advance(np.random.default_rng(epoch).permutation(40), epoch, 0, 0.3) == 40
         weights[n_threads] = solver.weights()
-        assert weights[n_threads].shape == (1300, 13)
+        assert weights[n_threads].shape == (n_classes, 13)
         assert np.array_equal(weights[n_threads], weights[1])
     assert np.abs(weights[1]).max() > 0.01
 
@@ -325,6 +327,10 @@ def test_blocks_can_be_shared_evenly(n_classes):
     size, most = classes_of_a_block(n_classes), CLASSES_OF_A_LARGE_BLOCK if n_classes >= 8192 else CLASSES_OF_A_BLOCK
     n_blocks = -(-n_classes // size)
     assert size <= most
+    n_moves = -(-size // classes_of_a_move(n_classes))
+    assert classes_of_a_move(n_classes) <= CLASSES_OF_A_BLOCK
+    assert n_moves == -(-size // CLASSES_OF_A_BLOCK)
+    assert n_moves * classes_of_a_move(n_classes) - size < 16 * n_moves
     if n_classes <= most:
         assert n_blocks == 1
     else:
