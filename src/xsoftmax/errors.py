@@ -25,3 +25,5 @@ REMEDIES = {
     errno.ESTALE: "the network's file system has failed; look at it, then run it again",
     errno.EMFILE: "allow more open files: `ulimit -n 4096`",
 }
+# Those of the place that is written to, wherever what is written comes from: another source is no remedy.
+NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}

@@ -1,5 +1,8 @@
+import errno
+import gzip
 import io
 import tarfile
+import tracemalloc
 import zipfile
 
 import pytest
@@ -101,6 +104,51 @@ def test_zip_links_and_bombs(tmp_path):
         unpack(bomb, tmp_path / "b", Archive(max_bytes=10**6))
     with pytest.raises(InputError, match="would lie outside"):
         unpack(zipped(tmp_path / "out.zip", {"../x": b""}), tmp_path / "c", Archive())
+
+
+def header(name, kind, content):
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.size = kind, len(content)
+    return entry.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
+
+
+BOMBS = {
+    "long name": header("././@LongLink", tarfile.GNUTYPE_LONGNAME, b"a" * 2**26),
+    "pax header": header("pax", tarfile.XHDTYPE, b"%d comment=" % (2**26) + b"a" * (2**26 - 18) + b"\n"),
+    "left out": header(".hidden", tarfile.REGTYPE, bytes(2**26)),
+    "after the end": header("other", tarfile.REGTYPE, b"x") + bytes(2**26),
+}
+
+
+@pytest.mark.parametrize("kind", BOMBS)
+def test_bombs_of_tar_take_no_memory(kind, tmp_path):
+    """In what is not kept: headers, which tarfile reads whole, entries that are left out, and what follows the last."""
+    (tmp_path / "a.tar.gz").write_bytes(gzip.compress(BOMBS[kind] + header("train", tarfile.REGTYPE, b"x"), 1))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="more than the allowed bytes"):
+        unpack(tmp_path / "a.tar.gz", tmp_path / "a", Archive(max_bytes=2**20))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**23
+
+
+def test_what_is_left_out_is_passed_over(tmp_path):
+    """Entries longer than what headers may take among them."""
+    large = bytes(3 * 2**20)
+    path = tar(tmp_path / "a.tar.gz", {".hidden": large, "other/b": large, "train/c": large, "n" * 200: b""})
+    assert unpack(path, tmp_path / "a", Archive(members=("train",), max_bytes=10**7)).size == len(large)
+
+
+def test_a_full_disk_is_no_damaged_archive(tmp_path, monkeypatch):
+    path = tar(tmp_path / "a.tar.gz", {"train/1": b"1"})
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("xsoftmax.data.archive._write", full)
+    with pytest.raises(OSError, match="No space left") as caught:
+        unpack(path, tmp_path / "a", Archive())
+    assert caught.value.errno == errno.ENOSPC
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w"])

@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 
+import numpy as np
 import pytest
 import yaml
 
@@ -170,8 +171,13 @@ def test_data_of_the_future(tree):
     user="`error: … needs about … MB`, and what to change",
 )
 def test_a_fit_that_needs_more_memory_than_it_may_take(prepare, tmp_path):
-    data = prepare(*clustered(), N_CLASSES)
-    done = run(train(data, tmp_path, "implicit", "--epochs", 1, "--memory", 1))
+    """Half a GB holds the program and a small model, but not one of 200,000 classes by 1,000 features."""
+    X, y = clustered()
+    wide = np.pad(X, ((0, 0), (0, 1000 - X.shape[1])))
+    (tmp_path / "few").mkdir()
+    words = "implicit", "--epochs", 1, "--memory", 512
+    assert run(train(prepare(wide, y, N_CLASSES), tmp_path / "few", *words)).returncode == 0
+    done = run(train(prepare(wide, y, 200_000), tmp_path, *words))
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert " MB" in done.stderr

@@ -53,17 +53,22 @@ def pickled(path):
     happens="it is refused; nothing of it runs",
     user="`error: …: cannot read it as NumPy arrays (…)`",
 )
-def test_arrays_with_pickles_are_refused(tmp_path, sprung):
-    np.save(tmp_path / "X.npy", np.array([Trap(sprung)] * 3, dtype=object), allow_pickle=True)
+@pytest.mark.parametrize("kind", ["npy", "npz"])
+def test_arrays_with_pickles_are_refused(kind, tmp_path, sprung):
+    traps = np.array([Trap(sprung)] * 3, dtype=object)
+    if kind == "npy":
+        np.save(tmp_path / "X.npy", traps, allow_pickle=True)
+    else:
+        np.savez(tmp_path / "X.npz", data=traps, indices=traps, indptr=traps, shape=traps, format=traps)
     np.save(tmp_path / "y.npy", np.arange(3))
     (tmp_path / "mine.yaml").write_text(
-        "name: mine\nformat: arrays\nfiles: [{path: X.npy}, {path: y.npy}]\n"
-        "parts: {all: {data: X.npy, labels: y.npy}}\n"
+        f"name: mine\nformat: arrays\nfiles: [{{path: X.{kind}}}, {{path: y.npy}}]\n"
+        f"parts: {{all: {{data: X.{kind}, labels: y.npy}}}}\n"
     )
     assert run(xsoftmax("download", tmp_path / "mine.yaml", "-o", tmp_path / "raw")).returncode == 0
     done = run(xsoftmax("prepare", tmp_path / "mine.yaml", "--raw", tmp_path / "raw", "-o", tmp_path / "mine.h5"))
     assert done.returncode == 1
-    assert "X.npy" in done.stderr
+    assert f"X.{kind}" in done.stderr
     assert "Traceback" not in done.stderr
     assert not sprung.exists()
 
@@ -122,6 +127,7 @@ NAMES = [
     "a'b",
     'a"b',
     "a\nb",
+    "a\n",
     "..",
     "../up",
     "-rf",
@@ -183,7 +189,7 @@ def test_what_may_hold_any_text_is_quoted(tree):
         "methods": ["softmax"],
         "budget": {"epochs": 1},
         "mirror": "$(touch sprung)'`touch sprung`",
-        "set": {"softmax": {"source": "$(touch sprung) 'x' \"y\""}},
+        "set": {"softmax": {"source": "'; touch sprung; ' $(touch sprung) \"; touch sprung; \""}},
     }
     (tree.folder / "quoted.yaml").write_text(yaml.safe_dump(config))
     tree.snakemake("--until", "compare", config="quoted.yaml")
@@ -216,11 +222,16 @@ def test_archives_keep_to_their_place(kind, tmp_path):
         "device": {"type": tarfile.CHRTYPE},
         "bomb": {},
     }[kind]
+    limit = "more than the allowed bytes come out of it; raise archive.max_bytes"
+    place, kinds = "would lie outside the target", "only files and folders are unpacked"
+    reason = {"path": place, "absolute": place, "bomb": limit}.get(kind, kinds)
     for key, value in changes.items():
         setattr(entry, key, value)
     content = bytes(2**22) if kind == "bomb" else content
     entry.size = len(content) if entry.isreg() else 0
+    other = tarfile.TarInfo("other.txt")
     with tarfile.open(tmp_path / "packed.tar.gz", "w:gz") as archive:
+        archive.addfile(other)
         archive.addfile(entry, io.BytesIO(content))
     source = {"name": "packed", "urls": [(tmp_path / "packed.tar.gz").as_uri()], "archive": {"max_bytes": 2**20}}
     (tmp_path / "own.yaml").write_text(yaml.safe_dump({"name": "own", "format": "folders", "files": [source]}))
@@ -228,6 +239,7 @@ def test_archives_keep_to_their_place(kind, tmp_path):
     done = run(xsoftmax("download", tmp_path / "own.yaml", "-o", tmp_path / "raw" / "own"))
     assert done.returncode == 1
     assert done.stderr.count("error: ") == 1
+    assert reason in done.stderr
     assert "Traceback" not in done.stderr
     assert sorted(path.name for path in tmp_path.iterdir() if path.name != "raw") == before
     assert not [path for path in (tmp_path / "raw").rglob("*") if path.is_file() and "side" in path.name]

@@ -7,13 +7,15 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, cast
 
 from xsoftmax.data import checksum
 from xsoftmax.data.config import Archive
 from xsoftmax.errors import InputError
 
 BLOCK = 2**18
+# What may stand between the contents of two entries, or after the last: their headers, which are read whole.
+HEADERS = 2**20
 DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, lzma.LZMAError, zlib.error)
 
 
@@ -43,13 +45,13 @@ def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
     ------
     InputError
         If the archive is damaged or not one, an entry would lie outside the target, an entry that is kept is
-        neither file nor folder, or there is more in it than the limits allow.
+        neither file nor folder, or there is more in it, kept or not, than the limits allow.
     """
     target.mkdir(parents=True)
     hashes: dict[str, str] = {}
     total = 0
     try:
-        for count, member in enumerate(_members(path), 1):
+        for count, member in enumerate(_members(path, options.max_bytes), 1):
             if count > options.max_files:
                 raise InputError(f"{path.name}: more than {options.max_files} entries; raise archive.max_files")
             relative = _inside(member.name, path.name, options.members)
@@ -66,6 +68,8 @@ def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
             hashes[relative.as_posix()] = sha256
             total += size
     except DAMAGE as error:
+        if isinstance(error, OSError) and error.errno is not None:  # of the disk; decompressors give no number
+            raise
         raise InputError(f"{path.name}: the archive is truncated or damaged ({error}); fetch it again") from error
     if not hashes:
         wanted = ", ".join(options.members) or "a file"
@@ -96,7 +100,7 @@ def _write(member: Member, content: IO[bytes], path: Path, left: int, archive: s
         while block := content.read(BLOCK):
             size += len(block)
             if size > left:
-                raise InputError(f"{archive}: more than the allowed bytes come out of it; raise archive.max_bytes")
+                raise _too_much(archive)
             digest.update(block)
             file.write(block)
     if size != member.size:
@@ -104,22 +108,50 @@ def _write(member: Member, content: IO[bytes], path: Path, left: int, archive: s
     return digest.hexdigest(), size
 
 
-def _members(path: Path) -> Iterator[Member]:
+def _too_much(archive: str) -> InputError:
+    return InputError(f"{archive}: more than the allowed bytes come out of it; raise archive.max_bytes")
+
+
+def _members(path: Path, max_bytes: int) -> Iterator[Member]:
     if zipfile.is_zipfile(path):
         yield from _zip_members(path)
     else:
-        yield from _tar_members(path)
+        yield from _tar_members(path, max_bytes)
 
 
-def _tar_members(path: Path) -> Iterator[Member]:
+class _Allowance:
+    """A stream of which only ``left`` bytes may be read: tarfile reads a header whole, however long it says it is."""
+
+    def __init__(self, stream: IO[bytes], archive: str) -> None:
+        self._stream, self._archive, self.left = stream, archive, HEADERS
+
+    def read(self, size: int) -> bytes:
+        """Read as from any stream."""
+        block = self._stream.read(size)
+        self.left -= len(block)
+        if self.left < 0:
+            raise _too_much(self._archive)
+        return block
+
+
+def _tar_members(path: Path, max_bytes: int) -> Iterator[Member]:
+    """List the entries of a tar; what a caller leaves of one is read on, so that the next bytes are headers."""
     with checksum.open_content(path) as packed:
-        with tarfile.open(fileobj=packed, mode="r|") as archive:
+        allowed, total = _Allowance(packed, path.name), 0
+        with tarfile.open(fileobj=cast(IO[bytes], allowed), mode="r|") as archive:
             for entry in archive:
+                total += entry.size
+                if total > max_bytes:
+                    raise _too_much(path.name)
                 kind = "file" if entry.isreg() else "folder" if entry.isdir() else "link or device"
                 content = archive.extractfile(entry) if entry.isreg() else None
+                allowed.left = entry.size + HEADERS
                 yield Member(entry.name, kind, entry.size, content)
+                while content is not None and content.read(BLOCK):
+                    pass
+                allowed.left = HEADERS
         # tarfile is content without an end; the decompressor is not
-        while packed.read(BLOCK):
+        while allowed.read(BLOCK):
             pass
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import xsoftmax
+from xsoftmax.errors import NO_ROOM
 from xsoftmax.progress import Progress
 
 BLOCK = 2**16
@@ -55,6 +56,8 @@ def fetch(url: str, part: Path, patience: Patience, version: str | None = None) 
     ------
     FetchError
         If it cannot be had.
+    OSError
+        If there is no room for it.
     """
     scheme = urlsplit(url).scheme
     if scheme == "package":
@@ -71,6 +74,8 @@ def _copy(source: Path, part: Path) -> None:
     try:
         shutil.copyfile(source, part)
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise
         raise FetchError(f"{source}: {error.strerror or error}") from error
 
 
@@ -102,6 +107,8 @@ def _fetch_http(url: str, part: Path, patience: Patience) -> None:
             if error.code == 416:
                 part.unlink(missing_ok=True)
         except (OSError, http.client.HTTPException) as error:
+            if isinstance(error, OSError) and error.errno in NO_ROOM:
+                raise
             reason = _reason(error, patience.stall)
         failures = 1 if _size(part) > before else failures + 1
         if failures >= patience.attempts:
