@@ -63,6 +63,14 @@ def log_of(tree, experiment="long"):
     return (tree.folder / f"logs/{experiment}/train/digits/softmax/seed-0.log").read_text()
 
 
+def resumes_of(tree):
+    """Lines of the long fit's log that tell where it was resumed."""
+    try:
+        return {line for line in log_of(tree).splitlines() if "resumed scratch/long" in line}
+    except FileNotFoundError:
+        return set()
+
+
 def test_the_workflow_reaches_its_report(tree):
     assert (tree.folder / "results/quickstart/report.html").exists()
     assert len(list((tree.folder / "results/quickstart/fits").rglob("metrics.json"))) == 7
@@ -143,14 +151,16 @@ def lose_node(job):
 )
 def test_whatever_happens_to_its_jobs_a_fit_ends_with_the_same_bits(tree, undisturbed):
     write(tree, LONG)
+    resumed: set[str] = set()  # lines, each with its epoch; a retry begins the log anew
     with snakemake(tree, "--configfile", "config.yaml", "--until", "train", **OFTEN) as program:
         for do in (requeue, lose_node, lambda job: slurm("scancel", job)):
             wait(lambda: jobs("RUNNING"))
             wait_for_checkpoint(tree.folder / CHECKPOINT)
             do(jobs("RUNNING")[0])
+            wait(lambda before=frozenset(resumed): resumes_of(tree) - before)
+            resumed |= resumes_of(tree)
         program.wait(300)
         assert program.returncode == 0, program.log.read_text()
-    assert log_of(tree).count("resumed scratch/long") >= 1  # Snakemake begins the log anew for a retry of its own
     assert fit_of(tree.folder / FIT.format("long")) == undisturbed
 
 

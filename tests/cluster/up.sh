@@ -62,6 +62,7 @@ ClusterName=xsoftmax-test
 SlurmctldHost=$host(127.0.0.1)
 SlurmctldPort=26817
 SlurmdPort=26818
+CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket=$munge/socket,cred_expire=5

@@ -122,7 +122,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("kind", BOMBS)
 def test_bombs_of_tar_take_no_memory(kind, tmp_path):
-    """In what is not kept: headers, which tarfile reads whole, entries that are left out, and what follows the last."""
+    """In what is not kept: headers, which tarfile reads whole, entries left out, and what follows the last."""
     (tmp_path / "a.tar.gz").write_bytes(gzip.compress(BOMBS[kind] + header("train", tarfile.REGTYPE, b"x"), 1))
     tracemalloc.start()
     with pytest.raises(InputError, match="more than the allowed bytes"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from faults.programs import N_CLASSES, clustered, run, train, xsoftmax
+from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
 from training.same_fit import fit_of
 
 TRIES = 4  # of each file through the real program; tests/test_sealed.py flips many more
@@ -71,23 +71,3 @@ def test_a_damaged_checkpoint_costs_time_and_no_bits(how, data, tmp_path):
         assert "training from the start" in done.stderr
         assert "resumed" not in done.stderr
         assert fit_of(tmp_path / "fit") == expected
-
-
-KILLED = """
-import os, signal, sys
-from xsoftmax.training import fit
-saves = fit._Fit._save
-def save(self):
-    saves(self)
-    os.kill(os.getpid(), signal.SIGKILL)
-fit._Fit._save = save
-from xsoftmax.cli import main
-main()
-"""
-
-
-def checkpoint_of(words, kept):
-    """What a program has written by the time that it is killed."""
-    run([words[0], "-c", KILLED, *words[3:]])
-    assert kept.exists()
-    return kept.read_bytes()

@@ -1,9 +1,9 @@
 """Files and names from others: nothing in them is run, and nothing is written outside its place."""
 
 import io
-import json
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from edited import edited
-from faults.programs import N_CLASSES, clustered, run, train, xsoftmax
+from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
 from workflow.checkout import REPOSITORY, Checkout
 from xsoftmax.data.config import load_config
 from xsoftmax.errors import InputError
@@ -78,35 +78,81 @@ def test_arrays_with_pickles_are_refused(kind, tmp_path, sprung):
     happens="what the file names is looked up among this package's own members, and its bytes are numbers or text",
     user="`error:` or nothing; no code runs",
 )
-def test_no_file_of_ours_runs_code(data, tmp_path, sprung):
-    """Every text and every array of a model is replaced, one after the other, by a pickle or by a module's name."""
-    words = train(data, tmp_path, "adversarial", "--epochs", 1)
-    assert run(words).returncode == 0
-    model = tmp_path / "fit" / "model.h5"
-    whole = model.read_bytes()
-    with h5py.File(model) as file:
-        attributes = list(file.attrs)
-    for name in attributes:
-        for value in (pickled(sprung), "os", "../../evil", "xsoftmax.cli", json.dumps({"__reduce__": ["os.system"]})):
-            model.write_bytes(whole)
-            with edited(model) as file:
-                file.attrs[name] = value
-            done = run([sys.executable, "-c", LOADS, str(model)])
-            assert "loaded" in done.stdout or "InputError" in done.stdout, (name, done.stderr)
-            assert not sprung.exists()
+def test_no_file_of_ours_runs_code(ours, tmp_path, sprung):
+    """Every text and array of each is replaced, one after the other, by a pickle or the name of a module."""
+    kind, whole = ours
+    with h5py.File(whole) as file:
+        texts, arrays = list(file.attrs), []
+        file.visititems(lambda name, found: arrays.append(name) if isinstance(found, h5py.Dataset) else None)
+    assert texts
+    assert arrays
+    (tmp_path / "crafted").mkdir()
+    for i, name in enumerate([*texts, *arrays]):
+        for j, value in enumerate(
+            (pickled(sprung), "os", "../../evil", "xsoftmax.cli", '{"__reduce__": ["os.system"]}')
+        ):
+            with edited(shutil.copy(whole, tmp_path / "crafted" / f"{i}-{j}.h5")) as file:
+                if name in arrays:
+                    del file[name]
+                    file[name] = value
+                else:
+                    file.attrs[name] = value
+    done = run([sys.executable, "-c", LOADS, kind, str(whole), str(tmp_path / "crafted")])
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 5 * (len(texts) + len(arrays))
+    assert not sprung.exists()
 
 
 LOADS = """
 import sys
 from pathlib import Path
+import h5py
+import numpy as np
+from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.model import load_model
-try:
-    load_model(Path(sys.argv[1]))
-    print("loaded")
-except InputError as error:
-    print("InputError", error)
+from xsoftmax.training.checkpoint import read_checkpoint
+from xsoftmax.tree.file import read_tree
+
+kind, whole, folder = sys.argv[1:]
+
+def checkpoint(path):
+    with h5py.File(whole) as file:
+        arrays = {name: np.empty(array.shape, array.dtype) for name, array in file["arrays"].items()}
+        read_checkpoint(path, file.attrs["identity"], arrays)
+
+def prepared(path):
+    with open_prepared(path) as data:
+        for split in ("train", "validation", "test"):
+            data.split(split)
+        list(data.class_names)
+
+read = {"model": load_model, "prepared": prepared, "checkpoint": checkpoint, "tree": read_tree}[kind]
+for path in sorted(Path(folder).iterdir()):
+    try:
+        read(path)
+        print("read", path.name)
+    except InputError if kind in ("model", "tree") else Exception:
+        print("refused", path.name)
 """
+
+
+@pytest.fixture(params=["model", "tree", "checkpoint", "prepared"])
+def ours(request, data, tmp_path):
+    """A kind of file and a whole one."""
+    kept = tmp_path / "kept.h5"
+    if request.param == "prepared":
+        return request.param, data
+    if request.param == "tree":
+        assert run(xsoftmax("tree", data, "-o", kept)).returncode == 0
+        return request.param, kept
+    if request.param == "checkpoint":
+        checkpoint_of(
+            train(data, tmp_path, "negative", "--epochs", 5, "--checkpoint", kept, "--checkpoint-seconds", 0), kept
+        )
+        return request.param, kept
+    assert run(train(data, tmp_path, "adversarial", "--epochs", 1)).returncode == 0
+    return request.param, tmp_path / "fit" / "model.h5"
 
 
 def test_nothing_here_unpickles_or_evaluates():

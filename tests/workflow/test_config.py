@@ -88,6 +88,16 @@ def test_a_method_that_cannot_be_trained_is_refused(changes, message):
         Experiment.from_config(quickstart(set={"softmax": changes}), CONFIG)
 
 
+def test_a_job_is_told_by_the_config_that_it_was_planned_by():
+    """The run puts what it planned into the environment of its jobs, which each read the config again."""
+    environment = {}
+    for seeds in ([0, 1], [0, 1]):
+        Experiment.from_config(quickstart(seeds=seeds), CONFIG).check_unchanged(environment)
+    for change in ({"seeds": [0, 2]}, {"set": {"softmax": {"optimizer": {"learning_rate": 0.5}}}}):
+        with pytest.raises(InputError, match="changed since this run began"):
+            Experiment.from_config(quickstart(**{"seeds": [0, 1]} | change), CONFIG).check_unchanged(environment)
+
+
 @pytest.mark.parametrize("missing", ["experiment", "datasets", "methods", "budget"])
 def test_a_missing_key_is_named(missing):
     config = {key: value for key, value in quickstart().items() if key != missing}

@@ -150,3 +150,15 @@ def test_memory_is_limited_where_it_is_enforced(checkout):
 
 def set_rate(method, rate):
     method["optimizer"]["learning_rate"] = rate
+
+
+def test_the_documentation_tells_what_jobs_ask_for():
+    rules = "\n".join(path.read_text() for path in (REPOSITORY / "workflow" / "rules").glob("*.smk"))
+    asked = {
+        rule: [int(re.search(rf'{what}\("{rule}", (\d+)\)', rules)[1]) for what in ("minutes", "memory")]
+        for rule in ("prepare", "tree", "train", "evaluate", "trial", "compare", "report")
+    }
+    lines = re.findall(
+        r"^\| `(\w+)` \| ([\d,]+) \| ([\d,]+) \|$", (REPOSITORY / "docs/cluster.md").read_text(), re.MULTILINE
+    )
+    assert {rule: [int(number.replace(",", "")) for number in numbers] for rule, *numbers in lines} == asked
