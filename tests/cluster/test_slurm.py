@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -124,6 +125,21 @@ def test_trials_of_a_search_are_packed_into_jobs(tree):
     assert submitted(done.stdout + done.stderr) == 2
     chosen = json.loads((tree.folder / "results/grid/search/digits/softmax/chosen.json").read_text())
     assert len(chosen["trials"]) == 25
+
+
+def test_short_fits_may_be_packed_into_jobs(tree):
+    """Each with its evaluation, one after the other: the minutes add up, the memory does not."""
+    config = {"experiment": "packed", "datasets": ["digits"], "methods": ["softmax"], "budget": {"epochs": 1}}
+    write(
+        tree, config | {"seeds": [0, 1, 2, 3, 4], "resources": {"train": {"runtime": 7}, "evaluate": {"runtime": 3}}}
+    )
+    words = ("--configfile", "config.yaml", "--verbose", "--until", "evaluate", "--group-components", "fit=4")
+    done = tree.run(*COMMAND, *QUICK, *words)
+    assert done.returncode == 0, done.stderr
+    calls = [line for line in done.stderr.splitlines() if "sbatch" in line and "--parsable" in line]
+    assert sorted(re.search(r" -t (\d+) ", call)[1] for call in calls) == ["10", "40"]
+    assert all("--mem 4000 " in call for call in calls)
+    assert len(list((tree.folder / "results/packed").rglob("metrics.json"))) == 5
 
 
 @pytest.fixture(scope="module")
