@@ -168,7 +168,7 @@ def test_data_of_the_future(tree):
 @pytest.mark.fault(
     "a fit over its memory limit",
     happens="it is refused before it begins, by an estimate of what it takes",
-    user="`error: … needs about … MB`, and what to change",
+    user="`error: … needs … MB: …`, for what, and what to change",
 )
 def test_a_fit_that_needs_more_memory_than_it_may_take(prepare, tmp_path):
     """Half a GB holds the program and a small model, but not one of 200,000 classes by 1,000 features."""
