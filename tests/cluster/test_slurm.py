@@ -40,12 +40,14 @@ def cluster():
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """A working tree where the quick start has run on the cluster, with fewer epochs."""
+    """A working tree where the quick start has run on the cluster, with fewer epochs, and digits are prepared."""
     tree = Checkout(tmp_path_factory.mktemp("cluster"))
     (tree.folder / "short.yaml").write_text("budget: {epochs: 2}\nevaluate: {at: [1, 2]}\n")
     done = tree.run(*COMMAND, *QUICK, "--configfile", *QUICKSTART)
     tree.output = done.stdout + done.stderr
     assert done.returncode == 0, tree.output
+    write(tree, LONG)
+    tree.snakemake("--until", "prepare", config="config.yaml")
     yield tree
     for process in psutil.process_iter(["cwd"]):  # jobs that SLURM has killed, without cgroups
         if (process.info["cwd"] or "").startswith(str(tree.folder)):
