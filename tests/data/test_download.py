@@ -1,4 +1,5 @@
 import bz2
+import errno
 import gzip
 import hashlib
 import json
@@ -10,7 +11,7 @@ import pytest
 
 from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.download import download
-from xsoftmax.data.fetch import Patience
+from xsoftmax.data.fetch import Patience, fetch
 from xsoftmax.data.raw import checked_files
 from xsoftmax.errors import InputError
 
@@ -316,3 +317,17 @@ def test_a_bar_on_a_terminal(files, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     download(config_of(f"{files.url}/ok/a.bin"), tmp_path, patience=QUICK)
     assert "100%" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("scheme", ["file", "http"])
+def test_no_room_is_not_the_fault_of_an_address(scheme, tmp_path, monkeypatch):
+    """It is neither tried again nor elsewhere: the error tells of the disk."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("xsoftmax.data.fetch.shutil.copyfile", full)
+    monkeypatch.setattr("xsoftmax.data.fetch._attempt", full)
+    monkeypatch.setattr("xsoftmax.data.fetch.time.sleep", lambda _: pytest.fail("tried again"))
+    with pytest.raises(OSError, match="No space left"):
+        fetch(f"{scheme}://localhost/x", tmp_path / "part", Patience())
