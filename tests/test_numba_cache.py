@@ -1,13 +1,16 @@
 """Programs that compile at the same time: whose code is loaded afterwards."""
 
 import os
+import stat
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 from numba.core import caching
 
-from xsoftmax.numba_cache import FileBySignature
+from xsoftmax.numba_cache import CheckedFile
 
 # A program that compiles for one type. With a second type it starts another one, which compiles for that, reads the
 # index before the first one has written it, writes its own after that, and ends before the first one writes code.
@@ -68,6 +71,7 @@ def run(tmp_path):
         environment = {**os.environ, "XSOFTMAX_NUMBA_CACHE": str(tmp_path / "cache")}
         command = [sys.executable, str(tmp_path / "program.py"), *arguments]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        run.said = done.stderr
         return done.stdout.split()
 
     return run
@@ -84,4 +88,102 @@ def test_two_programs_that_compile_at_once_leave_no_mixture(run):
 
 
 def test_it_is_in_use():
-    assert caching.IndexDataCacheFile is FileBySignature
+    assert caching.IndexDataCacheFile is CheckedFile
+
+
+def kernels_files(folder):
+    return [path for path in (folder / "cache").rglob("kernel.double*") if path.suffix in (".nbi", ".nbc")]
+
+
+def flip(content, rng):
+    changed = bytearray(content)
+    changed[rng.integers(len(changed))] ^= 1 << rng.integers(8)
+    return bytes(changed)
+
+
+DAMAGES = {
+    "empty": lambda content, rng: b"",
+    "cut": lambda content, rng: content[: rng.integers(len(content))],
+    "longer": lambda content, rng: content + b"x",
+    "flipped": flip,
+}
+
+
+@pytest.mark.fault(
+    "a damaged cache of compiled code: empty, cut, or a bit flipped",
+    happens="each file ends with its SHA-256: one that does not match is as good as none, and is written anew",
+    user="`warning: …: damaged; what it holds is compiled anew`",
+)
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+def test_damaged_code_is_compiled_anew(suffix, how, run, tmp_path):
+    """Not run: a flipped bit in it is another number."""
+    rng = np.random.default_rng(0)
+    assert run("alone", "int") == ["6", "1"]
+    whole = {path: path.read_bytes() for path in kernels_files(tmp_path)}
+    assert {path.suffix for path in whole} == {".nbi", ".nbc"}
+    for _ in range(2):
+        (path,) = (path for path in whole if path.suffix == suffix)
+        path.write_bytes(DAMAGES[how](whole[path], rng))
+        assert run("alone", "int") == ["6", "1"]
+        assert f"warning: {path}: damaged; what it holds is compiled anew" in run.said
+        assert run("alone", "int") == ["6", "0"]
+        assert run.said == ""
+
+
+PLACES = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from xsoftmax.errors import InputError
+try:
+    import xsoftmax.kernels.rows
+except InputError as error:
+    sys.exit(str(error))
+print(os.environ["NUMBA_CACHE_DIR"])
+"""
+SOURCES = Path(__file__).parents[1] / "src"
+
+
+def place(**environment):
+    """Where a program keeps compiled code, or why it cannot."""
+    known = {key: value for key, value in os.environ.items() if not key.startswith(("XSOFTMAX", "XDG", "HOME"))}
+    words = [sys.executable, "-c", PLACES, str(SOURCES)]
+    done = subprocess.run(words, env=known | environment, capture_output=True, text=True, check=False)
+    return (done.stdout or done.stderr).strip()
+
+
+@pytest.mark.fault(
+    "a home folder, or a cache folder, that cannot be written to",
+    happens="nothing is compiled: numba would keep code beside the sources, where it misses edits of other files",
+    user="`error: …: cannot keep compiled code there (…); set XSOFTMAX_NUMBA_CACHE to a folder …`",
+)
+def test_where_compiled_code_is_kept(tmp_path):
+    assert place(HOME=str(tmp_path)).startswith(f"{tmp_path}/.cache/xsoftmax/numba/")
+    assert place(HOME="/", XDG_CACHE_HOME=str(tmp_path / "own")).startswith(f"{tmp_path}/own/xsoftmax/numba/")
+    assert place(HOME=str(tmp_path), XDG_CACHE_HOME="relative").startswith(f"{tmp_path}/.cache/")
+    assert place(HOME="/", XSOFTMAX_NUMBA_CACHE=str(tmp_path / "named")).startswith(f"{tmp_path}/named/")
+    (tmp_path / "file").write_text("")
+    for environment in ({"HOME": str(tmp_path / "file")}, {"XSOFTMAX_NUMBA_CACHE": "/proc/none"}):
+        said = place(**environment)
+        assert "cannot keep compiled code there" in said
+        assert "set XSOFTMAX_NUMBA_CACHE to a folder that is yours to write to" in said
+
+
+def test_code_of_someone_elses_is_not_run(tmp_path):
+    """Of the folder that is taken by itself; who names another one has looked at it."""
+    if os.getuid():
+        pytest.skip("NO RIGHT TO GIVE FILES AWAY HERE: whose compiled code is taken is not tested; run as root")
+    (tmp_path / ".cache" / "xsoftmax").mkdir(parents=True)
+    os.chown(tmp_path / ".cache" / "xsoftmax", 12345, 12345)
+    assert "belongs to someone else" in place(HOME=str(tmp_path))
+
+
+def test_a_user_whom_the_system_does_not_know(tmp_path):
+    """As in a container that runs as any number: neither HOME nor an entry of theirs."""
+    unknown = "import pwd\ndef none(number):\n    raise KeyError(number)\npwd.getpwuid = none\n"
+    known = {key: value for key, value in os.environ.items() if not key.startswith(("XSOFTMAX", "XDG", "HOME"))}
+    words = [sys.executable, "-c", unknown + PLACES, str(SOURCES)]
+    done = subprocess.run(words, env=known | {"TMPDIR": str(tmp_path)}, capture_output=True, text=True, check=False)
+    own = tmp_path / f"xsoftmax-{os.getuid()}"
+    assert done.stdout.startswith(f"{own}/numba/"), done.stderr
+    assert stat.S_IMODE(own.stat().st_mode) == 0o700

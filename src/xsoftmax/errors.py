@@ -1,6 +1,8 @@
 """Exceptions that the command line explains in a line, and what is to be done where the system refuses something."""
 
 import errno
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 class InputError(ValueError):
@@ -19,11 +21,48 @@ REMEDIES = {
     errno.EROFS: "write somewhere else, or have it mounted to be written to",
     errno.EACCES: "ask for the right to it, or name another place",
     errno.EPERM: "ask for the right to it, or name another place",
+    errno.ENOENT: "look at the path",
     errno.EISDIR: "name a file, or remove this folder",
     errno.ENOTDIR: "name a folder, or remove this file",
+    errno.EEXIST: "name a folder, or remove this file",
+    errno.ELOOP: "name the file itself",
+    errno.ENAMETOOLONG: "choose a shorter name",
     errno.EIO: "the disk or the network's file system has failed; look at it, then run it again",
     errno.ESTALE: "the network's file system has failed; look at it, then run it again",
     errno.EMFILE: "allow more open files: `ulimit -n 4096`",
 }
 # Those of the place that is written to, wherever what is written comes from: another source is no remedy.
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+# What a reader may raise over content that someone has damaged or made up, beside InputError.
+BAD_CONTENT = (  # a RecursionError is a RuntimeError
+    ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError,
+)  # fmt: skip
+
+
+def suggestion(name: object, known: Iterable[object]) -> str:
+    """Say to someone who wrote an unknown name which are known, and which of them is near."""
+    among = [str(each) for each in known]
+    close = get_close_matches(str(name), among, n=1)
+    return f"known: {', '.join(among) or 'none'}" + (f"; did you mean {close[0]!r}?" if close else "")
+
+
+def as_line(error: BaseException) -> str:
+    """Say what an exception means to whoever ran a command: what, the value, what to do."""
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        said = f" ({first_line(error)})" if str(error) else ""
+        return f"not enough memory{said}; free some, or ask for less: fewer features, classes or rows at a time"
+    if isinstance(error, RecursionError):
+        return "something in the input is nested too deeply; make it flatter"
+    if isinstance(error, OSError) and error.errno is not None:
+        where = f"{error.filename}: " if error.filename else ""
+        remedy = REMEDIES.get(error.errno)
+        return f"{where}{error.strerror or error}{remedy and '; '}{remedy or ''}"
+    return f"{first_line(error)}; this should not happen: run it again with --traceback, and report what it prints"
+
+
+def first_line(error: BaseException) -> str:
+    """Name an exception and give the first line of what it says."""
+    said = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {said[0]}" if said else type(error).__name__
