@@ -9,6 +9,7 @@ import naive
 from edited import edited
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5 import put
 from xsoftmax.model import DivergedError, Model, load_model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
@@ -62,13 +63,13 @@ def test_files_that_are_no_models(tmp_path):
     with pytest.raises(InputError, match="not an HDF5 file"):
         load_model(tmp_path / "text.h5")
     with edited(tmp_path / "other.h5") as file:
-        file.attrs["kind"] = "prepared"
+        put(file, kind="prepared")
     with pytest.raises(InputError, match="holds 'prepared', not a model"):
         load_model(tmp_path / "other.h5")
     save_model(model_of(), tmp_path / "old.h5")
     with edited(tmp_path / "old.h5") as file:
-        file.attrs["schema_version"] = 0
-    with pytest.raises(InputError, match="model of version 0, this xsoftmax reads 1"):
+        put(file, schema_version=0)
+    with pytest.raises(InputError, match="model of version 0, this xsoftmax reads 2"):
         load_model(tmp_path / "old.h5")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from edited import edited
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5 import put
 from xsoftmax.sealed import SEAL_BYTES, DamagedError, check_seal, opened, written_sealed
 
 REMEDY = "make another"
@@ -65,8 +66,8 @@ def test_errors_say_what_is_wrong_and_what_to_do(path, tmp_path):
     with pytest.raises(InputError, match="holds 'model', not a prepared; make another"):
         opening(path, "prepared")
     with edited(path) as file:
-        file.attrs["schema_version"] = 7
-    with pytest.raises(InputError, match="model of version 7, this xsoftmax reads 1; make another"):
+        put(file, schema_version=7)
+    with pytest.raises(InputError, match="model of version 7, this xsoftmax reads 2; make another"):
         opening(path)
     path.write_text(json.dumps({}))
     with pytest.raises(DamagedError, match=r"some\.h5: not an HDF5 file, or damaged at its beginning; make another"):

@@ -15,6 +15,10 @@ from xsoftmax import registry
 from xsoftmax.data.names import Names
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
+from xsoftmax.hdf5 import attribute, put, put_text, text_of
+from xsoftmax.hdf5 import attributes as attributes_of
+from xsoftmax.hdf5_checks import ContentError, check_array, check_number
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.scores import (
     BLOCKS_OF_ROWS,
@@ -158,31 +162,22 @@ class Model:
             raise InputError(f"rows have {X.shape[1]} features, the model {self.n_features}; prepare them alike")
 
 
-def save_model(model: Model, path: Path) -> None:
+def save_model(model: Model, path: str | Path) -> None:
     """Write a model: aside, sealed, and renamed."""
     with written_sealed(path, "model") as file:
-        file.attrs.update(
-            {
-                "n_classes": model.n_classes,
-                "n_features": model.n_features,
-                "bias": model.bias,
-                "link": model.link,
-                "attributes": json.dumps(model.attributes, sort_keys=True),
-            }
-        )
-        names = file.create_dataset("class_names", (model.n_classes,), h5py.string_dtype("ascii"))
-        known = model.class_names
-        (known if isinstance(known, Names) else Names(known)).write(names)
+        put(file, n_classes=model.n_classes, n_features=model.n_features, bias=model.bias, link=model.link)
+        put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))
+        Names.of(model.class_names).to_group(file.create_group("class_names"))
         if model.W is not None:
             _write_rows(file.create_dataset("W", model.W.shape, np.float32), model.W)
         if model.correction is not None:
-            file.attrs["correction"] = model.correction.name
+            put(file, correction=model.correction.name)
             model.correction.save(file.create_group("correction"))
         if model.transform is not None:
             model.transform.to_group(file.create_group("transform"))
 
 
-def load_model(path: Path) -> Model:
+def load_model(path: str | Path) -> Model:
     """Read a model, or a tree as a model.
 
     Raises
@@ -190,21 +185,29 @@ def load_model(path: Path) -> Model:
     InputError
         If the file is missing, damaged, not a model, or of another schema version; DivergedError if the fit diverged.
     """
+    path = Path(path)
     with opened(path, ["model", "tree"], "give the model.h5 of a fit, or train it again") as file:
-        if file.attrs["kind"] == "tree":
+        known = attributes_of(file)
+        if known["kind"] == "tree":
             return _tree_as_model(path)
-        attributes = json.loads(file.attrs["attributes"])
+        attributes = dict(json.loads(text_of(file["attributes"])))
         if "W" not in file:
             raise DivergedError(f"{path} holds no model: {attributes['message']}")
+        class_names, n_features = Names.from_group(file["class_names"]), int(known["n_features"])
+        check_number(file, "n_classes", len(class_names))
+        check_array(file["W"], np.float32, len(class_names), n_features + 1)
+        if not class_names or "status" not in attributes:
+            raise ContentError(f"{len(class_names)} classes, attributes {', '.join(attributes)}")
+        check_free(file["W"].nbytes, f"the weights of {path}")
         return Model(
             W=file["W"][:],
-            class_names=Names.read(file["class_names"]),
-            n_features=int(file.attrs["n_features"]),
-            bias=bool(file.attrs["bias"]),
-            correction=_restore(file),
-            transform=Transform.from_group(file["transform"]) if "transform" in file else None,
+            class_names=class_names,
+            n_features=n_features,
+            bias=bool(known["bias"]),
+            correction=_restore(file, len(class_names), n_features),
+            transform=Transform.from_group(file["transform"], n_features) if "transform" in file else None,
             attributes=attributes,
-            link=str(file.attrs.get("link", "softmax")),
+            link=str(known["link"]),
         )
 
 
@@ -215,10 +218,11 @@ def _write_rows(dataset: h5py.Dataset, W: np.ndarray) -> None:
         dataset[start : start + step] = W[start : start + step]
 
 
-def _restore(file: h5py.File) -> Any:
+def _restore(file: h5py.File, n_classes: int, n_features: int) -> Any:
     if "correction" not in file.attrs:
         return None
-    return registry.load("xsoftmax.proposals", file.attrs["correction"]).restore(file["correction"])
+    proposal = registry.load("xsoftmax.proposals", attribute(file, "correction"))
+    return proposal.restore(file["correction"], n_classes, n_features)
 
 
 def _tree_as_model(path: Path) -> Model:

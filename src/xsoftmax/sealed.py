@@ -9,17 +9,19 @@ import hashlib
 import io
 import os
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import h5py
 
 from xsoftmax import __version__
-from xsoftmax.errors import InputError
+from xsoftmax.errors import BAD_CONTENT, InputError, first_line
 from xsoftmax.files import written_aside
+from xsoftmax.hdf5 import attributes, put
+from xsoftmax.hdf5_checks import ContentError, check_plain
 
-VERSIONS = {"prepared": 1, "model": 1, "tree": 1, "checkpoint": 1}  # kinds of file, and the schema of each
+VERSIONS = {"prepared": 2, "model": 2, "tree": 2, "checkpoint": 2}  # kinds of file, and the schema of each
 MAGIC = b"xsoftmax sealed\n"
 SEAL_BYTES = len(MAGIC) + hashlib.sha256().digest_size
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -31,7 +33,7 @@ class DamagedError(InputError):
 
 
 @contextmanager
-def written_sealed(path: Path, kind: str, **options: Any) -> Iterator[h5py.File]:
+def written_sealed(path: str | Path, kind: str, **options: Any) -> Iterator[h5py.File]:
     """Give an HDF5 file to write to; on success it is sealed, synced and renamed to ``path``, otherwise removed.
 
     Parameters
@@ -49,7 +51,7 @@ def written_sealed(path: Path, kind: str, **options: Any) -> Iterator[h5py.File]
     """
     with written_aside(path) as aside:
         with _LateErrors(aside) as raw, h5py.File(raw, "w", **options) as file:
-            file.attrs.update({"kind": kind, "schema_version": VERSIONS[kind], "xsoftmax_version": __version__})
+            put(file, kind=kind, schema_version=VERSIONS[kind], xsoftmax_version=__version__)
             yield file
         seal(aside)
 
@@ -60,6 +62,16 @@ def seal(path: Path) -> None:
         digest = _digest(file, path.stat().st_size)
         file.seek(0, os.SEEK_END)
         file.write(MAGIC + digest)
+
+
+def is_hdf5(path: Path) -> bool:
+    """Tell whether a file is meant to be HDF5: by its first bytes, or its name if it is not there or empty."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(HDF5_SIGNATURE))
+    except OSError:
+        head = b""
+    return head == HDF5_SIGNATURE or (not head and path.suffix in (".h5", ".hdf5", ""))
 
 
 def check_seal(path: Path) -> None:
@@ -100,14 +112,28 @@ def opened(path: Path, kinds: Collection[str], remedy: str) -> Iterator[h5py.Fil
     InputError
         If the file is missing, of another kind or version; ``DamagedError`` if it is not as it was written.
     """
-    with open_sealed(path, kinds, remedy) as file:
-        try:
-            yield file
-        except InputError:
+    with open_sealed(path, kinds, remedy) as file, reading(path, remedy):
+        yield file
+
+
+@contextmanager
+def reading(path: Path, remedy: str) -> Iterator[None]:
+    """Name the file and what to do, whatever goes wrong while something of it is read.
+
+    Raises
+    ------
+    InputError
+        If the content is not what it should be.
+    """
+    try:
+        yield
+    except InputError as error:
+        if str(path) in str(error):
             raise
-        except (KeyError, TypeError, ValueError) as error:
-            kind = file.attrs["kind"]
-            raise InputError(f"{path}: not the content of a {kind} ({error}); {remedy}") from error
+        raise InputError(f"{path}: {error}") from error
+    except BAD_CONTENT as error:
+        said = str(error) if isinstance(error, ContentError) else first_line(error)
+        raise InputError(f"{path}: not what xsoftmax writes ({said}); {remedy}") from error
 
 
 def open_sealed(path: Path, kinds: Collection[str], remedy: str) -> h5py.File:
@@ -116,16 +142,20 @@ def open_sealed(path: Path, kinds: Collection[str], remedy: str) -> h5py.File:
         raise InputError(f"{path}: no such file; {remedy}")
     try:
         check_seal(path)
-        file = h5py.File(path, "r", locking=False)
     except DamagedError as error:
         raise DamagedError(f"{error}; {remedy}") from None
-    kind, version = (str(file.attrs.get(key)) for key in ("kind", "schema_version"))
-    if kind in kinds and version == str(VERSIONS[kind]):
+    with ExitStack() as stack:
+        with reading(path, remedy):
+            file = stack.enter_context(h5py.File(path, "r", locking=False))
+            check_plain(file, path.stat().st_size)
+            found = attributes(file)
+        kind, version = (str(found.get(key)) for key in ("kind", "schema_version"))
+        if kind not in kinds:
+            raise InputError(f"{path}: holds {kind!r}, not a {' or a '.join(kinds)}; {remedy}")
+        if version != str(VERSIONS[kind]):
+            raise InputError(f"{path}: {kind} of version {version}, this xsoftmax reads {VERSIONS[kind]}; {remedy}")
+        stack.pop_all()
         return file
-    file.close()
-    if kind not in kinds:
-        raise InputError(f"{path}: holds {kind!r}, not a {' or a '.join(kinds)}; {remedy}")
-    raise InputError(f"{path}: {kind} of version {version}, this xsoftmax reads {VERSIONS[kind]}; {remedy}")
 
 
 def _digest(file: BinaryIO, n_bytes: int) -> bytes:

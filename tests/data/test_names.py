@@ -37,13 +37,31 @@ def test_names_are_equal_to_the_same_names():
 
 
 @pytest.mark.parametrize("at_a_time", [1, 4, 6, 100])
-def test_names_are_written_and_read_in_blocks(tmp_path, monkeypatch, at_a_time):
+def test_names_are_taken_in_blocks_and_survive_a_file(tmp_path, monkeypatch, at_a_time):
     monkeypatch.setattr(names, "AT_A_TIME", at_a_time)
     with h5py.File(tmp_path / "names.h5", "w") as file:
-        Names(WORDS).write(file.create_dataset("names", (6,), h5py.string_dtype()))
-        Names().write(file.create_dataset("none", (0,), h5py.string_dtype()))
-        assert Names.read(file["names"]) == WORDS
-        assert Names.read(file["none"]) == []
+        Names(WORDS).to_group(file.create_group("names"))
+        Names().to_group(file.create_group("none"))
+        assert Names.from_group(file["names"]) == WORDS
+        assert Names.from_group(file["none"]) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "ends", "reason"),
+    [
+        (b"ab", [0, 1], "ends with 1, expected 2"),
+        (b"ab", [0, 2, 1, 2], "or falls"),
+        (b"ab", [1, 2], "does not begin with 0"),
+        (b"ab", [], "ends with 0, expected 2"),
+        ("\u00e9".encode(), [0, 1, 2], "not utf-8"),
+        (b"\xff", [0, 1], "invalid start byte"),
+    ],
+)
+def test_names_that_are_none(text, ends, reason, tmp_path):
+    with h5py.File(tmp_path / "names.h5", "w") as file:
+        file["text"], file["ends"] = np.frombuffer(text, np.uint8), np.array(ends, np.int64)
+        with pytest.raises(ValueError, match=reason):
+            Names.from_group(file)
 
 
 def test_names_take_little_memory():

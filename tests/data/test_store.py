@@ -9,6 +9,8 @@ from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5 import put
+from xsoftmax.hdf5_checks import ContentError
 
 
 def split_of(n, dense, seed):
@@ -71,7 +73,7 @@ def test_layout(tmp_path):
         assert kinds == {"indptr": np.int64, "indices": np.int32, "data": np.float32}
         assert file["train/X/data"].compression == "gzip"
         assert file["train/X/data"].shuffle
-        assert file.attrs["schema_version"] == 1
+        assert file.attrs["schema_version"] == 2
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -132,13 +134,13 @@ def test_what_cannot_be_opened(tmp_path):
     with pytest.raises(InputError, match="not an HDF5 file, or damaged"):
         open_prepared(tmp_path / "text.h5")
     with edited(tmp_path / "other.h5") as file:
-        file.attrs["kind"] = "tree"
+        put(file, kind="tree")
     with pytest.raises(InputError, match="holds 'tree', not a prepared; make it with"):
         open_prepared(tmp_path / "other.h5")
     write(tmp_path / "new.h5")
     with edited(tmp_path / "new.h5") as file:
-        file.attrs["schema_version"] = 2
-    with pytest.raises(InputError, match="prepared of version 2, this xsoftmax reads 1; make it with"):
+        put(file, schema_version=1)
+    with pytest.raises(InputError, match="prepared of version 1, this xsoftmax reads 2; make it with"):
         open_prepared(tmp_path / "new.h5")
     write(tmp_path / "a.h5")
     with open_prepared(tmp_path / "a.h5") as data, pytest.raises(InputError, match="unknown split 'dev'"):
@@ -146,28 +148,38 @@ def test_what_cannot_be_opened(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "transform",
+    ("transform", "n_features"),
     [
-        Transform("dense", n_columns=3),
-        Transform("sparse", 9, columns=np.arange(4), steps=(Step("l2", {}),), source={"format": "xc", "options": {}}),
-        Transform(
-            "texts",
-            words=("a", "ö"),
-            token="[a-zö]+",
-            weighting="tfidf",
-            idf=np.float32([1, 2]),
-            steps=(
-                Step("column_max", {"maxima": np.float32([1, 2])}),
-                Step("pca", {"mean": np.zeros(2, np.float32), "components": np.eye(2, dtype=np.float32)}),
+        (Transform("dense", n_columns=3), 3),
+        (
+            Transform(
+                "sparse", 9, columns=np.arange(4), steps=(Step("l2", {}),), source={"format": "xc", "options": {}}
             ),
+            4,
         ),
-        Transform("texts", token="x"),
+        (
+            Transform(
+                "texts",
+                words=("a\n", "ö", "\na"),
+                token="[^z]+",
+                weighting="tfidf",
+                idf=np.float32([1, 2, 1]),
+                steps=(
+                    Step("column_max", {"maxima": np.float32([1, 2, 1])}),
+                    Step("pca", {"mean": np.zeros(3, np.float32), "components": np.eye(2, 3, dtype=np.float32)}),
+                ),
+            ),
+            2,
+        ),
+        (Transform("texts", token="x"), 0),
     ],
 )
-def test_transforms_survive(tmp_path, transform):
-    write(tmp_path / "a.h5", transform=transform)
-    with open_prepared(tmp_path / "a.h5") as data:
-        found = data.transform
+def test_transforms_survive(tmp_path, transform, n_features):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        transform.to_group(file.create_group("transform"))
+        found = Transform.from_group(file["transform"], n_features)
+        with pytest.raises(ContentError, match=f"to {n_features} features, expected {n_features + 1}"):
+            Transform.from_group(file["transform"], n_features + 1)
     for name in ("kind", "n_columns", "words", "token", "weighting", "source"):
         assert getattr(found, name) == getattr(transform, name)
     for name in ("columns", "idf"):

@@ -94,7 +94,7 @@ def test_it_survives_being_stored(name, tmp_path):
     with h5py.File(tmp_path / "proposal.h5", "w") as file:
         proposal.save(file.create_group("correction"))
     with h5py.File(tmp_path / "proposal.h5") as file:
-        restored = registry.load(PACKAGE, name).restore(file["correction"])
+        restored = registry.load(PACKAGE, name).restore(file["correction"], K, X.shape[1])
     assert restored.name == name == proposal.name
     before, after = proposal.log_q(X, 2, 9), restored.log_q(X, 2, 9)
     assert (before is None and after is None) or np.array_equal(before, after)

@@ -129,7 +129,7 @@ def test_it_survives_being_stored(tail, tmp_path):
     with h5py.File(tmp_path / "head.h5", "w") as file:
         found.save(file.create_group("correction"))
     with h5py.File(tmp_path / "head.h5") as file:
-        restored = restore(file["correction"])
+        restored = restore(file["correction"], K, data.X.shape[1])
     assert restored.name == "head"
     assert restored.tail.name == found.tail.name
     assert np.array_equal(restored.log_q(data.X, 0, K), found.log_q(data.X, 0, K))

@@ -104,7 +104,7 @@ def test_it_survives_being_stored(member, tmp_path):
     with h5py.File(tmp_path / "mixture.h5", "w") as file:
         found.save(file.create_group("correction"))
     with h5py.File(tmp_path / "mixture.h5") as file:
-        restored = restore(file["correction"])
+        restored = restore(file["correction"], K, data.X.shape[1])
     assert np.array_equal(restored.log_q(data.X, 0, K), found.log_q(data.X, 0, K))
 
 

@@ -1,6 +1,5 @@
 import h5py
 import numpy as np
-import psutil
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import chi2
@@ -115,7 +114,7 @@ def test_it_survives_being_stored(tmp_path):
     with h5py.File(tmp_path / "kernel.h5", "w") as file:
         found.save(file.create_group("correction"))
     with h5py.File(tmp_path / "kernel.h5") as file:
-        restored = restore(file["correction"])
+        restored = restore(file["correction"], 30, 4)
     assert np.array_equal(restored.log_q(data.X, 0, 30), found.log_q(data.X, 0, 30))
     assert np.array_equal(restored.tree.left, found.tree.left)
     assert restored.refresh_steps == 77
@@ -165,8 +164,7 @@ def test_too_many_features_are_refused():
 def test_too_little_memory_is_refused_before_it_is_taken(monkeypatch):
     tree = empty_tree(50, 6)
     assert module.memory(50, 6) == tree.weights.nbytes + tree.left.nbytes
-    memory = psutil.virtual_memory()
-    monkeypatch.setattr(module.psutil, "virtual_memory", lambda: memory._replace(available=2**20))
+    monkeypatch.setattr(module, "free_bytes", lambda: 2**20)
     data = TrainingSet(np.zeros((3, 64), np.float32), np.array([0, 1, 1]), 20_000)
     with pytest.raises(InputError, match=r"20000 classes x 64 features need 9 MB for its tree, 1 MB are free"):
         QuadraticKernel().fit(data)

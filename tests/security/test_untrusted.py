@@ -112,8 +112,10 @@ import h5py
 import numpy as np
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5 import attribute
 from xsoftmax.model import load_model
 from xsoftmax.training.checkpoint import read_checkpoint
+from xsoftmax.training.plan import FitState
 from xsoftmax.tree.file import read_tree
 
 kind, whole, folder = sys.argv[1:]
@@ -121,7 +123,7 @@ kind, whole, folder = sys.argv[1:]
 def checkpoint(path):
     with h5py.File(whole) as file:
         arrays = {name: np.empty(array.shape, array.dtype) for name, array in file["arrays"].items()}
-        read_checkpoint(path, file.attrs["identity"], arrays)
+        read_checkpoint(path, attribute(file, "identity"), arrays, FitState)
 
 def prepared(path):
     with open_prepared(path) as data:

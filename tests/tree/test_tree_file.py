@@ -12,6 +12,7 @@ from xsoftmax.cli import main
 from xsoftmax.data.store import Split, write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5 import put
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.tree import Tree as Proposal
 from xsoftmax.tree.file import StoredTree, read_tree, write_tree
@@ -29,7 +30,8 @@ def data():
 def stored(data):
     X, y = data
     tree = fit_tree(X, y, 9, dimension=3)
-    return StoredTree(tree, {"dataset": "toy", "n_classes": 9, "seconds": 0.5}, [f"klass {i} é" for i in range(9)])
+    attributes = {"dataset": "toy", "n_classes": 9, "n_features": 5, "seconds": 0.5}
+    return StoredTree(tree, attributes, [f"klass {i} é" for i in range(9)])
 
 
 def test_round_trip_keeps_every_bit(stored, data, tmp_path):
@@ -58,7 +60,7 @@ def test_any_group_holds_a_tree(n_features, tmp_path):
     tree = fit_tree(X, y, 3)
     with h5py.File(tmp_path / "model.h5", "w") as file:
         tree.to_group(file.create_group("proposal/tree"))
-        found = Tree.from_group(file["proposal/tree"])
+        found = Tree.from_group(file["proposal/tree"], 3, n_features)
     np.testing.assert_array_equal(found.log_probability(found.project(X)), tree.log_probability(tree.project(X)))
 
 
@@ -69,15 +71,15 @@ def test_foreign_files_are_refused(stored, tmp_path):
     with pytest.raises(InputError, match=r"text\.h5: not an HDF5 file"):
         read_tree(tmp_path / "text.h5")
     with edited(tmp_path / "model.h5") as file:
-        file.attrs["kind"] = "model"
+        put(file, kind="model")
     with pytest.raises(InputError, match=r"model\.h5: holds 'model', not a tree"):
         read_tree(tmp_path / "model.h5")
     write_tree(tmp_path / "tree.h5", stored)
     with pytest.raises(InputError, match=r"a tree of dataset 'toy', wanted 'icd10'"):
         read_tree(tmp_path / "tree.h5", {"dataset": "icd10"})
     with edited(tmp_path / "tree.h5") as file:
-        file.attrs["schema_version"] = 99
-    with pytest.raises(InputError, match="tree of version 99, this xsoftmax reads 1"):
+        put(file, schema_version=99)
+    with pytest.raises(InputError, match="tree of version 99, this xsoftmax reads 2"):
         read_tree(tmp_path / "tree.h5")
 
 

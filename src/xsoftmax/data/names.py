@@ -6,6 +6,8 @@ from typing import Any, overload
 import h5py
 import numpy as np
 
+from xsoftmax.hdf5_checks import ContentError, check_array, check_starts
+
 AT_A_TIME = 2**13
 
 
@@ -21,17 +23,34 @@ class Names(Sequence[str]):
         self._take([name.encode() for name in block] for block in _blocks(names))
 
     @classmethod
-    def read(cls, dataset: h5py.Dataset) -> "Names":
-        """Read strings of variable length, a block at a time."""
+    def of(cls, names: Iterable[str]) -> "Names":
+        """Take names as they are, if they are held as text already."""
+        return names if isinstance(names, Names) else cls(names)
+
+    @classmethod
+    def from_group(cls, group: h5py.Group) -> "Names":
+        """Read what ``to_group`` stored.
+
+        Raises
+        ------
+        ContentError
+            If it is not that.
+        """
+        check_array(group["text"], np.uint8, None)
+        check_array(group["ends"], np.int64, None)
+        check_starts(group["ends"], len(group["text"]))
         found = cls()
-        found._take(list(dataset[start : start + AT_A_TIME]) for start in range(0, len(dataset), AT_A_TIME))
+        found._text, found._ends = group["text"][()].tobytes(), group["ends"][()]
+        found._text.decode()
+        firsts = np.frombuffer(found._text, np.uint8)[found._ends[:-1][np.diff(found._ends) > 0]]
+        if (firsts & 0xC0 == 0x80).any():  # the middle of a character
+            raise ContentError(f"{group.name}: not utf-8")
         return found
 
-    def write(self, dataset: h5py.Dataset) -> None:
-        """Write into a dataset of strings of this length, a block at a time."""
-        for start in range(0, len(self), AT_A_TIME):
-            stop = min(start + AT_A_TIME, len(self))
-            dataset[start:stop] = np.array([self._encoded(k) for k in range(start, stop)], object)
+    def to_group(self, group: h5py.Group) -> None:
+        """Store the text, and where each name begins and ends in it: int64 of shape (n_names + 1,)."""
+        group.create_dataset("text", data=np.frombuffer(self._text, np.uint8))
+        group.create_dataset("ends", data=self._ends)
 
     def __len__(self) -> int:
         return self._ends.size - 1

@@ -1,11 +1,13 @@
 """The prepared file: one HDF5 file with splits, classes, and how to make features of new rows.
 
-Layout (schema version 1): groups ``train``, ``validation`` and ``test``, each with ``y`` and either a dense
-``X`` or ``X/{indptr,indices,data}``; ``classes/{names,counts}``; ``transform``; the rest is in attributes.
+Layout (schema version 2): groups ``train``, ``validation`` and ``test``, each with ``y`` and either a dense
+``X`` or ``X/{indptr,indices,data}``; ``classes/names/{text,ends}`` and ``classes/counts``; ``transform``; JSON texts
+``parameters`` and ``source_sha256``; the rest is in attributes.
 """
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +21,10 @@ from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
-from xsoftmax.sealed import open_sealed, written_sealed
+from xsoftmax.free_memory import check_free
+from xsoftmax.hdf5 import attributes, put, put_text, text_of
+from xsoftmax.hdf5_checks import ContentError, check_array, check_below, check_starts
+from xsoftmax.sealed import open_sealed, reading, written_sealed
 
 REMEDY = "make it with `python -m xsoftmax prepare`"
 SPLITS = ("train", "validation", "test")
@@ -48,16 +53,23 @@ class Split:
 
 
 class Prepared:
-    """An open prepared file; a context manager. Only what is asked for is read."""
+    """An open prepared file; a context manager. Only what is asked for is read.
+
+    Labels and the places of features are compared with the sizes as it is opened: compiled code does not look again.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._file = open_sealed(self.path, ["prepared"], REMEDY)
-        self.attributes = _attributes(self._file)
-        self.name = str(self.attributes["dataset"])
-        self.storage = str(self.attributes["storage"])
-        self.n_features = int(self.attributes["n_features"])
-        self.n_classes = int(self.attributes["n_classes"])
+        with ExitStack() as stack:
+            self._file = stack.enter_context(open_sealed(self.path, ["prepared"], REMEDY))
+            with reading(self.path, REMEDY):
+                self.attributes = _attributes(self._file)
+                self.name = str(self.attributes["dataset"])
+                self.storage = str(self.attributes["storage"])
+                self.n_features = int(self.attributes["n_features"])
+                self.n_classes = int(self.attributes["n_classes"])
+                self._check()
+            stack.pop_all()
 
     def __enter__(self) -> "Prepared":
         return self
@@ -74,17 +86,20 @@ class Prepared:
     @property
     def class_names(self) -> Names:
         """Original names of classes 0..n_classes-1."""
-        return Names.read(self._file["classes/names"])
+        with reading(self.path, REMEDY):
+            return Names.from_group(self._file["classes/names"])
 
     @property
     def class_counts(self) -> np.ndarray:
         """Training rows of each class, int64."""
-        return self._file["classes/counts"][:]
+        with reading(self.path, REMEDY):
+            return self._file["classes/counts"][:]
 
     @property
     def transform(self) -> Transform:
         """What makes features of new raw rows."""
-        return Transform.from_group(self._file["transform"])
+        with reading(self.path, REMEDY):
+            return Transform.from_group(self._file["transform"], self.n_features)
 
     def n_samples(self, split: str) -> int:
         """Count the rows of a split."""
@@ -102,14 +117,16 @@ class Prepared:
 
     def labels(self, split: str) -> np.ndarray:
         """Classes of all rows of a split, int32."""
-        return self._group(split)["y"][:]
+        with reading(self.path, REMEDY):
+            return self._group(split)["y"][:]
 
     def array(self, split: str, name: str) -> h5py.Dataset:
         """Give an array of a split as it lies in the file, not read: ``y``, ``X``, ``X/data`` ..."""
         return self._group(split)[name]
 
     def split(self, split: str) -> Split:
-        """Read a whole split."""
+        """Read a whole split; an InputError says if memory does not hold it."""
+        check_free(self.nbytes(split), f"{self.path}: {split} rows")
         return self.rows(split, 0, self.n_samples(split))
 
     def rows(self, split: str, start: int, stop: int) -> Split:
@@ -117,10 +134,30 @@ class Prepared:
         group, n_samples = self._group(split), self.n_samples(split)
         start, stop = min(max(start, 0), n_samples), min(max(stop, 0), n_samples)
         stop = max(start, stop)
-        y = group["y"][start:stop]
-        if self.storage == "dense":
-            return Split(group["X"][start:stop], y)
-        return Split(self._csr(group["X"], start, stop), y)
+        with reading(self.path, REMEDY):
+            y = group["y"][start:stop]
+            X = group["X"][start:stop] if self.storage == "dense" else self._csr(group["X"], start, stop)
+            return Split(X, y)
+
+    def _check(self) -> None:
+        """Look at the type and shape of every array, and at the range of all that is used as a place."""
+        if self.storage not in ("csr", "dense") or self.n_features < 0 or self.n_classes < 0:
+            sizes = f"{self.n_features} features, {self.n_classes} classes"
+            raise ContentError(f"storage {self.storage!r}, {sizes}")
+        check_array(self._file["classes/names/ends"], np.int64, self.n_classes + 1)
+        check_array(self._file["classes/counts"], np.int64, self.n_classes)
+        for split in SPLITS:
+            group = self._file[split]
+            check_array(group["y"], np.int32, None)
+            check_below(group["y"], self.n_classes)
+            if self.storage == "dense":
+                check_array(group["X"], np.float32, len(group["y"]), self.n_features)
+                continue
+            check_array(group["X/indptr"], np.int64, len(group["y"]) + 1)
+            check_array(group["X/data"], np.float32, None)
+            check_array(group["X/indices"], np.int32, len(group["X/data"]))
+            check_starts(group["X/indptr"], len(group["X/data"]))
+            check_below(group["X/indices"], self.n_features)
 
     def _csr(self, group: h5py.Group, start: int, stop: int) -> csr_array:
         indptr = group["indptr"][start : stop + 1]
@@ -173,16 +210,16 @@ def write_prepared(
         "storage": "csr" if issparse(X) else "dense",
         "n_features": X.shape[1],
         "n_classes": len(class_names),
-        "parameters": json.dumps(parameters, sort_keys=True),
-        "source_sha256": json.dumps(source_sha256, sort_keys=True),
         **{f"n_dropped_{key}": count for key, count in sorted(dropped.items())},
     }
     aligned = {"alignment_threshold": PLAIN_ABOVE, "alignment_interval": PAGE}  # so that they can be mapped
     with written_sealed(Path(path), "prepared", libver="v110", **aligned) as file:
-        file.attrs.update(attributes)
+        put(file, **attributes)
+        for name, value in (("parameters", parameters), ("source_sha256", source_sha256)):
+            put_text(file, name, json.dumps(value, sort_keys=True))
         for name in SPLITS:
             _write_split(file.create_group(name), splits[name])
-        Names(class_names).write(file.create_dataset("classes/names", (len(class_names),), h5py.string_dtype()))
+        Names(class_names).to_group(file.create_group("classes/names"))
         _write(file, "classes/counts", np.asarray(class_counts, dtype=np.int64))
         transform.to_group(file.create_group("transform"))
 
@@ -210,7 +247,4 @@ def _write(group: h5py.Group, name: str, values: np.ndarray) -> None:
 
 
 def _attributes(file: h5py.File) -> dict[str, Any]:
-    found = {name: value.item() if hasattr(value, "item") else value for name, value in file.attrs.items()}
-    for name in ("parameters", "source_sha256"):
-        found[name] = json.loads(found[name])
-    return found
+    return attributes(file) | {name: json.loads(text_of(file[name])) for name in ("parameters", "source_sha256")}

@@ -1,6 +1,7 @@
 """From a raw row to features: everything prepare learned, kept so that new rows go the same way."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -10,13 +11,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.names import Names
 from xsoftmax.data.normalization import Matrix, Step
 from xsoftmax.data.rows import Texts
 from xsoftmax.data.vocabulary import count_known_words
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5 import attributes, put, put_text, text_of
+from xsoftmax.hdf5_checks import ContentError, check_array, check_below
 
 if TYPE_CHECKING:
     import h5py
+
+    from xsoftmax.data.rows import Rows
+
+KINDS = ("texts", "sparse", "dense")
+AT_A_TIME = 2**16
+WEIGHTINGS = ("tfidf", "counts", "binary")
 
 
 @dataclass(frozen=True)
@@ -72,21 +82,36 @@ class Transform:
         return self.finish(self._raw(rows))
 
     def finish(self, X: Matrix) -> Matrix:
-        """Weigh counts and normalise; the columns are those that are kept."""
-        X = self._weighed(X)
-        for step in self.steps:
-            X = step.apply(X)
+        """Weigh counts and normalise; the columns are those that are kept.
+
+        Raises
+        ------
+        InputError
+            If numbers become too large for float32.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, with the row
+            X = self._weighed(X)
+            for step in self.steps:
+                X = step.apply(X)
+        _check_finite(X)
         return X
 
-    def features_of(self, file: str | Path) -> Matrix:
-        """Read new rows from a file and turn them into features.
+    def rows_of(self, file: str | Path) -> Any:
+        """Read new rows from a file, as ``apply`` takes them.
 
         Texts: ``.csv``, ``.tsv``, ``.parquet`` (column as in the training data) or ``.txt`` (one per line).
         Vectors: ``.npy``, ``.npz``, ``.csv``, Extreme Classification text or svmlight.
         """
         # by name, so that the fingerprint of training does not contain the readers
-        reading = import_module("xsoftmax.data.new_rows")
-        return self.apply(reading.read_new_rows(Path(file), self))
+        return import_module("xsoftmax.data.new_rows").read_new_rows(Path(file), self)
+
+    def labelled_rows_of(self, file: str | Path) -> "Rows":
+        """Read new rows from a file together with their labels."""
+        return import_module("xsoftmax.data.new_rows").read_labelled_rows(Path(file), self)
+
+    def features_of(self, file: str | Path) -> Matrix:
+        """Read new rows from a file and turn them into features; see ``rows_of``."""
+        return self.apply(self.rows_of(file))
 
     def _weighed(self, X: Matrix) -> Matrix:
         if not issparse(X) or self.weighting == "counts":
@@ -110,12 +135,12 @@ class Transform:
 
     def to_group(self, group: "h5py.Group") -> None:
         """Store in an HDF5 group."""
-        group.attrs.update(kind=self.kind, n_columns=self.n_columns, token=self.token, weighting=self.weighting)
-        group.attrs["source"] = json.dumps(self.source, sort_keys=True)
-        group.attrs["steps"] = [step.kind for step in self.steps] or [""]
+        put(group, kind=self.kind, n_columns=self.n_columns, weighting=self.weighting)
+        put(group, steps=" ".join(step.kind for step in self.steps))
+        put_text(group, "token", self.token)
+        put_text(group, "source", json.dumps(self.source, sort_keys=True))
         if self.kind == "texts":
-            text = "\n".join(self.words).encode()
-            group.create_dataset("words", data=np.frombuffer(text, dtype=np.uint8))
+            Names(self.words).to_group(group.create_group("words"))
         for name, array in (("columns", self.columns), ("idf", self.idf)):
             if array is not None:
                 group.create_dataset(name, data=array)
@@ -124,27 +149,53 @@ class Transform:
                 group.create_dataset(f"step-{number}/{name}", data=array)
 
     @classmethod
-    def from_group(cls, group: "h5py.Group") -> "Transform":
-        """Load from an HDF5 group."""
-        kinds = [kind for kind in group.attrs["steps"] if kind]
-        arrays = [
-            {name: values[()] for name, values in group[f"step-{number}"].items()}
-            if f"step-{number}" in group
-            else {}
-            for number in range(len(kinds))
-        ]
-        text = group["words"][()].tobytes().decode() if "words" in group else ""
+    def from_group(cls, group: "h5py.Group", n_features: int) -> "Transform":
+        """Load what ``to_group`` stored of a transform to so many features.
+
+        Raises
+        ------
+        ContentError
+            If it is none.
+        """
+        found, words = attributes(group), tuple(Names.from_group(group["words"])) if "words" in group else ()
+        kind, n_columns, weighting = str(found["kind"]), int(found["n_columns"]), str(found["weighting"])
+        if kind not in KINDS or weighting not in WEIGHTINGS or n_columns < 0:
+            raise ContentError(f"transform of {kind} with {n_columns} columns, {weighting}")
+        n = len(words) if kind == "texts" else n_columns
+        if "columns" in group:
+            check_array(group["columns"], np.int64, None)
+            check_below(group["columns"], n_columns)
+            n = len(group["columns"])
+        if "idf" in group:
+            check_array(group["idf"], np.float32, n)
+        steps = []
+        for number, name in enumerate(str(found["steps"]).split()):
+            arrays = group.get(f"step-{number}", {})
+            step, n = Step.restored(name, {key: values[()] for key, values in arrays.items()}, n)
+            steps.append(step)
+        if n != n_features:
+            raise ContentError(f"transform to {n} features, expected {n_features}")
         return cls(
-            kind=group.attrs["kind"],
-            n_columns=int(group.attrs["n_columns"]),
+            kind=kind,
+            n_columns=n_columns,
             columns=group["columns"][()] if "columns" in group else None,
-            words=tuple(text.split("\n")) if text else (),
-            token=group.attrs["token"],
-            weighting=group.attrs["weighting"],
+            words=words,
+            token=re.compile(text_of(group["token"])).pattern,
+            weighting=weighting,
             idf=group["idf"][()] if "idf" in group else None,
-            steps=tuple(Step(kind, each) for kind, each in zip(kinds, arrays, strict=True)),
-            source=json.loads(group.attrs["source"]),
+            steps=tuple(steps),
+            source=dict(json.loads(text_of(group["source"]))),
         )
+
+
+def _check_finite(X: Matrix) -> None:
+    values = X.data if issparse(X) else X
+    for start in range(0, len(values) if values.size else 0, AT_A_TIME):
+        block = np.isfinite(values[start : start + AT_A_TIME])
+        if not block.all():
+            at = start + int(np.argwhere(~block)[0][0])
+            row = int(np.searchsorted(X.indptr, at, side="right")) - 1 if issparse(X) else at
+            raise InputError(f"row {row}: its features are too large for float32 once normalised; scale them down")
 
 
 def widened(X: csr_array, n_columns: int) -> csr_array:

@@ -45,6 +45,6 @@ class FittedAll:
         """Nothing to keep."""
 
 
-def restore(group: h5py.Group) -> FittedAll:
-    """Read what ``save`` wrote."""
+def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedAll:
+    """Read what ``save`` wrote of a proposal over so many classes, for rows of so many features."""
     return FittedAll()

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 from numba import njit
 
+from xsoftmax.hdf5_checks import check_array
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability
@@ -65,8 +66,9 @@ class FittedFrequency:
         group["log_probabilities"] = self.log_probabilities
 
 
-def restore(group: h5py.Group) -> FittedFrequency:
-    """Read what ``save`` wrote."""
+def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedFrequency:
+    """Read what ``save`` wrote of a proposal over so many classes, for rows of so many features."""
+    check_array(group["log_probabilities"], np.float32, n_classes)
     return FittedFrequency(group["log_probabilities"][:])
 
 

@@ -15,6 +15,8 @@ import h5py
 import numpy as np
 
 from xsoftmax import registry
+from xsoftmax.hdf5 import attribute, put
+from xsoftmax.hdf5_checks import check_array, check_below, check_number
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of
 from xsoftmax.kernels.steps import draw, log_probability
@@ -132,16 +134,19 @@ class FittedHead:
     def save(self, group: h5py.Group) -> None:
         """Keep the head, and the tail in a group of its own."""
         group["exact_classes"] = self.exact_classes
-        group.attrs["n_classes"] = self.in_head.size
-        group.attrs["tail"] = self.tail.name
+        put(group, n_classes=self.in_head.size, tail=self.tail.name)
         self.tail.save(group.create_group("tail"))
 
 
-def restore(group: h5py.Group) -> FittedHead:
-    """Read what ``save`` wrote."""
-    exact, in_head = group["exact_classes"][:], np.zeros(int(group.attrs["n_classes"]), np.bool_)
+def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedHead:
+    """Read what ``save`` wrote of a proposal over so many classes, for rows of so many features."""
+    check_number(group, "n_classes", n_classes)
+    check_array(group["exact_classes"], np.int64, None)
+    check_below(group["exact_classes"], n_classes)
+    exact, in_head = group["exact_classes"][:], np.zeros(n_classes, np.bool_)
     in_head[exact] = True
-    return FittedHead(exact, in_head, registry.load("xsoftmax.proposals", group.attrs["tail"]).restore(group["tail"]))
+    tail = registry.load("xsoftmax.proposals", attribute(group, "tail"))
+    return FittedHead(exact, in_head, tail.restore(group["tail"], n_classes, n_features))
 
 
 def _name(member: Any) -> str:

@@ -15,6 +15,8 @@ import numpy as np
 from numba import njit
 
 from xsoftmax import registry
+from xsoftmax.hdf5 import attribute, put
+from xsoftmax.hdf5_checks import check_number
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of, weigh_by_probability
@@ -104,18 +106,17 @@ class FittedMixture:
 
     def save(self, group: h5py.Group) -> None:
         """Keep both parts, each in a group of its own."""
-        group.attrs.update({"share": self.share, "n_classes": self.n_classes})
+        put(group, share=self.share, n_classes=self.n_classes, first=self.first.name, second=self.second.name)
         for key, part in (("first", self.first), ("second", self.second)):
-            group.attrs[key] = part.name
             part.save(group.create_group(key))
 
 
-def restore(group: h5py.Group) -> FittedMixture:
-    """Read what ``save`` wrote."""
-    first, second = (
-        registry.load("xsoftmax.proposals", group.attrs[key]).restore(group[key]) for key in ("first", "second")
-    )
-    return FittedMixture(first, second, float(group.attrs["share"]), int(group.attrs["n_classes"]))
+def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedMixture:
+    """Read what ``save`` wrote of a proposal over so many classes, for rows of so many features."""
+    check_number(group, "n_classes", n_classes)
+    modules = {key: registry.load("xsoftmax.proposals", attribute(group, key)) for key in ("first", "second")}
+    first, second = (module.restore(group[key], n_classes, n_features) for key, module in modules.items())
+    return FittedMixture(first, second, float(attribute(group, "share")), n_classes)
 
 
 def _name(member: Any) -> str:

@@ -20,10 +20,12 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-import psutil
 from numba import njit
 
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import free_bytes
+from xsoftmax.hdf5 import attribute, put
+from xsoftmax.hdf5_checks import check_array
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability
@@ -107,7 +109,7 @@ def _check(n_classes: int, n_features: int) -> None:
             f"proposal quadratic-kernel: the data have {n_features} features, of which a draw takes the square; it "
             f"takes {MAX_FEATURES} at most; prepare them with fewer (normalize: {{pca: 64}}), or take proposal tree"
         )
-    needed, free = memory(n_classes, n_features), psutil.virtual_memory().available
+    needed, free = memory(n_classes, n_features), free_bytes()
     if needed > free:
         raise InputError(
             f"proposal quadratic-kernel: {n_classes} classes x {n_features} features need {needed >> 20} MB for its "
@@ -156,14 +158,15 @@ class FittedQuadraticKernel:
     def save(self, group: h5py.Group) -> None:
         """Keep the weights of the last refresh; the tree follows from them."""
         group["weights"] = self.tree.weights
-        group.attrs.update({"alpha": self.alpha, "refresh_steps": self.refresh_steps})
+        put(group, alpha=self.alpha, refresh_steps=self.refresh_steps)
 
 
-def restore(group: h5py.Group) -> FittedQuadraticKernel:
-    """Read what ``save`` wrote."""
-    W = group["weights"][:]
-    tree = empty_tree(W.shape[0], W.shape[1] - 1)
-    fitted = FittedQuadraticKernel(tree, float(group.attrs["alpha"]), int(group.attrs["refresh_steps"]))
+def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedQuadraticKernel:
+    """Read what ``save`` wrote of a proposal over so many classes, for rows of so many features."""
+    check_array(group["weights"], np.float32, n_classes, n_features + 1)
+    _check(n_classes, n_features)
+    W, tree = group["weights"][:], empty_tree(n_classes, n_features)
+    fitted = FittedQuadraticKernel(tree, float(attribute(group, "alpha")), int(attribute(group, "refresh_steps")))
     fitted.refresh(W)
     return fitted
 

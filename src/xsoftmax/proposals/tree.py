@@ -3,7 +3,6 @@
 Bamler and Mandt 2020, section 3. A draw costs log2(n_classes) decisions of ``dimension`` products each.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,9 +17,7 @@ from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import draw, draw_ahead, log_probability
 from xsoftmax.kernels.tree import TreeView, descend, descend_block, log_probability_of
 from xsoftmax.proposals import TrainingSet, proposal
-from xsoftmax.tree.cross_validation import choose_regularizer
-from xsoftmax.tree.file import labels_sha256, read_tree
-from xsoftmax.tree.fit import fit_tree
+from xsoftmax.tree.file import fit_timed, labels_sha256, read_tree
 from xsoftmax.tree.model import Tree as TreeModel
 from xsoftmax.tree.model import on_cache_lines
 
@@ -46,12 +43,9 @@ class Tree(NamedTuple):
             wanted["labels_sha256"] = labels_sha256(data.y)
             stored = read_tree(data.tree, wanted)
             return FittedTree(stored.tree, stored.attributes["seconds"])
-        start = time.perf_counter()
-        rows, regularizer = (data.X, data.y, data.n_classes), self.regularizer
-        if self.folds > 1:
-            regularizer = choose_regularizer(*rows, self.dimension, self.folds, data.seed, self.resplit).regularizer
-        tree = fit_tree(*rows, self.dimension, regularizer, data.seed, resplit=self.resplit)
-        return FittedTree(tree, time.perf_counter() - start)
+        rows = data.X, data.y, data.n_classes
+        fitted = fit_timed(*rows, self.dimension, self.regularizer, data.seed, self.folds, self.resplit)
+        return FittedTree(fitted.tree, fitted.seconds)
 
 
 MEMBER = Tree
@@ -82,9 +76,9 @@ class FittedTree:
         self.tree.to_group(group)
 
 
-def restore(group: h5py.Group) -> FittedTree:
-    """Read what ``save`` wrote."""
-    return FittedTree(TreeModel.from_group(group))
+def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedTree:
+    """Read what ``save`` wrote of a proposal over so many classes, for rows of so many features."""
+    return FittedTree(TreeModel.from_group(group, n_classes, n_features))
 
 
 class TreeDraws(NamedTuple):

@@ -8,6 +8,8 @@ import h5py
 import numpy as np
 from numba import njit
 
+from xsoftmax.hdf5 import put
+from xsoftmax.hdf5_checks import check_number
 from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.implicit_batch import draw_outside
@@ -52,12 +54,13 @@ class FittedUniform:
 
     def save(self, group: h5py.Group) -> None:
         """Keep the number of classes."""
-        group.attrs["n_classes"] = self.n_classes
+        put(group, n_classes=self.n_classes)
 
 
-def restore(group: h5py.Group) -> FittedUniform:
-    """Read what ``save`` wrote."""
-    return FittedUniform(int(group.attrs["n_classes"]))
+def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedUniform:
+    """Read what ``save`` wrote of a proposal over so many classes, for rows of so many features."""
+    check_number(group, "n_classes", n_classes)
+    return FittedUniform(n_classes)
 
 
 class UniformDraws(NamedTuple):

@@ -2,21 +2,27 @@
 
 import hashlib
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import h5py
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.names import Names
 from xsoftmax.data.store import open_prepared
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5 import attributes, put
+from xsoftmax.hdf5_checks import check_number
 from xsoftmax.progress import Progress
 from xsoftmax.sealed import opened, written_sealed
-from xsoftmax.tree.cross_validation import choose_regularizer
+from xsoftmax.training_set import check_seed
+from xsoftmax.tree.cross_validation import Choice, choose_regularizer
 from xsoftmax.tree.fit import depth_of, fit_tree
 from xsoftmax.tree.model import Tree
+from xsoftmax.tree.projection import Features
 
 REMEDY = "fit one with `python -m xsoftmax tree`"
 
@@ -56,17 +62,13 @@ def fit_tree_file(
     With ``folds`` above 1 the regularizer is chosen by cross-validation instead. ``seconds`` counts projection, fit
     and choice, not reading and not the compilation of the kernels.
     """
+    check_seed(seed)
     with open_prepared(prepared) as data:
         train, name, class_names = data.split("train"), data.name, data.class_names
     rows = train.X, train.y, len(class_names)
-    _compile_kernels()
-    begin = time.perf_counter()
-    choice = None
-    if folds > 1:
-        choice = choose_regularizer(*rows, dimension, folds, seed, resplit)
-    used = choice.regularizer if choice else regularizer
     with Progress(f"tree of {name}", "levels", total=depth_of(len(class_names))) as report:
-        tree = fit_tree(*rows, dimension, used, seed, resplit=resplit, progress=report.move_to)
+        fitted = fit_timed(*rows, dimension, regularizer, seed, folds, resplit, report.move_to)
+    tree, choice = fitted.tree, fitted.choice
     attributes: dict[str, Any] = {
         "dataset": name,
         "n_classes": len(class_names),
@@ -77,12 +79,42 @@ def fit_tree_file(
         "resplit": resplit,
         "seed": seed,
         "labels_sha256": labels_sha256(train.y),
-        "seconds": time.perf_counter() - begin,
+        "seconds": fitted.seconds,
         "train_log_likelihood": tree.log_likelihood(tree.project(train.X), train.y),
     }
     stored = StoredTree(tree, attributes | (choice.attributes if choice else {}), class_names)
     write_tree(output, stored)
     return stored
+
+
+class TimedTree(NamedTuple):
+    """A tree, the seconds that its fit took without compiling it, and how its regularizer was chosen, if it was."""
+
+    tree: Tree
+    seconds: float
+    choice: Choice | None
+
+
+def fit_timed(
+    X: Features,
+    y: NDArray[np.int32],
+    n_classes: int,
+    dimension: int,
+    regularizer: float,
+    seed: int = 0,
+    folds: int = 1,
+    resplit: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> TimedTree:
+    """Fit a tree to rows; with ``folds`` above 1 its regularizer is chosen by cross-validation instead."""
+    few = np.eye(4, 2, dtype=np.float32)
+    fit_tree(csr_array(few) if issparse(X) else few, np.arange(4, dtype=np.int32), 4, dimension=1)  # compiles
+    begin, choice = time.perf_counter(), None
+    if folds > 1:
+        choice = choose_regularizer(X, y, n_classes, dimension, folds, seed, resplit)
+        regularizer = choice.regularizer
+    tree = fit_tree(X, y, n_classes, dimension, regularizer, seed, resplit=resplit, progress=progress)
+    return TimedTree(tree, time.perf_counter() - begin, choice)
 
 
 def labels_sha256(y: np.ndarray) -> str:
@@ -93,10 +125,9 @@ def labels_sha256(y: np.ndarray) -> str:
 def write_tree(path: str | Path, stored: StoredTree) -> None:
     """Write a tree file: aside, sealed, and renamed."""
     with written_sealed(Path(path), "tree", libver="v110") as file:
-        file.attrs.update(stored.attributes)
+        put(file, **stored.attributes)
         stored.tree.to_group(file)
-        names = np.array([name.encode() for name in stored.class_names], dtype=object)
-        file.create_dataset("classes/names", data=names, dtype=h5py.string_dtype())
+        Names.of(stored.class_names).to_group(file.create_group("classes/names"))
 
 
 def read_tree(path: str | Path, fits: Mapping[str, Any] | None = None) -> StoredTree:
@@ -115,21 +146,15 @@ def read_tree(path: str | Path, fits: Mapping[str, Any] | None = None) -> Stored
     """
     path = Path(path)
     with opened(path, ["tree"], REMEDY) as file:
-        attributes = _attributes(file)
+        found, names = attributes(file), Names.from_group(file["classes/names"])
         for key, value in (fits or {}).items():
-            _check(path, key, attributes.get(key), value)
-        names = [name.decode() for name in file["classes/names"][:]]
-        return StoredTree(Tree.from_group(file), attributes, names)
-
-
-def _attributes(file: h5py.File) -> dict[str, Any]:
-    return {name: value.tolist() if hasattr(value, "tolist") else value for name, value in file.attrs.items()}
+            _check(path, key, found.get(key), value)
+        check_number(file, "n_classes", len(names))
+        float(found["seconds"])
+        tree = Tree.from_group(file, len(names), int(found["n_features"]))
+        return StoredTree(tree, found | {"dataset": str(found["dataset"])}, names)
 
 
 def _check(path: Path, key: str, found: Any, expected: Any) -> None:
     if found != expected:
         raise InputError(f"{path}: a tree of {key} {found!r}, wanted {expected!r}; fit one on these data")
-
-
-def _compile_kernels() -> None:
-    fit_tree(np.eye(4, 2, dtype=np.float32), np.arange(4, dtype=np.int32), 4, dimension=1)

@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 
 from xsoftmax.errors import InputError
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.tree.model import Tree
+from xsoftmax.tree.model import CERTAIN, Tree
 from xsoftmax.tree.node import Node, fit_node, scratch
 from xsoftmax.tree.projection import Features, Projection, principal_components
 
-# Stands for infinity where all classes are on the right: sigma(-1000) and log sigma(1000) are 0, exactly.
-CERTAIN = np.float32(1000)
 MAX_ALTERNATIONS = 50
 
 

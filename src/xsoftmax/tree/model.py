@@ -7,12 +7,15 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from xsoftmax.hdf5_checks import ContentError, check_array, check_below
 from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.kernels.tree import TreeView, draw_rows, log_probability_block
 from xsoftmax.kernels.tree_levels import ROWS, log_probabilities
 from xsoftmax.tree.projection import Features, Projection
 
 _CACHE_LINE = 4 * FLOATS
+# Stands for infinity where all classes are on one side: sigma(-1000) and log sigma(1000) are 0, exactly.
+CERTAIN = np.float32(1000)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +119,27 @@ class Tree:
             group.create_dataset(name, data=array)
 
     @classmethod
-    def from_group(cls, group: h5py.Group) -> "Tree":
-        """Read what ``to_group`` wrote."""
+    def from_group(cls, group: h5py.Group, n_classes: int, n_features: int) -> "Tree":
+        """Read what ``to_group`` wrote of a tree over so many classes, for rows of so many features.
+
+        Raises
+        ------
+        ContentError
+            If it is no such tree, or a draw could end where no class is.
+        """
+        n_leaves, dimension = 1 << (n_classes - 1).bit_length(), group["components"].shape[1]
+        for name, shape in (
+            ("mean", (n_features,)),
+            ("components", (n_features, dimension)),
+            ("weights", (n_leaves, dimension + 1)),
+        ):
+            check_array(group[name], np.float32, *shape)
+        check_array(group["class_of_leaf"], np.int32, n_leaves)
+        check_below(group["class_of_leaf"], n_classes, lowest=-1)
         projection = Projection(group["mean"][()], group["components"][()])
-        return cls(projection, group["weights"][()], group["class_of_leaf"][()])
+        tree = cls(projection, group["weights"][()], group["class_of_leaf"][()])
+        _check_leaves(tree, n_classes)
+        return tree
 
     def _arrays(self) -> dict[str, NDArray]:
         return {
@@ -128,6 +148,24 @@ class Tree:
             "weights": self.weights,
             "class_of_leaf": self.class_of_leaf,
         }
+
+
+def _check_leaves(tree: Tree, n_classes: int) -> None:
+    """Make sure that each class has its leaf, and that no draw comes to one without a class."""
+    found, filled = tree.class_of_leaf, tree.class_of_leaf >= 0
+    if not np.array_equal(np.sort(found[filled]), np.arange(n_classes)):
+        raise ContentError(f"class_of_leaf: not each of {n_classes} classes once")
+    if not np.isfinite(tree.weights).all():
+        raise ContentError("weights: not all of them are finite")
+    while filled.size > 1:
+        left, right = filled[::2], filled[1::2]
+        nodes = slice(left.size, 2 * left.size)
+        certain, others = tree.weights[nodes, -1], tree.weights[nodes, :-1]
+        one_sided = left != right
+        towards = np.where(right, certain, -certain)[one_sided]
+        if (towards < CERTAIN).any() or others[one_sided].any():
+            raise ContentError("weights: a draw could end where no class is")
+        filled = left | right
 
 
 def on_cache_lines(rows: NDArray[np.floating]) -> NDArray[np.float32]:
