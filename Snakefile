@@ -27,9 +27,16 @@ rule all:
             else [
                 f"{RESULTS}/report.html",
                 f"{RESULTS}/tracking.json",
+                *expand("{fit}/{file}", fit=FITS, file=FIT_FILES),
                 *([f"{RESULTS}/paper"] if PAPER else []),
             ]
         ),
+
+
+onstart:
+    from inputs import check_inputs  # not for a dry run, which has no time for it
+
+    check_inputs(workflow.dag.needrun_jobs())
 
 
 onsuccess:

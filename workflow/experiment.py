@@ -8,14 +8,14 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
 from xsoftmax import registry
 from xsoftmax.advice.asked import Asked
 from xsoftmax.data.config import DatasetConfig, load_config
-from xsoftmax.errors import InputError
+from xsoftmax.documents import read_yaml
+from xsoftmax.errors import InputError, suggestion
 from xsoftmax.fingerprint import ROOT
 from xsoftmax.methods import AUTO, Method, build_method, component_modules, members, merged
 from xsoftmax.training.plan import Plan
@@ -27,10 +27,12 @@ ADVICE = ROOT / "advice" / "model.json"
 TREE_PARAMETERS = ("dimension", "regularizer", "folds", "resplit")
 PLANNED = "XSOFTMAX_PLAN"  # in the environment of jobs
 PROSE = {"title", "description", "homepage", "licence", "citation"}
+FIT = "fits/{dataset}/{method}/seed-{seed}"  # folders below an experiment's results
+SEARCH = "search/{dataset}/{method}"
 
 
 class Fit(NamedTuple):
-    """One training run; its folder is ``results/<experiment>/fits/<dataset>/<method>/seed-<seed>``."""
+    """One training run; its folder is ``FIT``."""
 
     dataset: str
     method: str
@@ -38,7 +40,7 @@ class Fit(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """One training run of a search; its folder is ``results/<experiment>/search/<dataset>/<method>/<point>``."""
+    """One training run of a search; its folder is ``SEARCH``, and below it the point's."""
 
     dataset: str
     method: str
@@ -196,6 +198,11 @@ class Experiment:
         """Name of the experiment: its folder under ``results/``."""
         return self.config["experiment"]
 
+    @property
+    def results(self) -> str:
+        """Name the folder of all that is made for this experiment."""
+        return f"results/{self.name}"
+
     def fits(self) -> Iterator[Fit]:
         """Go through all combinations of data set, method and seed."""
         for dataset, task in self.tasks.items():
@@ -215,6 +222,19 @@ class Experiment:
                 for point in points:
                     yield Trial(dataset, method, point)
 
+    def fit_folders(self) -> list[str]:
+        """Name the folders of all fits, in order."""
+        return [f"{self.results}/{FIT.format(**fit._asdict())}" for fit in self.fits()]
+
+    def search_folders(self) -> list[str]:
+        """Name the folders of all searches, in order."""
+        return sorted({f"{self.results}/{SEARCH.format(**trial._asdict())}" for trial in self.trials()})
+
+    def arguments(self) -> list[str]:
+        """Give the words by which verbs are told of all fits and searches."""
+        searches = self.search_folders()
+        return [*self.fit_folders(), *(["--searches", *searches] if searches else [])]
+
     def plan(self) -> dict[str, Any]:
         """Return what each kind of job depends on; DVC takes its parameters from here."""
         return {
@@ -233,6 +253,7 @@ def _task(config: dict[str, Any], dataset: str, methods: Mapping[str, Any]) -> T
     """Put together what holds for all data sets and what for this one."""
     own, where = config["for"].get(dataset, {}), f"config: for: {dataset}" if dataset in config["for"] else "config"
     budget, evaluate = own.get("budget", config["budget"]), own.get("evaluate", config["evaluate"])
+    evaluate = {key: value for key, value in config["evaluate"].items() if key == "keep"} | evaluate
     _check_evaluations(budget, evaluate, where)
     names = own.get("methods", config["methods"])
     _check_known(f"{where}: methods: unknown method", names, [*methods, *config["define"], AUTO])
@@ -334,7 +355,8 @@ def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
     for entry in entries:
         file = Path(entry) if entry.endswith((".yaml", ".yml")) else known.get(entry)
         if file is None:
-            raise InputError(f"config: datasets: no {entry!r}; known: {', '.join(known)}, or a path ending in .yaml")
+            either = [*known, "a path ending in .yaml"]
+            raise InputError(f"config: datasets: no {entry!r}; {suggestion(entry, either)}")
         if not file.is_file():
             raise InputError(f"config: datasets: no file {entry!r} in {Path.cwd()}; paths begin where snakemake runs")
         content = load_config(file)
@@ -349,7 +371,7 @@ def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
 
 def _candidates(changes: dict[str, Any]) -> dict[str, Any]:
     """Settings of ``auto``: all methods that it chooses among, by name, and what else was asked."""
-    candidates = json.loads(ADVICE.read_text())["candidates"]
+    candidates = json.loads(ADVICE.read_text(encoding="utf-8"))["candidates"]
     among = Asked.from_settings(changes, "config: set: auto").among or list(candidates)
     _check_known("config: set: auto: among: nothing was measured of", among, candidates)
     return {**changes, "among": {name: candidates[name] for name in among}}
@@ -380,17 +402,25 @@ def _check_evaluations(budget: dict[str, float], evaluate: dict[str, Any], where
 def _check_known(where: str, names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in known:
-            raise InputError(f"{where} {name!r}; known: {', '.join(known)}")
+            raise InputError(f"{where} {name!r}; {suggestion(name, known)}")
 
 
 def _check(value: Any, schema: dict[str, Any], source: str) -> None:
     error = best_match(Draft202012Validator(schema).iter_errors(value))
     if error is not None:
         where = [".".join(map(str, error.path))] if error.path else []
-        either = (
-            error.validator == "not" and f"give one of {' and '.join(error.validator_value['required'])}, not both"
-        )
-        raise InputError(": ".join([source, *where, either or error.message]))
+        raise InputError(": ".join([source, *where, _meaning(error)]))
+
+
+def _meaning(error: ValidationError) -> str:
+    """Say what a schema finds wrong, in words for those who have not read it."""
+    if error.validator == "not":
+        return f"give one of {' and '.join(error.validator_value['required'])}, not both"
+    if error.validator == "additionalProperties" and "properties" in error.schema:
+        known = error.schema["properties"]
+        unknown = next(key for key in error.instance if key not in known)
+        return f"unknown key {unknown!r}; {suggestion(unknown, known)}"
+    return error.message
 
 
 def _schema(name: str) -> dict[str, Any]:
@@ -399,6 +429,6 @@ def _schema(name: str) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
+        return read_yaml(path)
+    except OSError as error:
         raise InputError(f"cannot read {path}: {error}") from error

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +24,14 @@ def tree(tmp_path_factory):
     tree = Checkout(tmp_path_factory.mktemp("disturbed"))
     (tree.folder / "long.yaml").write_text(LONG)
     tree.snakemake("--until", "prepare", config="long.yaml")
+    return tree
+
+
+@pytest.fixture(scope="module")
+def whole_run(tmp_path_factory):
+    """A working tree with a whole run."""
+    tree = Checkout(tmp_path_factory.mktemp("whole"))
+    tree.snakemake()
     return tree
 
 
@@ -182,3 +191,97 @@ def test_a_fit_that_needs_more_memory_than_it_may_take(prepare, tmp_path):
     assert done.stderr.startswith("error: ")
     assert " MB" in done.stderr
     assert not (tmp_path / "fit").exists()
+
+
+PREPARED = "data/prepared/digits.h5"
+
+
+def files(folder):
+    """All finished files below a folder, with their content."""
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def flip_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.fault(
+    "prepared data, a tree or a model with a bit flipped, in a run of Snakemake",
+    happens="what jobs will read is checked before the first of them starts: no output of any is removed; once the "
+    "named file is deleted, the same command makes what is missing, to the same bits",
+    user="`error: …: damaged: …; delete it and start the same command again`, and that nothing was started",
+)
+@pytest.mark.parametrize("damaged", ["trees/digits/*.h5", "fits/digits/softmax/*/model.h5", PREPARED])
+def test_a_damaged_input_costs_no_finished_output(damaged, whole_run):
+    tree, results = whole_run, whole_run.folder / "results/tiny"
+    (path,) = tree.folder.glob(damaged if damaged == PREPARED else f"results/tiny/{damaged}")
+    before = files(results)
+    assert {"model.h5", "history.csv", "status.json", "metrics.json", "report.html"} <= {name.name for name in before}
+    flip_a_bit(path)
+    done = tree.run("snakemake", "--configfile", "tiny.yaml", "--cores", "2")
+    assert done.returncode == 1
+    name = path.relative_to(tree.folder)
+    assert f"error: {name}: damaged: its content does not have the SHA-256" in done.stderr
+    assert "delete it and start the same command again" in done.stderr
+    assert "Nothing was started, so that nothing is lost." in done.stderr
+    assert "Traceback" not in done.stderr
+    now = files(results)
+    assert now.keys() == before.keys()
+    assert all(now[each] == before[each] for each in before if tree.folder / "results/tiny" / each != path)
+    path.unlink()
+    tree.snakemake()
+    assert files(results).keys() == before.keys()
+    for fit in results.glob("fits/*/*/*"):
+        assert (fit / "metrics.json").read_bytes() == before[(fit / "metrics.json").relative_to(results)]
+    tree.snakemake("--until", "prepare")  # nothing needs the data now, but they may be asked for
+    assert "Nothing to be done" in tree.snakemake()
+
+
+@pytest.mark.parametrize("damaged", ["fits/digits/softmax/*/status.json", "fits/digits/softmax/*/history.csv"])
+def test_a_damaged_text_costs_no_table(damaged, whole_run):
+    tree, results = whole_run, whole_run.folder / "results/tiny"
+    (path,) = results.glob(damaged)
+    before = files(results)
+    path.write_bytes(before[path.relative_to(results)][:-20])
+    done = tree.run("snakemake", "--configfile", "tiny.yaml", "--cores", "2")
+    assert done.returncode == 1
+    assert f"error: {path.relative_to(tree.folder)}: damaged (" in done.stderr
+    assert files(results).keys() == before.keys()
+    path.unlink()
+    tree.snakemake()
+    assert files(results).keys() == before.keys()
+
+
+def test_files_that_someone_deletes_come_back(whole_run):
+    """Whichever it is of a fit: all of them are asked for."""
+    tree, fit = whole_run, whole_run.folder / "results/tiny/fits/digits/adversarial/seed-0"
+    before = files(fit)
+    assert len(before) == 4
+    for name in ("model.h5", "history.csv", "status.json", "metrics.json"):
+        (fit / name).unlink()
+        tree.snakemake()
+        assert files(fit).keys() == before.keys()
+        assert (fit / "metrics.json").read_bytes() == before[Path("metrics.json")]
+
+
+def test_a_damaged_download_costs_no_prepared_data(tree):
+    """The raw files are held against their receipt before what was prepared from them is removed."""
+    folder = tree.folder
+    lines = [f"{k % 3} 1:{k % 5 + 1} 2:{k % 7 + 1}" for k in range(300)]
+    (folder / "upstream.svm").write_text("\n".join(lines) + "\n")
+    source = {"name": "own.svm", "urls": [(folder / "upstream.svm").as_uri()]}
+    (folder / "own.yaml").write_text(yaml.safe_dump({"name": "own", "format": "svmlight", "files": [source]}))
+    config = {"experiment": "raw", "datasets": ["own.yaml"], "methods": ["softmax"], "budget": {"epochs": 1}}
+    (folder / "raw.yaml").write_text(yaml.safe_dump(config))
+    tree.snakemake("--until", "train", config="raw.yaml")
+    before = (folder / "data/prepared/own.h5").read_bytes()
+    (folder / "data/raw/own/own.svm").write_text("0 1:1\n")
+    words = ("snakemake", "--configfile", "raw.yaml", "--cores", "2", "--forcerun", "prepare")
+    done = tree.run(*words)
+    assert done.returncode == 1
+    assert "own.svm: sha256 is" in done.stderr
+    assert "download it again" in done.stderr
+    assert (folder / "data/prepared/own.h5").read_bytes() == before
+    assert len(list((folder / "results/raw").rglob("model.h5"))) == 1

@@ -98,6 +98,6 @@ class Checkout:
 
 def _environment(changes: dict[str, str]) -> dict[str, str]:
     """Give the environment of a user's shell, not of the Snakemake or make that may run these tests."""
-    apart = ("SNAKEMAKE", "MLFLOW", "MAKE", "XSOFTMAX_PLAN")
+    apart = ("SNAKEMAKE", "MLFLOW", "MAKE", "XSOFTMAX_PLAN", "XSOFTMAX_CONFIG")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(apart)}
     return kept | {"PATH": f"{BIN}:{os.environ['PATH']}", "DVC_NO_ANALYTICS": "1"} | changes

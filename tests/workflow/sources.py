@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from xsoftmax.fingerprint import _closure, _path, modules_below
+from xsoftmax.fingerprint import _closure, modules_below, source_of
 
 # Found by name when a verb runs, and so not seen among its imports.
 COMPONENTS = {
@@ -15,4 +15,4 @@ def code(*parts: str) -> set[Path]:
     """Files of all that these verbs, or modules by dotted name, import from this package."""
     modules = {part if "." in part else f"xsoftmax.commands.{part}" for part in parts}
     modules |= {module for part in parts for package in COMPONENTS.get(part, []) for module in modules_below(package)}
-    return {_path(module) for module in set().union(*map(_closure, modules))}
+    return {source_of(module) for module in set().union(*map(_closure, modules))}

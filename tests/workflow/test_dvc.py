@@ -15,7 +15,7 @@ from xsoftmax.methods import AXES
 
 STAGES = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["stages"]
 # What every command imports, what only says which class of error it was, and where machine code is kept.
-SHARED = {"__init__.py", "errors.py", "fingerprint.py", "numba_cache.py", "registry.py"}
+SHARED = {"__init__.py", "errors.py", "fingerprint.py", "numba_cache.py", "places.py", "registry.py"}
 
 
 def rules(stage):

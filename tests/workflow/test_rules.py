@@ -2,10 +2,14 @@
 
 import json
 import re
+import subprocess
+import sys
+import sysconfig
 
 import pytest
+import yaml
 
-from workflow.checkout import REPOSITORY
+from workflow.checkout import REPOSITORY, Checkout
 
 AFTERWARDS = {"compare": 1, "track": 1, "report": 1}
 
@@ -162,3 +166,67 @@ def test_the_documentation_tells_what_jobs_ask_for():
         r"^\| `(\w+)` \| ([\d,]+) \| ([\d,]+) \|$", (REPOSITORY / "docs/cluster.md").read_text(), re.MULTILINE
     )
     assert {rule: [int(number.replace(",", "")) for number in numbers] for rule, *numbers in lines} == asked
+
+
+@pytest.mark.fault(
+    "a checkout, or an interpreter, in a folder whose name has spaces, quotes, `$()` or letters of any script",
+    happens="every path is one word to the shell",
+    user="nothing",
+)
+def test_a_folder_may_have_any_name(tmp_path):
+    """The working tree's, and that of the interpreter which jobs run with; Snakemake itself cannot do with braces."""
+    odd = tmp_path / """a "b" 'c' $(touch sprung) é汉"""
+    odd.mkdir()
+    tree = Checkout(odd)
+    own = odd / "own venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(own)], check=True)
+    (packages,) = own.glob("lib/python*/site-packages")
+    (packages / "others.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    config = yaml.safe_load((tree.folder / "tiny.yaml").read_text()) | {"set": {}}
+    grid = {"softmax": {"optimizer.learning_rate": [0.1, 1.0]}}
+    (tree.folder / "tiny.yaml").write_text(yaml.safe_dump(config | {"search": {"grid": grid}}))
+    words = [str(own / "bin" / "python"), "-m", "snakemake", "--configfile", "tiny.yaml", "--cores", "2"]
+    done = tree.run(*words, PATH="/usr/bin:/bin")
+    assert done.returncode == 0, done.stderr
+    assert (tree.folder / "results/tiny/report.html").exists()
+    assert json.loads((tree.folder / "results/tiny/search/digits/softmax/chosen.json").read_text())["trials"]
+    assert not list(tmp_path.rglob("sprung"))
+    assert "Nothing to be done" in tree.run(*words, PATH="/usr/bin:/bin").stderr
+
+
+def test_long_texts_are_no_command_line(tmp_path):
+    """Of fits that are more than 128 KB, and of a config that is."""
+    tree = Checkout(tmp_path)
+    config = yaml.safe_load((tree.folder / "tiny.yaml").read_text()) | {"seeds": list(range(30_000))}
+    (tree.folder / "many.yaml").write_text(yaml.safe_dump(config | {"methods": ["softmax"], "set": {}}))
+    words = ("--allowed-rules", "fits", "plan", "--", "results/tiny/fits.txt", "results/tiny/config.yaml")
+    tree.snakemake(*words, config="many.yaml")
+    lines = (tree.folder / "results/tiny/fits.txt").read_text().splitlines()
+    assert len(lines) == 30_000
+    assert lines[-1] == "results/tiny/fits/digits/softmax/seed-29999"
+    assert yaml.safe_load((tree.folder / "results/tiny/config.yaml").read_text())["seeds"][-1] == 29_999
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"budgett": {"epochs": 1}}, "error: config: unknown key 'budgett'; known: experiment, "),
+        ({"budgett": {"epochs": 1}}, "did you mean 'budget'?"),
+        (
+            {"budget": {"epoch": 1}},
+            "error: config: budget: unknown key 'epoch'; known: epochs, seconds; did you mean",
+        ),
+        ({"methods": ["sofmax"]}, "error: config: methods: unknown method 'sofmax'; known: "),
+        ({"methods": ["sofmax"]}, "did you mean 'softmax'?"),
+        ({"datasets": ["digit"]}, "did you mean 'digits'?"),
+    ],
+)
+def test_an_error_in_a_config_is_a_line_with_the_near_miss(change, said, checkout):
+    tree = checkout
+    config = yaml.safe_load((tree.folder / "tiny.yaml").read_text())
+    (tree.folder / "wrong.yaml").write_text(yaml.safe_dump(config | {"set": {}} | change))
+    done = tree.run("snakemake", "--configfile", "wrong.yaml", "--cores", "1", "--dry-run")
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [line for line in done.stderr.splitlines() if line.startswith("error: ")]

@@ -4,24 +4,32 @@ import json
 import os
 import shlex
 import sys
-
-import yaml
+from functools import cache
+from tempfile import NamedTemporaryFile
 
 sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
 
+import experiment
 from experiment import Experiment
+from xsoftmax.errors import InputError
 from xsoftmax.fingerprint import fingerprint, modules_below
 from xsoftmax.methods import merged
 
-EXPERIMENT = Experiment.from_config(config)
-EXPERIMENT.check_unchanged(os.environ)
-RESULTS = f"results/{EXPERIMENT.name}"
+try:
+    EXPERIMENT = Experiment.from_config(config)
+    EXPERIMENT.check_unchanged(os.environ)
+except InputError as error:
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(1)
+
+RESULTS = EXPERIMENT.results
 TREE = f"{RESULTS}/trees/{{dataset}}/{{tree}}.h5"
-FIT = f"{RESULTS}/fits/{{dataset}}/{{method}}/seed-{{seed}}"
-FITS = [FIT.format(**fit._asdict()) for fit in EXPERIMENT.fits()]
-SEARCH = f"{RESULTS}/search/{{dataset}}/{{method}}"
-SEARCHES = sorted({SEARCH.format(**trial._asdict()) for trial in EXPERIMENT.trials()})
+FIT = f"{RESULTS}/{experiment.FIT}"
+FITS = EXPERIMENT.fit_folders()
+SEARCH = f"{RESULTS}/{experiment.SEARCH}"
+SEARCHES = EXPERIMENT.search_folders()
 TRIAL = f"{SEARCH}/{{point}}"
+FIT_FILES = ["model.h5", "history.csv", "status.json", "metrics.json"]
 PAPER = (
     [f"xsoftmax.papers.{EXPERIMENT.config['paper']}"]
     if EXPERIMENT.config["paper"]
@@ -31,14 +39,26 @@ PAPER = (
 if EXPERIMENT.config["mirror"]:
     os.environ.update(XSOFTMAX_MIRROR=EXPERIMENT.config["mirror"])
 
+# What Snakemake read, for jobs on this machine: gone when the program ends, and only its own user's to read.
+if "XSOFTMAX_CONFIG" not in os.environ:
+    CONFIG = NamedTemporaryFile(
+        "w", prefix="xsoftmax-", suffix=".json", encoding="utf-8"
+    )
+    json.dump(config, CONFIG)
+    CONFIG.flush()
+    os.environ.update(XSOFTMAX_CONFIG=CONFIG.name)
+
 # The interpreter that runs Snakemake is the default one for jobs; an environment of --sdm conda comes before it.
 os.environ.update(PATH=f"{os.path.dirname(sys.executable)}:{os.getenv('PATH')}")
 
 # Snakemake limits the threads of OpenMP and BLAS to a job's threads, but not numba's.
+# Braces are doubled, as the prefix is formatted; the folder may have any name.
+BASE = shlex.quote(workflow.basedir).replace("{", "{{").replace("}", "}}")
 shell.prefix(
     "set -euo pipefail; "
     "export NUMBA_NUM_THREADS=$OMP_NUM_THREADS; "
-    f"export PYTHONPATH={shlex.quote(workflow.basedir)}/src${{{{PYTHONPATH:+:$PYTHONPATH}}}}; "
+    f"export XSOFTMAX_WORKFLOW={BASE}/workflow; "
+    f"export PYTHONPATH={BASE}/src${{{{PYTHONPATH:+:$PYTHONPATH}}}}; "
 )
 
 
@@ -54,6 +74,7 @@ wildcard_constraints:
 LINKS = modules_below("xsoftmax.evaluation.links")
 
 
+@cache
 def source(verb, *components):
     """Hash of the sources behind a verb and the components it loads: a rule reruns when they change."""
     measures = LINKS if verb in ("train", "evaluate") else []
@@ -135,8 +156,8 @@ def trial_options(wildcards):
     search = task_of(wildcards).search
     budget = search.get("budget", task_of(wildcards).budget)
     plan = budget | {"points": search.get("points", 1)}
-    if "rows" in task_of(wildcards).evaluate:
-        plan["rows"] = task_of(wildcards).evaluate["rows"]
+    evaluate = task_of(wildcards).evaluate
+    plan |= {key: evaluate[key] for key in ("rows", "keep") if key in evaluate}
     share = {"share": search["share"]} if "share" in search else {}
     return train_options({**plan, **share, "trial": wildcards.point})
 

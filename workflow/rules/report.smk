@@ -17,12 +17,13 @@ rule plan:
         mem_mb=memory("plan", 100),
         runtime=minutes("plan", 5),
     params:
-        config=yaml.safe_dump(EXPERIMENT.config, sort_keys=False),
+        config=as_json(EXPERIMENT.config),
         plan=as_json(EXPERIMENT.plan()),
     message:
         "write down the config"
-    script:
-        "../scripts/texts.py"
+    shell:
+        '{{ python "$XSOFTMAX_WORKFLOW/plan.py" config "$XSOFTMAX_CONFIG" -o {output.config:q};'
+        ' python "$XSOFTMAX_WORKFLOW/plan.py" plan "$XSOFTMAX_CONFIG" -o {output.plan:q}; }} > {log:q} 2>&1'
 
 
 rule fits:
@@ -40,11 +41,11 @@ rule fits:
         mem_mb=memory("fits", 100),
         runtime=minutes("fits", 5),
     params:
-        fits="\n".join([*FITS, *(["--searches", *SEARCHES] if SEARCHES else [])]),
+        fits=EXPERIMENT.arguments(),
     message:
         "list the fits"
-    script:
-        "../scripts/texts.py"
+    shell:
+        'python "$XSOFTMAX_WORKFLOW/plan.py" fits "$XSOFTMAX_CONFIG" -o {output.fits:q} > {log:q} 2>&1'
 
 
 rule compare:

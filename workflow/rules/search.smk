@@ -64,8 +64,9 @@ rule grid:
         grid=lambda wildcards: as_json(task_of(wildcards).grid[wildcards.method]),
     message:
         "write down what is tried of {wildcards.method} on {wildcards.dataset}"
-    script:
-        "../scripts/texts.py"
+    shell:
+        'python "$XSOFTMAX_WORKFLOW/plan.py" grid "$XSOFTMAX_CONFIG" --of {wildcards.dataset:q} {wildcards.method:q}'
+        " -o {output.grid:q} > {log:q} 2>&1"
 
 
 rule choose:
