@@ -1,4 +1,6 @@
+import csv
 import json
+import os
 import subprocess
 import sys
 
@@ -8,6 +10,8 @@ import pytest
 from edited import edited
 from xsoftmax import __version__, registry
 from xsoftmax.cli import main
+from xsoftmax.commands import evaluate
+from xsoftmax.hdf5 import put
 
 
 def status_of(*arguments):
@@ -106,10 +110,12 @@ def test_train_and_evaluate(data, tmp_path, capsys):
     assert status_of("evaluate", tmp_path / "fit" / "model.h5", data, "-o", tmp_path / "metrics.json") == 0
     assert json.loads((tmp_path / "metrics.json").read_text()) == printed
     assert printed["status"] == "finished"
-    last = (tmp_path / "fit" / "history.csv").read_text().splitlines()
-    last = dict(zip(last[0].split(","), last[-1].split(","), strict=True))
-    assert float(last["test_log_likelihood"]) == pytest.approx(printed["test"]["log_likelihood"], rel=1e-12)
-    assert float(last["validation_p_at_3"]) == pytest.approx(printed["validation"]["p_at_3"], rel=1e-12)
+    with (tmp_path / "fit" / "history.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    best = max(rows, key=lambda row: float(row["validation_log_likelihood"]))
+    assert float(best["test_log_likelihood"]) == pytest.approx(printed["test"]["log_likelihood"], rel=1e-12)
+    assert float(best["validation_p_at_3"]) == pytest.approx(printed["validation"]["p_at_3"], rel=1e-12)
+    assert json.loads((tmp_path / "fit" / "status.json").read_text())["kept"]["epoch"] == float(best["epoch"])
 
 
 def test_evaluating_on_other_data_is_refused(data, prepare, tmp_path, capsys):
@@ -125,7 +131,7 @@ def test_a_damaged_model_is_an_input_error(tmp_path, data, capsys):
     assert "model.h5: no seal at its end" in capsys.readouterr().err
     (tmp_path / "model.h5").unlink()
     with edited(tmp_path / "model.h5") as file:
-        file.attrs["kind"] = "picture"
+        put(file, kind="picture")
     assert status_of("evaluate", tmp_path / "model.h5", data) == 1
     assert "holds 'picture', not a model or a tree" in capsys.readouterr().err
 
@@ -144,3 +150,95 @@ def test_a_mirror_may_be_named_by_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("XSOFTMAX_MIRROR", str(tmp_path / "mirror"))
     assert status_of("download", tmp_path / "mine.yaml", "-o", tmp_path / "raw") == 0
     assert (tmp_path / "raw" / "mine.svm").read_text() == "1 1:2\n"
+
+
+@pytest.mark.fault(
+    "an error that nobody thought of",
+    happens="a line on standard error, status 1; with `--traceback` where in the code it was",
+    user="`error: ValueError: …; this should not happen: run it again with --traceback …`",
+)
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("no such thing\nat all"), "ValueError: no such thing; this should not happen: run it again with"),
+        (KeyError("name"), "KeyError: 'name'; this should not happen"),
+        (
+            MemoryError("Unable to allocate 8 TiB"),
+            "not enough memory (MemoryError: Unable to allocate 8 TiB); free some",
+        ),
+        (RecursionError("maximum"), "nested too deeply; make it flatter"),
+        (OSError(28, "No space left on device", "x"), "x: No space left on device; make room on the disk"),
+        (OSError(5, "Input/output error"), "Input/output error; the disk or the network's file system has failed"),
+        (OSError("nothing known"), "OSError: nothing known; this should not happen"),
+    ],
+)
+def test_any_exception_is_a_line_at_the_door(error, said, data, capsys, monkeypatch):
+    def fail(options):
+        raise error
+
+    monkeypatch.setattr(evaluate, "run", fail)
+    assert status_of("evaluate", "model.h5", data) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("error: ")
+    assert said in shown
+    assert shown.count("\n") == 1
+    for words in (["--traceback", "evaluate", "model.h5", data], ["evaluate", "model.h5", data, "--traceback"]):
+        with pytest.raises(type(error)):
+            main([str(word) for word in words])
+
+
+def test_ctrl_c_is_no_traceback(data, capsys, monkeypatch):
+    def interrupted(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluate, "run", interrupted)
+    assert status_of("evaluate", "model.h5", data) == 130
+    assert capsys.readouterr().err == "stopped: interrupted; what was there is still there\n"
+
+
+def under(data, **environment):
+    words = [sys.executable, "-m", "xsoftmax", "evaluate", "none.h5", str(data)]
+    return subprocess.run(words, env={**os.environ, **environment}, capture_output=True, check=False)
+
+
+@pytest.mark.parametrize(("value", "taken"), [("4,2", True), (" 2 ", True), ("", True), ("x", False), ("-1", False)])
+def test_threads_of_the_environment(value, taken, data):
+    said = under(data, OMP_NUM_THREADS=value).stderr.decode()
+    assert ("none.h5: no such file" in said) == taken
+    assert taken or f"OMP_NUM_THREADS is '{value}'; set it to a number of threads" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.fault(
+    "a locale that knows no letters but those of ASCII",
+    happens="files are read and written in UTF-8 all the same, and so is what is printed",
+    user="nothing",
+)
+def test_an_ascii_locale(tmp_path):
+    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    rows = "".join(f"Zoë isst {'Äpfel' if k % 2 else 'Nüsse'},{'Ä' if k % 2 else '汉字'}\n" for k in range(60))
+    (tmp_path / "rows.csv").write_bytes(("text,label\n" + rows).encode())
+    (tmp_path / "mine.yaml").write_bytes(
+        "name: mine\ntitle: Zoë\nformat: table\nfiles: [{path: rows.csv}]\noptions: {text: text}\n".encode()
+    )
+    (tmp_path / "methods.yaml").write_bytes(f"softmax: {METHOD}  # Zoë\n".encode())
+    steps = [
+        ["download", "mine.yaml", "-o", "raw"],
+        ["prepare", "mine.yaml", "--raw", "raw", "-o", "mine.h5"],
+        ["train", "mine.h5", "--methods", "methods.yaml", "--method", "softmax", "--epochs", "30", "-o", "fit"],
+        ["evaluate", "fit/model.h5", "mine.h5"],
+        ["predict", "fit/model.h5", "rows.csv", "--top", "1"],
+        ["predict", "fit/model.h5", "rows.csv", "--top", "1", "-o", "out.csv"],
+    ]
+    for step in steps:
+        words = [sys.executable, "-m", "xsoftmax", *step]
+        done = subprocess.run(
+            words, cwd=tmp_path, env={**os.environ, **environment}, capture_output=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        if step[0] == "predict" and "-o" not in step:
+            assert "0,1,汉字," in done.stdout.decode()
+    assert "0,1,汉字," in (tmp_path / "out.csv").read_text(encoding="utf-8")
+
+
+METHOD = "{objective: {name: softmax}, proposal: {name: all}, optimizer: {name: adagrad, learning_rate: 1}}"

@@ -2,6 +2,6 @@
 
 import sys
 
-from xsoftmax.cli import main
+from xsoftmax.cli import program
 
-sys.exit(main())
+sys.exit(program())

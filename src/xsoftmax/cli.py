@@ -1,7 +1,10 @@
 """The command line: ``python -m xsoftmax <verb>``; each verb is a module of ``xsoftmax.commands``."""
 
 import argparse
+import contextlib
+import faulthandler
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -10,52 +13,80 @@ from threadpoolctl import threadpool_limits
 
 import xsoftmax
 from xsoftmax import registry
-from xsoftmax.errors import REMEDIES, InputError, StoppedError
+from xsoftmax.errors import InputError, StoppedError, as_line
 
 COMMANDS = "xsoftmax.commands"
+TRACEBACK = "--traceback"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return the exit status.
 
-    0: done; 1: an error that the user can mend; 2: a wrong call; 143, as after SIGTERM: stopped when asked to.
-    A word ``@file`` stands for the words in a file, one per line.
+    0: done; 1: an error, in a line on standard error; 2: a wrong call; 130 and 143, as after SIGINT and SIGTERM:
+    stopped when asked to. A word ``@file`` stands for the words in a file, one per line. ``--traceback``, anywhere,
+    lets exceptions through.
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
-    options = _parser(arguments).parse_args(arguments)
-    threads = int(os.environ.get("OMP_NUM_THREADS", "1"))  # more do not help small products, and change bits
+    _speak_utf8()
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with threadpool_limits(threads):
+        options = _parser(arguments).parse_args([word for word in arguments if word != TRACEBACK])
+        with threadpool_limits(_n_threads()):  # more do not help small products, and change bits
             options.run(options)
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
     except StoppedError as stopped:
         print(f"stopped: {stopped}", file=sys.stderr)
         return 128 + signal.SIGTERM
     except BrokenPipeError:  # whoever read our output, such as `head`, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        if error.errno not in REMEDIES:
+    except KeyboardInterrupt:
+        print("stopped: interrupted; what was there is still there", file=sys.stderr)
+        return 128 + signal.SIGINT
+    except Exception as error:
+        if TRACEBACK in arguments:
             raise
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"error: {where}{error.strerror}; {REMEDIES[error.errno]}", file=sys.stderr)
+        print(f"error: {as_line(error)}", file=sys.stderr)
         return 1
     return 0
+
+
+def program() -> int:
+    """Run ``main`` as a program of its own, which tells where it was if compiled code ends it."""
+    faulthandler.enable()
+    return main()
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 whatever the locale says: names of classes and files may be of any script."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, ValueError):  # a stream of someone else's, such as a test's
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _n_threads() -> int:
+    """Read OMP_NUM_THREADS: a number, or one for each level of nested threads, of which the first is ours."""
+    text = os.environ.get("OMP_NUM_THREADS") or "1"
+    found = re.fullmatch(r"\s*([1-9][0-9]{0,3})\s*(,[\s0-9,]*)?", text)
+    if found is None:
+        raise InputError(f"OMP_NUM_THREADS is {text!r}; set it to a number of threads, such as 1, or unset it")
+    return int(found[1])
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Build the parser; only the verb that was asked for is imported in full."""
     parser = argparse.ArgumentParser(prog="xsoftmax", description=xsoftmax.__doc__, fromfile_prefix_chars="@")
     parser.add_argument("--version", action="version", version=xsoftmax.__version__)
+    parser.add_argument(TRACEBACK, action="store_true", help="after an error show where in the code, not just what")
     verbs = parser.add_subparsers(metavar="verb", required=True)
     asked = next((word for word in arguments if not word.startswith("-")), None)
     known = registry.names(COMMANDS)
-    for name in [asked] if asked in known else known:
+    for name in known:
+        if asked in known and name != asked:
+            continue
+        if asked not in known:
+            verbs.add_parser(name, help=registry.summary(COMMANDS, name))
+            continue
         command = registry.load(COMMANDS, name)
-        summary = (command.__doc__ or "").strip().splitlines()[0]
-        verb = verbs.add_parser(name, help=summary, description=command.__doc__)
+        verb = verbs.add_parser(name, help=registry.summary(COMMANDS, name), description=command.__doc__)
         command.add_arguments(verb)
         verb.set_defaults(run=command.run)
     return parser

@@ -1,15 +1,22 @@
 """Find the members of a folder by their file names: adding a file is adding a member."""
 
+import ast
 from importlib import import_module
 from types import ModuleType
 
-from xsoftmax.errors import InputError
-from xsoftmax.fingerprint import modules_below
+from xsoftmax.errors import InputError, suggestion
+from xsoftmax.fingerprint import modules_below, source_of
 
 
 def names(package: str) -> list[str]:
     """Name the members of a folder, such as ``"xsoftmax.objectives"``: lower case, with hyphens."""
     return [module.rsplit(".", 1)[1].replace("_", "-") for module in modules_below(package)]
+
+
+def summary(package: str, name: str) -> str:
+    """Give the first line of what a member says of itself, without importing it."""
+    text = source_of(f"{package}.{name.replace('-', '_')}").read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
 
 
 def load(package: str, name: str) -> ModuleType:
@@ -23,5 +30,5 @@ def load(package: str, name: str) -> ModuleType:
     known = names(package)
     if name not in known:
         kind = package.rsplit(".", 1)[1].removesuffix("s")
-        raise InputError(f"unknown {kind} {name!r}; known: {', '.join(known)}")
+        raise InputError(f"unknown {kind} {name!r}; {suggestion(name, known)}")
     return import_module(f"{package}.{name.replace('-', '_')}")

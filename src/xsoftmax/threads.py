@@ -9,6 +9,8 @@ from typing import Any
 
 from xsoftmax.errors import InputError
 
+MOST_THREADS = 1024
+
 
 class Team:
     """Threads that wait for work; with one, work is done by whoever asks.
@@ -22,8 +24,8 @@ class Team:
     """
 
     def __init__(self, n_threads: int = 1) -> None:
-        if n_threads < 1:
-            raise InputError(f"threads is {n_threads}; set it to 1 or more")
+        if not 1 <= n_threads <= MOST_THREADS:
+            raise InputError(f"threads is {n_threads}; set it to 1 or more, {MOST_THREADS} at most")
         self.n_threads = n_threads
         self._waiting: list[queue.SimpleQueue] = []
         self._done: queue.SimpleQueue = queue.SimpleQueue()
