@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
 from xsoftmax.fits import Fit, read_history, read_status
 
@@ -56,16 +57,32 @@ def read_search(folder: Path) -> Search:
     InputError
         If a file is missing, or not what they write.
     """
+    chosen = read_chosen(folder / CHOSEN)
+    return Search(folder, chosen, [_trial(folder / trial["name"]) for trial in chosen["trials"]])
+
+
+def read_chosen(path: Path) -> dict[str, Any]:
+    """Read what ``choose`` chose.
+
+    Raises
+    ------
+    InputError
+        If it is missing, or not what ``choose`` gives.
+    """
     try:
-        chosen = json.loads((folder / CHOSEN).read_text())
-        names = [trial["name"] for trial in chosen["trials"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{folder / CHOSEN} is not what `choose` writes ({error}); search again") from None
-    return Search(folder, chosen, [_trial(folder / name) for name in names])
+        chosen = read_json(path)
+        kinds: dict[str, Any] = {"by": str, "name": str, "settings": dict, "value": (int, float), "trials": list}
+        if all(isinstance(chosen[key], kind) for key, kind in kinds.items()):
+            names = [trial["name"] for trial in chosen["trials"]]
+            if names and all(isinstance(name, str) for name in names):
+                return chosen
+    except (InputError, LookupError, TypeError):
+        pass
+    raise InputError(f"{path} is not what `choose` writes; search again")
 
 
 def choose(folder: Path, grid: Mapping[str, Mapping[str, Any]], by: str) -> dict[str, Any]:
-    """Take the trial with the highest last value of a column; of equal ones the first.
+    """Take the trial whose model has the highest value of a column; of equal ones the first.
 
     Parameters
     ----------
@@ -104,5 +121,7 @@ def _trial(folder: Path) -> Fit:
 def _value(trial: Fit, by: str) -> float | None:
     if by not in trial.history or trial.history.empty:
         raise InputError(f"{trial.folder / 'history.csv'}: no column {by}; prepare the data with validation rows")
-    value = float(trial.history[by].iloc[-1])
+    kept = trial.status.get("kept") or {}
+    rows = trial.history[trial.history["epoch"] == kept["epoch"]] if "epoch" in kept else trial.history
+    value = float((rows if len(rows) else trial.history)[by].iloc[-1])
     return None if trial.diverged or not math.isfinite(value) else value

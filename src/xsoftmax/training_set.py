@@ -6,6 +6,22 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.errors import InputError
+
+LARGEST_SEED = 2**63 - 1  # what a file can keep
+
+
+def check_seed(seed: int) -> None:
+    """Make sure that a seed is one.
+
+    Raises
+    ------
+    InputError
+        If it is negative, or more than 64 bits hold.
+    """
+    if not 0 <= seed <= LARGEST_SEED:
+        raise InputError(f"seed is {seed}; set it to 0 or more, {LARGEST_SEED} at most")
+
 
 @dataclass(frozen=True)
 class TrainingSet:

@@ -182,6 +182,71 @@ def test_patience_that_is_not_used_up_keeps_the_best_weights_too(prepared):
     assert evaluate(result.model, split.X, split.y)["log_likelihood"] == max(validation) > validation[-1]
 
 
+@pytest.mark.parametrize("keep", ["best", "last"])
+def test_the_best_weights_by_validation_rows_are_kept_unless_told_otherwise(keep, prepared):
+    """Test rows have no say: with others, the same weights are kept."""
+    X, y = rows(n_samples=150, noise=1.0)
+    chosen, plan = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5}), {"epochs": 30, "keep": keep}
+    data = prepared(X, y, K, n_validation=80, n_test=30)
+    result = trained(data, chosen=chosen, at=tuple(range(1, 30)), **plan)
+    validation, split = column(result, "validation_log_likelihood"), data.split("validation")
+    found = evaluate(result.model, split.X, split.y)["log_likelihood"]
+    assert max(validation) > validation[-1]
+    assert found == (max(validation) if keep == "best" else validation[-1])
+    if keep == "best":
+        epoch = column(result, "epoch")[int(np.argmax(validation))]
+        assert result.kept == {"epoch": epoch, "by": "validation_log_likelihood", "value": max(validation)}
+        y = np.concatenate([y[:-30], y[-30:][::-1]])
+        other = trained(prepared(X, y, K, n_validation=80, n_test=30), chosen=chosen, at=tuple(range(1, 30)), **plan)
+        assert np.array_equal(other.model.W, result.model.W)
+    else:
+        assert result.kept == {"epoch": 30.0, "by": "last"}
+
+
+def test_without_validation_rows_the_last_weights_are_kept(prepared):
+    result = trained(prepared(*rows(), K), epochs=3, at=(1.0,))
+    assert result.kept == {"epoch": 3.0, "by": "last"}
+
+
+@pytest.mark.fault(
+    "a budget in seconds that is spent before the first step, on a proposal or a pilot",
+    happens="nothing is written; compiling is no part of a budget",
+    user="`error: … a budget of 15 s leaves no time for a step (…: what took how long); give more than …`",
+)
+def test_a_budget_that_setup_eats_is_refused(data):
+    plan = Plan(seconds=1.0, spent=1.5)
+    with pytest.raises(InputError, match=r"a budget of 1 s leaves no time for a step \(compiled in .*; a choice"):
+        fit(data, method(), 0, plan)
+    assert fit(data, method(), 0, Plan(seconds=1.0, spent=0.9)).state.step > 0
+    tree = method("negative-sampling", {"name": "tree", "dimension": 2}, {"name": "adagrad"})
+    with pytest.raises(InputError, match=r"proposal tree was fitted in .*, which the budget counts\); give more"):
+        fit(data, tree, 0, Plan(seconds=1e-9))
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        ({"epochs": 1, "at": (float("nan"),)}, "evaluations are at"),
+        ({"epochs": 1, "at": (0.5, float("inf"))}, "evaluations are at"),
+        ({"epochs": 1, "checkpoint_seconds": float("nan")}, "checkpoint_seconds is nan; set it to 0 or more"),
+        ({"seconds": float("nan")}, "budget is nan; set it to 0 or more"),
+        ({"seconds": float("inf")}, "budget is inf"),
+        ({"epochs": 1, "share": float("nan")}, "share of training rows is nan"),
+        ({"epochs": 1, "memory": 0}, "memory is 0 bytes"),
+        ({"epochs": 1, "keep": "first"}, "keep is 'first'; set it to best or last"),
+    ],
+)
+def test_plans_that_are_none(plan, message):
+    with pytest.raises(InputError, match=message):
+        Plan(**plan)
+
+
+@pytest.mark.parametrize("seed", [-1, 10**23])
+def test_seeds_that_are_none(seed, data):
+    with pytest.raises(InputError, match=f"seed is {seed}; set it to 0 or more, {2**63 - 1} at most"):
+        fit(data, method(), seed, Plan(epochs=1))
+
+
 def test_early_stopping_without_validation_rows_looks_at_training_rows(prepared):
     data = prepared(*rows(), K)
     result = trained(data, epochs=2, at=(1.0,), patience=5)

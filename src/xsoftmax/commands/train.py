@@ -14,15 +14,18 @@ from typing import Any
 
 from xsoftmax import registry
 from xsoftmax.data.store import open_prepared
+from xsoftmax.documents import parse_json
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation import links
 from xsoftmax.files import remove
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
+from xsoftmax.search import read_chosen
 from xsoftmax.training.fit import fit
-from xsoftmax.training.plan import Plan
-from xsoftmax.training.record import write_fit
+from xsoftmax.training.plan import KEEP, Plan
+from xsoftmax.training.record import summary, write_fit
 
+MOST_POINTS = 100_000  # their list alone would take minutes, and memory
 _STREAM = {"auto": None, "always": True, "never": False}
 
 
@@ -51,6 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     looks.add_argument("--at", type=float, nargs="+", metavar="X", help="epochs, or seconds, at which to evaluate")
     parser.add_argument("--patience", type=int, help="stop after so many evaluations without a better validation")
     parser.add_argument(
+        "--keep",
+        choices=KEEP,
+        default="best",
+        help="weights of the best evaluation by validation rows, where there are any, or the last (default: best)",
+    )
+    parser.add_argument(
         "--rows", type=int, help="look at so many rows of each split at most, not at all (`evaluate` does)"
     )
     parser.add_argument("--checkpoint", type=Path, help="file to resume from, removed when done")
@@ -78,6 +87,7 @@ def run(options: argparse.Namespace) -> None:
         seconds=options.seconds,
         at=_evaluations(options, options.seconds if options.epochs is None else options.epochs),
         patience=options.patience,
+        keep=options.keep,
         rows=options.rows,
         checkpoint=options.checkpoint,
         checkpoint_seconds=options.checkpoint_seconds,
@@ -112,8 +122,7 @@ def run(options: argparse.Namespace) -> None:
         remove(options.checkpoint)
         if advice:
             remove(advice.kept_choice(options.checkpoint))
-    if result.state.message:
-        print(result.state.message)
+    print(summary(result, method.name))
 
 
 @contextmanager
@@ -142,8 +151,8 @@ def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...
     """When to evaluate, in epochs or seconds, as the budget is."""
     if options.at is not None:
         return tuple(options.at)
-    if options.points < 1:
-        raise InputError(f"--points is {options.points}; set it to 1 or more")
+    if not 1 <= options.points <= MOST_POINTS:
+        raise InputError(f"--points is {options.points}; set it to 1 or more, {MOST_POINTS} at most")
     return tuple(budget * (k + 1) / options.points for k in range(options.points)) if budget > 0 else ()
 
 
@@ -153,7 +162,7 @@ def _method(options: argparse.Namespace) -> Method:
     if name not in methods:
         raise InputError(f"unknown method {name!r}; {options.methods} has {', '.join(methods)}, and auto")
     settings = merged(methods[name], _changes(options))
-    if options.expect is not None and _plain(settings) != json.loads(options.expect):
+    if options.expect is not None and _plain(settings) != parse_json(options.expect, "--expect"):
         raise InputError(
             f"{options.methods}: {name} changed since this run was planned; start the run again, nothing done is lost"
         )
@@ -167,19 +176,11 @@ def _plain(settings: dict[str, Any]) -> Any:
 
 def _chosen(path: Path | None) -> dict[str, Any]:
     """Settings that `choose` chose."""
-    if path is None:
-        return {}
-    try:
-        return json.loads(path.read_text())["settings"]
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is not what `choose` writes ({error}); search again") from None
+    return {} if path is None else read_chosen(path)["settings"]
 
 
 def _changes(options: argparse.Namespace) -> dict[str, Any]:
-    try:
-        changes = json.loads(options.set)
-    except json.JSONDecodeError:
-        changes = None
+    changes = parse_json(options.set, f"--set {options.set[:80]!r}")
     if not isinstance(changes, dict):
         raise InputError(f"--set {options.set!r} is not JSON of the form '{{\"bias\": false}}'")
     return changes

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -24,20 +25,35 @@ from xsoftmax.training.memory import check_memory, must_stream
 from xsoftmax.training.plan import FitState, Plan
 from xsoftmax.training.solvers import Solver, make_solver
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
+from xsoftmax.training_set import check_seed
 
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent", "tree"}
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """A trained model (None if it diverged), how it came about, and whether training rows stayed in their file.
+    """A trained model, and how it came about.
 
-    ``setup_seconds`` are those of the proposal's fit, and of what the plan says was spent before.
+    Attributes
+    ----------
+    model : Model or None
+        None if it diverged.
+    setup_seconds : float
+        Of the proposal's fit, and of what the plan says was spent before.
+    state : FitState
+    kept : dict
+        The row of the history whose weights the model has, by its ``epoch``; ``by`` which of its values it was
+        chosen, "last" if by none; and that ``value``, if any. Empty if it diverged.
+    compile_seconds : float
+    streamed : bool
+        Whether training rows stayed in their file.
     """
 
     model: Model | None
     setup_seconds: float
     state: FitState
+    kept: dict[str, Any]
+    compile_seconds: float = 0.0
     streamed: bool = False
 
 
@@ -64,13 +80,14 @@ def fit(
         If ``stop`` was set.
     """
     check_question(data, seed)
+    keeps_best = plan.keeps_best(data.n_samples("validation"))
     stream = plan.stream if plan.share == 1 else False
     if stream is None:
-        stream = must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
+        stream = must_stream(method, data, keeps_best, plan.memory, plan.threads)
     elif stream and method.optimizer.layout is None:
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
-    check_memory(method, data, plan.patience is not None, plan.memory, stream, plan.threads)
+    check_memory(method, data, keeps_best, plan.memory, stream, plan.threads)
     return _Fit(data, method, seed, replace(plan, stream=stream), proposal).run(stop or threading.Event())
 
 
@@ -86,8 +103,7 @@ def check_question(data: Prepared, seed: int) -> None:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
     if data.n_samples("train") == 0:
         raise InputError(f"{data.name} has no training rows; look at its preparation")
-    if seed < 0:
-        raise InputError(f"seed is {seed}; set it to 0 or more")
+    check_seed(seed)
 
 
 class _Fit:
@@ -100,24 +116,31 @@ class _Fit:
         X, y = self.train.X, self.train.y
         training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree)
         self.objective = method.objective.fit(training_set)
+        begin = time.perf_counter()
         self.proposal: Proposal = proposal or method.proposal.fit(training_set)
+        compiled = 0.0 if proposal or plan.tree else time.perf_counter() - begin - self.proposal.seconds
         self.team = Team(plan.threads)
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
-        keeps_best = plan.patience is not None
+        keeps_best = plan.keeps_best(data.n_samples("validation"))
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
         self.looks = Looks(data, self.train, self.objective, self.proposal, method.ridge, self.team, plan.rows)
         self.setup_seconds = self.proposal.seconds + plan.spent
+        self.compile_seconds = max(0.0, compiled)
         self.state = FitState(seconds=self.setup_seconds)
 
     def run(self, stop: threading.Event) -> FitResult:
         """Train until the budget is spent, nothing more is gained, or the weights are no longer finite."""
+        begin = time.perf_counter()
         self.solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles, off the clock
+        self.compile_seconds += time.perf_counter() - begin
         self._resume()
+        self._check_budget()
         saved = time.monotonic()
         name = f"{self.data.name} {self.method.name} seed {self.seed}"
         unit = "seconds" if self.plan.epochs is None else "epochs"
         with Progress(name, unit, self._spent(), self.plan.budget) as progress:
             if not self.state.history:
+                progress.say(self._preparations())
                 self._evaluate(progress)
             while self.state.status == "running":
                 self._advance()
@@ -131,7 +154,28 @@ class _Fit:
                     resumes = f"; the same command goes on from {self.plan.checkpoint}" if kept else ""
                     raise StoppedError(f"{name} at epoch {self._epochs():.2f}{resumes}")
         self.visits.close()
-        return FitResult(self._model(), self.setup_seconds, self.state, bool(self.plan.stream))
+        model, streamed = self._model(), bool(self.plan.stream)
+        return FitResult(model, self.setup_seconds, self.state, self._kept(), self.compile_seconds, streamed)
+
+    def _check_budget(self) -> None:
+        """Refuse a budget of which what comes before the first step leaves nothing."""
+        budget, parts = self.plan.seconds, self._preparations()
+        if budget is None or self.state.step or not 0 < budget <= self.setup_seconds:
+            return
+        raise InputError(
+            f"{self.method.name} on {self.data.name}: a budget of {budget:g} s leaves no time for a step ({parts}); "
+            f"give more than {self.setup_seconds:.3g} s, a budget in epochs, or a method without such a proposal"
+        )
+
+    def _preparations(self) -> str:
+        """Say what came before the first step, and what of it the budget counts."""
+        parts = [f"compiled in {self.compile_seconds:.3g} s"]
+        counts = ", which the budget counts" if self.plan.epochs is None else ""
+        if self.plan.spent:
+            parts.append(f"a choice took {self.plan.spent:.3g} s{counts}")
+        if self.proposal.seconds:
+            parts.append(f"proposal {self.proposal.name} was fitted in {self.proposal.seconds:.3g} s{counts}")
+        return "; ".join(parts)
 
     def _advance(self) -> None:
         """Use one chunk of samples, or what is left of the epoch, and time it."""
@@ -152,11 +196,12 @@ class _Fit:
 
     def _evaluate(self, progress: Progress) -> None:
         """Add a row to the history, exact on all rows; decide whether to go on."""
-        state = self.state
+        state, begin = self.state, time.perf_counter()
         row = {"epoch": self._epochs(), "step": state.step, "seconds": state.seconds}
         W = self.solver.weights()
         row |= {"learning_rate": self._rate()} | self.looks.look(self._model_of(W), self.solver.states)
         state.history.append(row)
+        state.looked += time.perf_counter() - begin
         pace = self._pace()
         values = "".join(f", {key.removesuffix('_log_likelihood')} {row[key]:.4f} nats" for key in self.looks.watched)
         progress.say(f"epoch {row['epoch']:.4g}, trained for {state.seconds:.3g} s{values}{pace and ', '}{pace}")
@@ -164,24 +209,38 @@ class _Fit:
             self._diverge("its weights are not finite")
         elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self.looks.watched)):
             self._diverge(f"its training log-likelihood is {row['train_log_likelihood']}")
-        elif self.plan.patience is not None:
-            self._keep_best(row)
+        elif self.plan.patience is not None or self.best_W.size:
+            self._judge(row)
         if self.solver.converged and state.status == "running":
             state.status, state.message = "finished", f"converged after {state.epoch} epochs"
 
-    def _keep_best(self, row: Mapping[str, float]) -> None:
-        """Early stopping on the validation log-likelihood; without validation rows, on the training subset's."""
-        state = self.state
-        judged = "validation" if "validation_log_likelihood" in row else "train"
-        value = row[f"{judged}_log_likelihood"]
+    def _judge(self, row: Mapping[str, float]) -> None:
+        """Keep the best weights, if asked to; stop early by the validation rows, or without any by the training's."""
+        state, patience = self.state, self.plan.patience
+        value = row[self._judged]
         if value > state.best:
             state.best, state.best_epoch, state.without_gain = value, row["epoch"], 0
-            self.best_W[:] = self.solver.weights()
-        else:
-            state.without_gain += 1
-            if state.without_gain >= (self.plan.patience or 0):
-                state.status = "stopped early"
-                state.message = f"best {judged} log-likelihood at epoch {state.best_epoch:g}"
+            if self.best_W.size:
+                self.best_W[:] = self.solver.weights()
+            return
+        state.without_gain += 1
+        if patience is not None and state.without_gain >= patience:
+            state.status = "stopped early"
+            judged = self._judged.replace("_log_likelihood", " log-likelihood")
+            state.message = f"best {judged} at epoch {state.best_epoch:g}"
+
+    @property
+    def _judged(self) -> str:
+        """Name the column that tells which weights are best."""
+        return f"{'validation' if self.data.n_samples('validation') else 'train'}_log_likelihood"
+
+    def _kept(self) -> dict[str, Any]:
+        """Say which row of the history has the model's weights, and why."""
+        if self.state.status == "diverged":
+            return {}
+        if self.best_W.size:
+            return {"epoch": self.state.best_epoch, "by": self._judged, "value": self.state.best}
+        return {"epoch": self.state.history[-1]["epoch"], "by": "last"}
 
     def _diverge(self, reason: str) -> None:
         state = self.state
@@ -191,7 +250,7 @@ class _Fit:
         state.message = f"{step} ({reason}); lower learning_rate (now {rate:g})"
 
     def _model(self) -> Model | None:
-        """The model to keep: the best one with early stopping, otherwise the last; None after divergence."""
+        """The model to keep: the best one, or the last, as the plan says; None after divergence."""
         if self.state.status == "diverged":
             return None
         return self._model_of(self.best_W if self.best_W.size else self.solver.weights())
@@ -258,9 +317,9 @@ class _Fit:
     def _resume(self) -> None:
         if not self.plan.checkpoint:
             return
-        found = read_checkpoint(self.plan.checkpoint, self._identity(), self._arrays())
+        found = read_checkpoint(self.plan.checkpoint, self._identity(), self._arrays(), FitState)
         if found is not None:
-            self.state = FitState(**found)
+            self.state = found
             print(f"resumed {self.plan.checkpoint} at epoch {self._epochs():.2f}", file=sys.stderr)
 
 

@@ -6,13 +6,17 @@ from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.data.windows import WINDOW_BYTES
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.likelihood import rows_at_a_time
+from xsoftmax.free_memory import free_bytes
 from xsoftmax.kernels.minibatch import CLASSES_OF_A_LARGE_BLOCK
+from xsoftmax.kernels.sweep import AHEAD
 from xsoftmax.methods import Method, members, solves_batches
 from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
 from xsoftmax.training.minibatches import in_passes
 from xsoftmax.training.plan import SUBSET
 
 _MB = 2**20
+# Draws of a step beyond which there must be as many classes: a step compares each draw with the others.
+MOST_DRAWS = 1024
 
 
 def check_memory(
@@ -47,16 +51,23 @@ def check_memory(
     InputError
         If it is not there; says how much is needed, and of what.
     """
+    n_sampled = getattr(method.objective, "n_sampled", 0) if method.proposal.draws else 0
+    if n_sampled > max(MOST_DRAWS, data.n_classes):
+        raise InputError(
+            f"method {method.name}: n_sampled is {n_sampled}, {data.name} has {data.n_classes} classes; proposal all "
+            "looks at each of them once"
+        )
     needed = estimate(method, data, keeps_best, streams, threads)
     needed["the program itself"] = psutil.Process().memory_info().rss
     allowed, total = _allowed(limit), sum(needed.values())
     if total > allowed:
         parts = ", ".join(f"{size / _MB:.0f} MB for {what}" for what, size in needed.items())
         size = f"{data.n_classes} classes x {data.n_features} features"
+        last = "keep the last weights instead of the best (--keep last), or " if keeps_best else ""
         raise InputError(
             f"method {method.name} on {data.name} ({size}) needs {total / _MB:.0f} MB: {parts}; it may take "
-            f"{allowed / _MB:.0f} MB; give it more (--memory; with Snakemake --set-resources train:mem_mb=...), or "
-            "prepare the data with fewer features (max_features, pca)"
+            f"{allowed / _MB:.0f} MB; give it more (--memory; with Snakemake --set-resources train:mem_mb=...), "
+            f"{last}prepare the data with fewer features (max_features, pca)"
         )
     return needed
 
@@ -69,7 +80,7 @@ def must_stream(method: Method, data: Prepared, keeps_best: bool, limit: int | N
 
 
 def _allowed(limit: int | None) -> int:
-    free = psutil.virtual_memory().available + psutil.Process().memory_info().rss
+    free = free_bytes() + psutil.Process().memory_info().rss
     return free if limit is None else min(free, limit)
 
 
@@ -94,6 +105,8 @@ def estimate(
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
+    if method.proposal.draws:
+        needed["draws"] = threads * _of_draws(method)
     if not method.proposal.draws and method.optimizer.layout is not None:
         n_rows = min(method.proposal.batch_size, n_train)
         held = threads * CLASSES_OF_A_LARGE_BLOCK if in_passes(method, n_rows, data.n_classes) else data.n_classes
@@ -106,6 +119,14 @@ def estimate(
     if keeps_best:
         needed["the best weights so far"] = one_copy
     return needed
+
+
+def _of_draws(method: Method) -> int:
+    """Bytes of the draws that a thread makes ahead, or of those that a minibatch shares, with their scores."""
+    n_draws = method.objective.n_sampled + getattr(method.proposal, "n_head", 0)
+    size = method.batch.size
+    ahead = AHEAD * 16 if size == 1 else 24 * size
+    return n_draws * (ahead + 8 * size * method.batch.shared + 48)
 
 
 def _of_looks(data: Prepared) -> int:

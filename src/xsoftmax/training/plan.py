@@ -1,15 +1,17 @@
 """How long to train and when to look; where a fit stands."""
 
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from xsoftmax.errors import InputError
+from xsoftmax.threads import MOST_THREADS
 
 # Training rows, at most, on which the objective and the training log-likelihood are recorded.
 SUBSET = 5000
+KEEP = ("best", "last")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,10 @@ class Plan:
     at : tuple of float
         When to evaluate beside start and end, rising: epochs, or seconds of training, as the budget is given.
     patience : int or None
-        Stop after so many evaluations without a better validation log-likelihood, and keep the best weights.
+        Stop after so many evaluations without a better validation log-likelihood.
+    keep : {"best", "last"}
+        Which weights the model has: those of the evaluation with the best validation log-likelihood, where there are
+        validation rows or ``patience`` (without such rows, that of the training subset judges); or the last.
     rows : int or None
         Of each split, how many are looked at along the way, at most; always the same ones. None: all validation and
         test rows, and ``SUBSET`` training rows.
@@ -52,6 +57,7 @@ class Plan:
     seconds: float | None = None
     at: tuple[float, ...] = ()
     patience: int | None = None
+    keep: str = "best"
     rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_seconds: float = 60.0
@@ -70,14 +76,26 @@ class Plan:
             raise InputError(f"budget is {self.budget:g}; set it to 0 or more")
         if self.patience is not None and self.patience < 1:
             raise InputError(f"patience is {self.patience}; set it to 1 or more, or leave it out")
+        if self.keep not in KEEP:
+            raise InputError(f"keep is {self.keep!r}; set it to {' or '.join(KEEP)}")
+        if not 1 <= self.threads <= MOST_THREADS:
+            raise InputError(f"threads is {self.threads}; set it to 1 or more, {MOST_THREADS} at most")
         if self.rows is not None and self.rows < 1:
             raise InputError(f"rows is {self.rows}; look at 1 or more, or leave it out to look at all")
         if not 0 < self.share <= 1:
             raise InputError(f"share of training rows is {self.share:g}; set it above 0, to 1 at most")
         if self.share < 1 and self.stream:
             raise InputError("a share of the training rows is taken into memory; leave --stream out")
-        if any(later <= earlier for earlier, later in pairwise((0, *self.at))):
+        if not all(earlier < later < np.inf for earlier, later in pairwise((0, *self.at))):
             raise InputError(f"evaluations are at {self.at}; give rising numbers above 0")
+        if not 0 <= self.checkpoint_seconds < np.inf:
+            raise InputError(f"checkpoint_seconds is {self.checkpoint_seconds}; set it to 0 or more")
+        if self.memory is not None and self.memory < 1:
+            raise InputError(f"memory is {self.memory} bytes; give what the fit may take, or leave it out")
+
+    def keeps_best(self, n_validation: int) -> bool:
+        """Tell whether the best weights so far are kept beside the current ones, with so many validation rows."""
+        return self.keep == "best" and (n_validation > 0 or self.patience is not None)
 
     def n_training(self, n_samples: int) -> int:
         """Count the rows of so many that are trained on."""
@@ -94,16 +112,29 @@ class Plan:
 class FitState:
     """Where a fit stands; what a checkpoint keeps beside arrays.
 
-    ``position`` counts samples of ``epoch``.
+    ``position`` counts samples of ``epoch``; ``looked`` the seconds of evaluations, which no budget counts.
     """
 
     epoch: int = 0
     position: int = 0
     step: int = 0
     seconds: float = 0.0
+    looked: float = 0.0
     history: list[dict[str, float]] = field(default_factory=list)
     best: float = -np.inf
     best_epoch: float = 0.0
     without_gain: int = 0
     status: str = "running"
     message: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse what no fit comes to: someone else's checkpoint may say anything."""
+        for each in fields(self):
+            value, default = getattr(self, each.name), each.default if each.default is not MISSING else []
+            wanted = (int, float) if isinstance(default, float) else type(default)
+            if isinstance(value, bool) or not isinstance(value, wanted):
+                raise ValueError(f"{each.name} is {value!r}")
+        if min(self.epoch, self.position, self.step, self.without_gain) < 0 or not 0 <= self.seconds < np.inf:
+            raise ValueError(f"at epoch {self.epoch}, position {self.position}, step {self.step}")
+        if not all(isinstance(row, dict) and {"epoch", "seconds"} <= row.keys() for row in self.history):
+            raise ValueError("a history of other rows")

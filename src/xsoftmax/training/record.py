@@ -17,7 +17,7 @@ import psutil
 
 from xsoftmax import __version__
 from xsoftmax.data.store import SPLITS, Prepared
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text, written_aside
 from xsoftmax.methods import Method
 from xsoftmax.model import Model, save_model
 from xsoftmax.training.fit import FitResult
@@ -53,12 +53,37 @@ def write_fit(
     else:
         model = replace(result.model, attributes=attributes)
     save_model(model, folder / "model.h5")
-    with written_aside(folder / "history.csv") as aside, aside.open("w", newline="") as file:
+    with written_aside(folder / "history.csv") as aside, aside.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="")
         writer.writeheader()
         writer.writerows({key: _cell(value) for key, value in row.items()} for row in result.state.history)
-    with written_aside(folder / "status.json") as aside:
-        aside.write_text(json.dumps(status, indent=2, sort_keys=True) + "\n")
+    write_text(folder / "status.json", json.dumps(status, indent=2, sort_keys=True) + "\n")
+
+
+def summary(result: FitResult, method: str) -> str:
+    """Say in a few lines what was kept, how good it is, and what took the time."""
+    state, kept = result.state, result.kept
+    taken = [
+        (state.seconds - result.setup_seconds, "training"),
+        (result.setup_seconds, "setting it up"),
+        (result.compile_seconds, "compiling"),
+        (state.looked, f"{len(state.history)} evaluations"),
+    ]
+    times = ", ".join(f"{seconds:.3g} s {what}" for seconds, what in taken if seconds >= 0.05)
+    lines = [f"{method}: {state.status} after {state.history[-1]['epoch']:.4g} epochs ({times or 'no time at all'})"]
+    if state.message:
+        lines.append(state.message)
+    if not kept:
+        return "\n".join(lines)
+    row = next(row for row in reversed(state.history) if row["epoch"] == kept["epoch"])
+    why = f"the best by {kept['by'].replace('_log_likelihood', ' log-likelihood')}" if "value" in kept else "the last"
+    lines.append(f"kept: epoch {kept['epoch']:.4g}, {why}")
+    for split in ("train", "validation", "test"):
+        if f"{split}_log_likelihood" in row:
+            nats, accuracy = row[f"{split}_log_likelihood"], row[f"{split}_accuracy"]
+            some = " (some rows)" if split == "train" else ""
+            lines.append(f"{split}{some}: log-likelihood {nats:.4f} nats a row, accuracy {accuracy:.4f}")
+    return "\n".join(lines)
 
 
 def describe(
@@ -80,6 +105,9 @@ def describe(
         "seconds": state.seconds,
         "setup_seconds": result.setup_seconds,
         "seconds_per_epoch": trained / epochs if epochs else None,
+        "compile_seconds": result.compile_seconds,
+        "evaluation_seconds": state.looked,
+        "kept": result.kept,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "threads": plan.threads,
         "device": {"asked": method.device, "used": "cpu", "visible": os.environ.get("CUDA_VISIBLE_DEVICES")},
@@ -113,7 +141,7 @@ def _cell(value: float) -> str | float:
 
 def _cpu_name() -> str:
     info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
+    lines = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
     return next(
         (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine()
     )

@@ -23,6 +23,8 @@ from xsoftmax.threads import Team, split_evenly
 from xsoftmax.training.implicit import touch_of
 
 DEFAULT_CHUNK = 2**15
+# Of a call, which nothing interrupts; of many draws a step there are fewer steps.
+MOST_DRAWS = 2**23
 
 
 class SampledSolver:
@@ -43,7 +45,8 @@ class SampledSolver:
     ) -> None:
         self.states, self._team = states, team
         self._batch, self._seed = method.batch, data.seed
-        steps = max(1, DEFAULT_CHUNK // method.batch.size)
+        n_draws = method.batch.size * method.objective.n_sampled
+        steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
         self._refresh: Callable[[np.ndarray], None] | None = None
         if method.proposal.adaptive:
             steps, self._refresh = proposal.refresh_steps, proposal.refresh  # type: ignore[attr-defined]
