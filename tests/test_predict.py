@@ -59,7 +59,7 @@ def table(text):
 def test_the_likeliest_classes_are_printed(model, new, capsys):
     assert predict(model, new, "--top", 2) == 0
     lines = table(capsys.readouterr().out)
-    assert list(lines[0]) == ["row", "rank", "class", "probability"]
+    assert list(lines[0]) == ["row", "rank", "class", "probability", "text"]
     assert [(int(line["row"]), int(line["rank"])) for line in lines] == [
         (i, rank) for i in range(4) for rank in (1, 2)
     ]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_json
 
 SCHEMA_VERSION = 1
 
@@ -14,8 +14,7 @@ SCHEMA_VERSION = 1
 def write(path: Path, suite: str, machine: Mapping[str, Any], found: Mapping[str, Any]) -> None:
     """Write one suite's results with the machine that they come from."""
     content = {"kind": "benchmark", "schema_version": SCHEMA_VERSION, "suite": suite, "machine": machine, **found}
-    with written_aside(path) as aside:
-        aside.write_text(json.dumps(content, indent=1) + "\n")
+    write_json(path, content)
 
 
 def read(path: Path, suite: str | None = None) -> dict[str, Any]:
@@ -28,7 +27,7 @@ def read(path: Path, suite: str | None = None) -> dict[str, Any]:
     """
     writes = f"`python -m xsoftmax benchmark {suite or 'SUITE'} --json FILE` writes it"
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; {writes}") from None
     except json.JSONDecodeError as error:

@@ -12,6 +12,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
+from xsoftmax.places import compiled_code
+
 PACKAGE = "xsoftmax"
 ROOT = Path(__file__).parent
 # An import of ours, wherever it stands: ``import a, b`` or ``from a import b, c``, perhaps in parentheses. Parsing
@@ -45,7 +47,7 @@ def fingerprint(*modules: str) -> str:
 
 def modules_below(package: str) -> list[str]:
     """Name the modules of a folder of this package, such as ``"xsoftmax.objectives"``, in order."""
-    folder = _path(package).parent
+    folder = source_of(package).parent
     return sorted(f"{package}.{path.stem}" for path in folder.glob("[!_]*.py"))
 
 
@@ -54,9 +56,7 @@ def point_numba_cache_at_sources() -> None:
     digest = hashlib.sha256()
     for path in sorted(ROOT.rglob("*.py")):
         digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
-    caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    parent = os.environ.get("XSOFTMAX_NUMBA_CACHE") or str(caches / PACKAGE / "numba")
-    folder = str(Path(parent) / digest.hexdigest()[:16])
+    folder = str(compiled_code() / digest.hexdigest()[:16])
     os.environ["NUMBA_CACHE_DIR"] = folder
     if "numba" in sys.modules:  # imported before us: it has read its environment already
         sys.modules["numba"].config.CACHE_DIR = folder
@@ -78,7 +78,7 @@ def _closure(module: str) -> frozenset[str]:
 def _imports(module: str) -> tuple[str, ...]:
     """Modules of this package that a module, or the packages around it, import."""
     names = {module.rsplit(".", 1)[0]} if "." in module else set()
-    for plain, origin, imported in _IMPORT.findall(_path(module).read_text()):
+    for plain, origin, imported in _IMPORT.findall(source_of(module).read_text(encoding="utf-8")):
         names.update(re.findall(r"[\w.]+", plain))
         if origin:
             names.add(origin)
@@ -89,15 +89,16 @@ def _imports(module: str) -> tuple[str, ...]:
 
 def _sources(module: str) -> list[Path]:
     """A module, and the files of other kinds beside it that bear its name, such as a page's template."""
-    path = _path(module)
+    path = source_of(module)
     return sorted(path.parent.glob(f"{path.stem}.*"))
 
 
-def _path(module: str) -> Path:
+def source_of(module: str) -> Path:
+    """Name the file of a module of this package, whether or not it is there."""
     relative = Path(*module.split(".")[1:])
     package = ROOT / relative / "__init__.py"
     return package if package.exists() else (ROOT / relative).with_suffix(".py")
 
 
 def _exists(module: str) -> bool:
-    return _path(module).exists()
+    return source_of(module).exists()

@@ -1,7 +1,6 @@
 """Read fit directories: what `train` and `evaluate` left of one (data set, method, seed)."""
 
 import hashlib
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -10,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
 
 DIVERGED = "diverged"
@@ -129,12 +129,16 @@ def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _read_json(path: Path, verb: str) -> dict[str, Any]:
+    if not path.exists():
+        raise InputError(f"{path} is missing; run `python -m xsoftmax {verb}` first")
+    again = f"run `python -m xsoftmax {verb}` again"
     try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        raise InputError(f"{path} is missing; run `python -m xsoftmax {verb}` first") from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path} is not JSON ({error}); run `python -m xsoftmax {verb}` again") from None
+        found = read_json(path)
+    except InputError as error:
+        raise InputError(f"{error}; {again}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path} is not what {verb} writes, keys and values; {again}")
+    return found
 
 
 def read_history(folder: Path) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 
 _BLOCK = re.compile(r"<!-- (?P<name>[a-z]+)(?: (?P<argument>\S+))? -->\n.*?<!-- /(?P=name) -->", re.DOTALL)
 Writers = Mapping[str, Callable[[str], str]]
@@ -53,9 +53,8 @@ def renew(path: Path, writers: Writers) -> bool:
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file; --update names Markdown files with marked blocks")
-    before = path.read_text()
+    before = path.read_text(encoding="utf-8")
     after = renewed(before, writers, str(path))
     if after != before:
-        with written_aside(path) as aside:
-            aside.write_text(after)
+        write_text(path, after)
     return after != before

@@ -67,7 +67,7 @@ def _settings(entry: Entry) -> str:
 
 def _outcome(path: Path, name: str) -> str:
     try:
-        with path.open(newline="") as file:
+        with path.open(encoding="utf-8", newline="") as file:
             found = {row["method"]: row for row in csv.DictReader(file)}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; `python -m xsoftmax figures` writes it") from None

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from xsoftmax import registry
-from xsoftmax.errors import InputError
+from xsoftmax.documents import read_yaml
+from xsoftmax.errors import InputError, suggestion
 from xsoftmax.schedules import Constant, Schedule, schedule_type
 
 AXES = {
@@ -91,7 +90,7 @@ class Method:
         return self.batch.size if self.proposal.draws else self.proposal.batch_size
 
 
-def read_methods(path: Path) -> dict[str, dict[str, Any]]:
+def read_methods(path: str | Path) -> dict[str, dict[str, Any]]:
     """Read a file of methods: their settings by name.
 
     Raises
@@ -99,12 +98,10 @@ def read_methods(path: Path) -> dict[str, dict[str, Any]]:
     InputError
         If the file is missing or is not a mapping of names to mappings.
     """
+    path = Path(path)
     if not path.exists():
         raise InputError(f"{path}: no such file; --methods names a YAML file of methods")
-    try:
-        methods = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {error}") from error
+    methods = read_yaml(path)
     if not isinstance(methods, dict) or not all(isinstance(m, dict) for m in methods.values()):
         raise InputError(f"{path}: expected a mapping from method names to settings")
     return methods
@@ -119,7 +116,8 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         If a key, a member or a parameter is unknown, a value has the wrong type, or two parts do not combine.
     """
     if unknown := set(settings) - _KEYS:
-        raise InputError(f"method {name}: unknown key {sorted(unknown)[0]!r}; known: {', '.join(sorted(_KEYS))}")
+        key = sorted(map(str, unknown))[0]
+        raise InputError(f"method {name}: unknown key {key!r}; {suggestion(key, sorted(_KEYS))}")
     where = f"method {name}"
     parts = {axis: _member(where, axis, settings.get(axis)) for axis in AXES}
     schedule = _schedule(name, settings.get("schedule", {"name": "constant"}))
@@ -217,7 +215,7 @@ def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
     defaults = member._field_defaults
     for key, value in given.items():
         if key not in defaults:
-            raise InputError(f"{where}: unknown parameter {key!r}; known: {', '.join(defaults) or 'none'}")
+            raise InputError(f"{where}: unknown parameter {key!r}; {suggestion(key, defaults)}")
         if isinstance(defaults[key], tuple) and hasattr(defaults[key], "draws"):
             given[key] = _member(where, "proposal", value, key)
         else:

@@ -16,8 +16,9 @@ from xsoftmax.advice.pilot import RATE_FACTORS, at_rate, timed, tune_rate
 from xsoftmax.advice.ranking import LEAST_TIMED, PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.data.store import Prepared
+from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import AUTO, Method, build_method
 from xsoftmax.proposals import Proposal
@@ -98,8 +99,7 @@ def choice_for(
     if choice is None:
         choice = _choose(data, seed, plan, asked, model)
         settings = choice.method.settings | {"source": choice.method.source}
-        with written_aside(kept) as aside:
-            aside.write_text(json.dumps(choice.as_json() | {"settings": settings, "question": question}) + "\n")
+        write_text(kept, json.dumps(choice.as_json() | {"settings": settings, "question": question}) + "\n")
     return choice
 
 
@@ -110,7 +110,8 @@ def kept_choice(checkpoint: Path) -> Path:
 
 def _digest(data: Prepared, seed: int, plan: Plan, asked: Asked, model: CostModel) -> str:
     """Hash all that a choice depends on, but what memory is free."""
-    planned = [plan.seconds, plan.epochs, plan.threads, plan.memory, plan.patience, plan.stream, plan.share]
+    kept = plan.patience, plan.keep
+    planned = [plan.seconds, plan.epochs, plan.threads, plan.memory, *kept, plan.stream, plan.share]
     parts = [seed, planned, asked, model.as_json(), data.attributes, fingerprint(__name__)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
@@ -118,13 +119,13 @@ def _digest(data: Prepared, seed: int, plan: Plan, asked: Asked, model: CostMode
 def _read(path: Path, question: str) -> Choice | None:
     """Read a kept choice, if there is a readable one that answers the same question."""
     try:
-        content = json.loads(path.read_text())
+        content = read_json(path)
         if content["question"] != question:
             return None
         method = build_method(AUTO, content["settings"])
         known = (content[key] for key in ("name", "sentence", "trials", "times", "budget"))
         return Choice(method, *known)
-    except (OSError, ValueError, KeyError, InputError):
+    except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
@@ -171,7 +172,8 @@ def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Prepared, p
         method = model.method(prediction.method)
         try:
             streams = _streams(data, method, plan)
-            check_memory(method, data, plan.patience is not None, plan.memory, streams, plan.threads)
+            keeps_best = plan.keeps_best(data.n_samples("validation"))
+            check_memory(method, data, keeps_best, plan.memory, streams, plan.threads)
             found.append(prediction)
         except InputError as error:
             reason = error
@@ -184,7 +186,8 @@ def _streams(data: Prepared, method: Method, plan: Plan) -> bool:
     """Tell whether a fit leaves training rows in their file, as ``fit`` does."""
     if plan.stream is not None or plan.share < 1:
         return bool(plan.stream)
-    return must_stream(method, data, plan.patience is not None, plan.memory, plan.threads)
+    keeps_best = plan.keeps_best(data.n_samples("validation"))
+    return must_stream(method, data, keeps_best, plan.memory, plan.threads)
 
 
 @contextmanager

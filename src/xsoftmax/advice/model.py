@@ -94,4 +94,4 @@ def from_json(content: Mapping[str, Any]) -> CostModel:
 @cache
 def shipped() -> CostModel:
     """Read the model that comes with this package."""
-    return from_json(json.loads(FILE.read_text()))
+    return from_json(json.loads(FILE.read_text(encoding="utf-8")))

@@ -81,7 +81,7 @@ def _version(package: str) -> str | None:
 
 
 def _read(path: Path) -> str:
-    return path.read_text().strip() if path.is_file() else ""
+    return path.read_text(encoding="utf-8").strip() if path.is_file() else ""
 
 
 def _output(*command: str) -> str | None:

@@ -69,7 +69,7 @@ def observed(arguments: Sequence[object], cache: Path | None = None, threads: in
 
 def _peak_bytes() -> int:
     """Peak memory of this program: what getrusage tells may be that of the program which started it."""
-    for line in Path("/proc/self/status").read_text().splitlines():
+    for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     raise InputError("the system does not tell a process's peak memory (/proc/self/status); measure it on Linux")

@@ -14,8 +14,9 @@ from xsoftmax.advice.ranking import Budget, Prediction, explain, percent, rank
 from xsoftmax.benchmark.learning import summary
 from xsoftmax.catalogue import text_table
 from xsoftmax.data.store import open_prepared
+from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_json
 from xsoftmax.report.durations import duration
 
 UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
@@ -108,11 +109,9 @@ def _cells(each: Prediction) -> dict[str, str]:
 def _learn(path: Path, to: Path) -> None:
     measured = _measured(path)
     model = fit_model(measured)
-    with written_aside(to) as aside:
-        aside.write_text(json.dumps(model.as_json(), indent=1) + "\n")
+    write_json(to, model.as_json())
     measured |= summary({key: measured[key] for key in ("candidates", "costs", "curves")})
-    with written_aside(path) as aside:
-        aside.write_text(json.dumps(measured, indent=1) + "\n")
+    write_json(path, measured)
     for name, error in measured["cost_errors"].items():
         print(f"{name}: seconds per sample within {100 * error:.0f} % in the median")
     print(f"{to}: written")
@@ -122,8 +121,8 @@ def _measured(path: Path) -> dict[str, Any]:
     if not path.exists():
         raise InputError(f"{path}: no such file; `benchmark learning FILE.h5 ... --json {path}` writes it")
     try:
-        content = json.loads(path.read_text())
-    except ValueError:
+        content = read_json(path)
+    except InputError:
         content = None
     if not isinstance(content, dict) or content.get("suite") != "learning" or not content.get("curves"):
         raise InputError(f"{path} holds no curves of `benchmark learning`; run it with prepared data sets")

@@ -1,12 +1,12 @@
-"""Choose settings of a method: of all trials of a search the one with the highest last value of a column."""
+"""Choose settings of a method: of all trials of a search the one whose model has the highest value of a column."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
+from xsoftmax.documents import parse_json
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_json
 from xsoftmax.search import choose
 
 
@@ -21,18 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
     found = choose(options.trials, _grid(options.grid), options.by)
-    with written_aside(options.output) as aside:
-        aside.write_text(json.dumps(found, indent=1) + "\n")
+    write_json(options.output, found)
     for trial in found["trials"]:
         value = "diverged" if trial["value"] is None else f"{trial['value']:.6g}"
         print(f"{'*' if trial['name'] == found['name'] else ' '} {trial['name']}: {value}")
 
 
 def _grid(text: str) -> dict[str, dict[str, Any]]:
-    try:
-        grid = json.loads(text)
-    except json.JSONDecodeError:
-        grid = None
+    grid = parse_json(text, f"--grid {text[:80]!r}")
     if not isinstance(grid, dict) or not grid or not all(isinstance(changes, dict) for changes in grid.values()):
         raise InputError(f'--grid {text!r} is not JSON of the form \'{{"small": {{"bias": false}}}}\'')
     return grid

@@ -1,25 +1,34 @@
-"""Evaluate a model, or a tree, by its exact likelihood (in most cases the softmax's) on validation and test rows."""
+"""Evaluate a model, or a tree, by its exact likelihood (in most cases the softmax's) on validation and test rows.
+
+New rows with labels do as well: what `predict` takes, with a column or numbers of labels as the training rows had.
+"""
 
 import argparse
 import json
 import math
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.data.store import open_prepared
+import numpy as np
+
+from xsoftmax.data.labels import choose
+from xsoftmax.data.store import Split, open_prepared
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation import as_published
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.metrics import evaluate
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 from xsoftmax.model import DivergedError, Model, load_model
+from xsoftmax.sealed import is_hdf5
 from xsoftmax.threads import Team
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("model", type=Path, help="model.h5 of a fit, or tree.h5")
-    parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
+    parser.add_argument("data", type=Path, help="prepared data set (HDF5), or a file of new rows with labels")
     parser.add_argument("--reference", type=Path, help="a model.h5 to tell the distance of the weights from")
     parser.add_argument("--train", action="store_true", help="evaluate on all training rows, too")
     parser.add_argument(
@@ -37,31 +46,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Evaluate; metrics of a fit that diverged are null."""
     team = Team(options.threads)
-    metrics: dict[str, Any] = {"dataset": None, "status": "diverged"}
+    metrics: dict[str, Any] = {"status": "diverged"}
+    model: Model | None = None
     try:
-        model: Model | None = load_model(options.model)
+        model = load_model(options.model)
     except DivergedError as error:
-        model, metrics["message"] = None, str(error)
-    with open_prepared(options.prepared) as data:
-        metrics["dataset"] = data.name
-        for name in ("train", "validation", "test") if options.train else ("validation", "test"):
-            split = data.split(name)
-            metrics[name] = {"n_samples": split.n_samples}
-            if model is not None:
-                metrics["status"] = model.attributes["status"]
-                if model.class_names != data.class_names:
-                    raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
-                values = dict(evaluate(model, split.X, split.y, team))
-                values |= as_published.log_likelihoods(model, split.X, split.y, options.as_published, team)
-                metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
+        metrics["message"] = str(error)
+    if model is not None:
+        metrics["status"] = model.attributes["status"]
+    prepared = is_hdf5(options.data)
+    splits = _prepared_rows(options, model) if prepared else _new_rows(options, model)
+    for name, (dataset, split) in splits:
+        metrics["dataset"], metrics[name] = dataset, {"n_samples": split.n_samples}
+        if model is not None:
+            values = dict(evaluate(model, split.X, split.y, team))
+            values |= as_published.log_likelihoods(model, split.X, split.y, options.as_published, team)
+            metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
     if options.reference is not None:
         metrics["closeness"] = _closeness(model, options.reference)
     text = json.dumps(metrics, indent=2, sort_keys=True) + "\n"
     if options.output is None:
         print(text, end="")
         return
-    with written_aside(options.output) as aside:
-        aside.write_text(text)
+    write_text(options.output, text)
+
+
+def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator[tuple[str, tuple[str, Split]]]:
+    """Go through the splits of a prepared file, by name, each with the name of the data set."""
+    with open_prepared(options.data) as data:
+        for name in ("train", "validation", "test") if options.train else ("validation", "test"):
+            if model is not None and model.class_names != data.class_names:
+                raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
+            yield name, (data.name, data.split(name))
+
+
+def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[tuple[str, tuple[str, Split]]]:
+    """Read a file of new rows with labels; what the model cannot know is left out, and said."""
+    if model is None or model.transform is None:
+        raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit that has one")
+    rows = model.transform.labelled_rows_of(options.data)
+    labelled, names = choose({"new": rows}, "first")
+    chosen, known = labelled["new"], {name: k for k, name in enumerate(model.class_names)}
+    called = [str(label) if names is None else names[label] for label in chosen.labels.tolist()]
+    y = np.array([known.get(name, -1) for name in called], np.int32)
+    left_out = {
+        "rows without a label": rows.n_samples - len(y),
+        "rows of classes that the model does not know": int((y < 0).sum()),
+    }
+    several = int((np.diff(rows.label_starts) > 1).sum())
+    for what, n in left_out.items():
+        if n:
+            print(f"warning: {options.data}: {n} of {rows.n_samples} {what} are left out", file=sys.stderr)
+    if several:
+        print(f"warning: {options.data}: {several} rows have several labels, the first counts", file=sys.stderr)
+    if not (y >= 0).any():
+        example = f", such as {called[0]!r}" if called else ""
+        raise InputError(f"{options.data}: no row has a label that the model knows{example}")
+    X = model.transform.apply(rows.features)
+    yield "new", (options.data.name, Split(X[chosen.rows[y >= 0]], y[y >= 0]))
 
 
 def _closeness(model: Model | None, reference: Path) -> float | None:

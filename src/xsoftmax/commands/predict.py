@@ -1,13 +1,13 @@
-"""Predict the likeliest classes of new rows, with their probabilities, as CSV."""
+"""Predict the likeliest classes of new rows, with their probabilities, as CSV; texts stand beside them."""
 
 import argparse
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 
-import numpy as np
-
+from xsoftmax.data.rows import Texts
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.prediction import Prediction, top_k
 from xsoftmax.files import written_aside
@@ -25,23 +25,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write a line per row and class: row number from 0, rank from 1, class name, probability."""
+    """Write a line per row and class: row number from 0, rank from 1, class name, probability; of texts the text."""
     if options.top < 1:
         raise InputError(f"--top is {options.top}; set it to 1 or more")
     team = Team(options.threads)
     model = load_model(options.model)
     if model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit")
-    prediction = top_k(model, model.transform.features_of(options.rows), options.top, team)
-    header = ["row", "rank", "class", "probability"]
+    rows = model.transform.rows_of(options.rows)
+    prediction = top_k(model, model.transform.apply(rows), options.top, team)
+    lines = _lines(model, prediction, rows if isinstance(rows, Texts) else None)
     if options.output is None:
-        csv.writer(sys.stdout, lineterminator="\n").writerows([header, *_lines(model, prediction)])
+        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
         return
-    with written_aside(options.output) as aside, aside.open("w", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows([header, *_lines(model, prediction)])
+    with written_aside(options.output) as aside, aside.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(lines)
 
 
-def _lines(model: Model, prediction: Prediction) -> Iterator[list[str | int]]:
-    for row, rank in np.ndindex(prediction.classes.shape):
-        name = model.class_names[int(prediction.classes[row, rank])]
-        yield [row, rank + 1, name, f"{prediction.probabilities[row, rank]:.6g}"]
+def _lines(model: Model, prediction: Prediction, texts: Iterable[str] | None) -> Iterator[Sequence[str | int]]:
+    """Walk through the lines of the table, its header first."""
+    yield ["row", "rank", "class", "probability", *(["text"] if texts is not None else [])]
+    for row, text in enumerate(repeat(None, len(prediction.classes)) if texts is None else texts):
+        for rank, k in enumerate(prediction.classes[row]):
+            probability = f"{prediction.probabilities[row, rank]:.6g}"
+            yield [row, rank + 1, model.class_names[int(k)], probability, *([] if text is None else [text])]

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 from xsoftmax.report.page import page
 
 
@@ -17,5 +17,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
     text = page(options.results, options.config)
-    with written_aside(options.output) as aside:
-        aside.write_text(text)
+    write_text(options.output, text)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from xsoftmax.data.store import open_prepared
+from xsoftmax.documents import parse_yaml
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.signal_to_noise import SignalToNoise, signal_to_noise
 from xsoftmax.files import written_aside
@@ -64,10 +64,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _proposal(written: str) -> tuple[str, Any]:
     """Read a proposal as it may stand in a config; return its label and its parameters."""
-    try:
-        settings = yaml.safe_load(written)
-    except yaml.YAMLError as error:
-        raise InputError(f"--proposals: {written!r} is not YAML: {' '.join(str(error).split())}") from error
+    settings = parse_yaml(written, f"--proposals {written[:80]!r}")
     settings = settings if isinstance(settings, dict) else {"name": written}
     axes = {"objective": {"name": "negative-sampling"}, "proposal": settings, "optimizer": {"name": "sgd"}}
     member = build_method("snr", axes).proposal

@@ -1,11 +1,10 @@
 """Log fits to MLflow: one run each; what can't be logged now is logged by a later call."""
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_json
 from xsoftmax.search import read_search
 from xsoftmax.tracking import track
 
@@ -23,8 +22,7 @@ def run(options: argparse.Namespace) -> None:
     searches = [read_search(folder) for folder in options.searches]
     record = track(options.fits, options.experiment, searches)
     if options.output:
-        with written_aside(options.output) as aside:
-            aside.write_text(json.dumps(record, indent=1) + "\n")
+        write_json(options.output, record)
     new = sum(entry["new"] for entry in record["logged"])
     there = len(record["logged"]) - new
     print(f"MLflow experiment {record['experiment']!r} at {record['uri']}: {new} logged, {there} there before")

@@ -1,16 +1,16 @@
 """The description of a data set: one YAML file, checked before anything is done with it."""
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-import yaml
-
-from xsoftmax.errors import InputError
+from xsoftmax.data.encoding import word_pattern
+from xsoftmax.documents import read_yaml
+from xsoftmax.errors import InputError, suggestion
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -171,12 +171,9 @@ def load_config(path: str | Path) -> DatasetConfig:
 
 def _content(path: Path, before: tuple[Path, ...]) -> dict[str, Any]:
     """Read the keys of a file and of those that it is like; ``before`` are the files that led here."""
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path}: no such data set description; those shipped are in config/datasets") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    if not path.is_file():
+        raise InputError(f"{path}: no such data set description; those shipped are in config/datasets")
+    content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected keys such as 'name' and 'format', found {_short(content)}")
     if "folder" in content:
@@ -221,6 +218,7 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
             raise InputError(f"{where}: files[{number}].sha256: expected 64 hexadecimal digits in lower case")
         if names.count(source.name) > 1:
             raise InputError(f"{where}: two files are named {source.name!r}; give one another name")
+    word_pattern(config.text.token, f"{where}: text.token", groups=1)
     for key in ("max_features", "max_samples"):
         if getattr(config, key) == 0:
             raise InputError(f"{where}: {key}: 0 keeps nothing; leave it out to keep all")
@@ -245,9 +243,10 @@ def _build(cls: type, content: Any, where: str, key: str) -> Any:
         raise InputError(f"{where}: {key or 'file'}: expected keys and values, found {_short(content)}")
     hints, known = get_type_hints(cls), {each.name: each for each in fields(cls)}
     prefix = f"{key}." if key else ""
+    keys = sorted(set(known) - {"folder"})
     for name in content:
         if name not in known:
-            raise InputError(f"{where}: unknown key '{prefix}{name}'; {_suggestion(str(name), list(known))}")
+            raise InputError(f"{where}: unknown key '{prefix}{name}'; {suggestion(name, keys)}")
     for name, each in known.items():
         if each.default is MISSING and each.default_factory is MISSING and name not in content:
             raise InputError(f"{where}: key '{prefix}{name}' is missing")
@@ -285,7 +284,7 @@ def _mapping(arguments: tuple[Any, ...], value: Any, where: str, key: str) -> An
     names = get_args(arguments[0])
     for name in value:
         if names and name not in names:
-            raise InputError(f"{where}: unknown key '{key}.{name}'; {_suggestion(str(name), list(names))}")
+            raise InputError(f"{where}: unknown key '{key}.{name}'; {suggestion(name, names)}")
     return {name: _value(arguments[1], item, where, f"{key}.{name}") for name, item in value.items()}
 
 
@@ -294,15 +293,10 @@ def _scalar(kind: type, value: Any, where: str, key: str) -> Any:
     if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
         wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
         raise InputError(f"{where}: {key}: expected {wanted}, found {_short(value)}")
-    if isinstance(value, (int, float)) and value < 0:
-        raise InputError(f"{where}: {key}: {value} is negative")
+    if isinstance(value, (int, float)) and not 0 <= value < math.inf:
+        problem = "negative" if value < 0 else "no finite number"
+        raise InputError(f"{where}: {key}: {value} is {problem}")
     return value
-
-
-def _suggestion(name: str, known: list[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    hidden = [each for each in known if each != "folder"]
-    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(sorted(hidden))}"
 
 
 def _short(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""Read rows that have no labels yet, in the form that a data set was prepared from.
+"""Read rows that no data set has, most often without labels, in the form that a data set was prepared from.
 
-A reader that can read such rows has a function ``read_new(path, transform)``, which gives texts or vectors, and
-``NEW_ROWS``, the endings of the files it takes; without endings it takes any file that no other reader takes, for
-models whose data it read.
+A reader that can read such rows has a function ``read_new(path, transform)``, which gives texts or vectors, perhaps
+``read_labelled(path, transform)``, which gives them with labels, and ``NEW_ROWS``, the endings of the files it takes;
+without endings it takes any file that no other reader takes, for models whose data it read.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from xsoftmax import registry
 from xsoftmax.data import checksum
 from xsoftmax.data.reading import READERS
-from xsoftmax.data.rows import Features, Texts
+from xsoftmax.data.rows import Features, Rows, Texts
 from xsoftmax.data.sparse_text import line_blocks
 from xsoftmax.errors import InputError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform
 
 
-def read_new_rows(path: Path, transform: "Transform") -> Features:
+def read_new_rows(path: str | Path, transform: "Transform") -> Features:
     """Read a file by its ending; otherwise as the training rows were read, as svmlight, or one text per line.
 
     Returns
@@ -33,12 +33,33 @@ def read_new_rows(path: Path, transform: "Transform") -> Features:
     InputError
         If the file is missing or empty, or its form does not fit.
     """
+    path = _there(path)
+    reader = _reader(path, transform)
+    if reader is None:
+        found: Features = Texts(lambda: _lines(path), sum(1 for _ in _lines(path)))
+    else:
+        found = reader.read_new(path, transform)
+    if (len(found) if isinstance(found, Texts) else found.shape[0]) == 0:
+        raise InputError(f"{path}: no row in it")
+    return found
+
+
+def read_labelled_rows(path: str | Path, transform: "Transform") -> Rows:
+    """Read a file of new rows with their labels; errors as of ``read_new_rows``, and if it can have no labels."""
+    path = _there(path)
+    reader = _reader(path, transform)
+    if reader is None or not hasattr(reader, "read_labelled"):
+        raise InputError(f"{path}: rows of this form have no labels; give a table, svmlight or npz with them")
+    return reader.read_labelled(path, transform)
+
+
+def _there(path: str | Path) -> Path:
+    path = Path(path)
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    reader = _reader(path, transform)
-    if reader is not None:
-        return reader.read_new(path, transform)
-    return Texts(lambda: _lines(path), sum(1 for _ in _lines(path)))
+    if path.stat().st_size == 0:
+        raise InputError(f"{path}: the file is empty: there are no rows in it")
+    return path
 
 
 def _reader(path: Path, transform: "Transform") -> ModuleType | None:
@@ -58,7 +79,8 @@ def _reader(path: Path, transform: "Transform") -> ModuleType | None:
 def _lines(path: Path) -> Iterator[str]:
     for block in line_blocks(path):
         try:
-            yield from block.text.decode("utf-8").splitlines()
+            lines = block.text.decode("utf-8").removesuffix("\n").split("\n")
+            yield from (line.removesuffix("\r") for line in lines)
         except UnicodeDecodeError as error:
             line = block.first_line + block.text.count(b"\n", 0, error.start)
             raise InputError(f"{path}, line {line}: not utf-8 ({error.reason}); save it as utf-8") from error

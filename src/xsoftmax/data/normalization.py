@@ -6,6 +6,7 @@ everything; ``{pca: k}`` subtracts the training mean and projects onto the k lea
 principal components (not whitened).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -14,12 +15,14 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5_checks import ContentError, check_array
 
 Matrix: TypeAlias = Any  # csr_array or ndarray, float32; scipy is untyped
 BLOCK = 4096
 DENSE_COVARIANCE_UP_TO = 4096
 KINDS = ("l2", "max", "column_max", "divide", "pca")
 LEARNED = ("column_max", "pca")
+LARGEST, SMALLEST = np.finfo(np.float32).max, np.finfo(np.float32).tiny
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,27 @@ class Step:
     def apply(self, X: Matrix) -> Matrix:
         """Transform rows; float32 in, float32 out."""
         return _APPLY[self.kind](X, self.arrays)
+
+    @classmethod
+    def restored(cls, kind: str, arrays: Mapping[str, np.ndarray], n_features: int) -> tuple["Step", int]:
+        """Make a step, for rows of so many features, of what a file says; and tell how many features come out.
+
+        Raises
+        ------
+        ContentError
+            If there is no such step, or its arrays are not what it needs.
+        """
+        if kind not in KINDS:
+            raise ContentError(f"unknown step {kind!r} of a transform")
+        n_after = len(arrays["components"]) if kind == "pca" else n_features
+        shapes: dict[str, dict[str, tuple[int, ...]]] = {
+            "column_max": {"maxima": (n_features,)},
+            "divide": {"divisor": (1,)},
+            "pca": {"mean": (n_features,), "components": (n_after, n_features)},
+        }
+        for name, shape in shapes.get(kind, {}).items():
+            check_array(arrays[name], np.float32, *shape)
+        return cls(kind, arrays), n_after
 
 
 def fit_steps(wanted: Any, X: Matrix) -> list[Step]:
@@ -63,7 +87,7 @@ def parse(wanted: Any) -> list[tuple[str, float]]:
         if kind not in KINDS:
             raise InputError(f"normalize: unknown step {kind!r}; known: none, {', '.join(KINDS)}")
         needs_argument = kind in ("pca", "divide")
-        number = isinstance(argument, (int, float)) and not isinstance(argument, bool) and argument > 0
+        number = isinstance(argument, (int, float)) and not isinstance(argument, bool) and 0 < argument < math.inf
         if needs_argument != number or (kind == "pca" and not isinstance(argument, int)):
             raise InputError(f"normalize: {kind}: expected {_form(kind)}, found {item!r}")
         found.append((kind, float(argument or 0)))
@@ -143,7 +167,14 @@ def _leading(X: Matrix, mean: np.ndarray, k: int) -> np.ndarray:
 
 
 def _divide_rows(X: Matrix, scale: np.ndarray) -> Matrix:
-    scale = np.where(scale == 0, 1, scale).astype(np.float32)
+    """Divide each row by its scale, in float64 where one of them is none of float32."""
+    scale = np.where(scale == 0, 1, scale)
+    if scale.max(initial=1) <= LARGEST and scale.min(initial=1) >= SMALLEST:
+        scale = scale.astype(np.float32)
+    return _divided(X, scale).astype(np.float32, copy=False)
+
+
+def _divided(X: Matrix, scale: np.ndarray) -> Matrix:
     if issparse(X):
         data = X.data / np.repeat(scale, np.diff(X.indptr))
         return csr_array((data, X.indices, X.indptr), shape=X.shape)

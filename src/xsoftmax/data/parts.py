@@ -5,8 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
 
 PARTS = ("train", "validation", "test")
+REMEDY = "draw fewer"
 
 
 def n_samples_of(part: str, n_samples: int | Mapping[str, int], who: str) -> int:
@@ -22,6 +24,17 @@ def n_samples_of(part: str, n_samples: int | Mapping[str, int], who: str) -> int
     if part not in n_samples:
         raise InputError(f"{who}: options.n_samples has no number for {part!r}; parts: {', '.join(n_samples)}")
     return n_samples[part]
+
+
+def check_sizes(who: str, n_samples: int, *others: int, bytes_a_row: int) -> None:
+    """Make sure that memory holds what is to be drawn: rows, and of other sizes, a few numbers each.
+
+    Raises
+    ------
+    InputError
+        If it does not.
+    """
+    check_free(bytes_a_row * n_samples + 32 * sum(others), f"{who}: {n_samples:,} rows", REMEDY)
 
 
 def rng_of(part: str, seed: int) -> np.random.Generator:

@@ -1,5 +1,6 @@
 """From raw files to one prepared file: labels, empty rows, truncation, split, normalisation, classes."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -56,6 +57,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
     entries = raw_files.checked_files(Path(raw), config.name, [source.name for source in config.files])
     parts = _truncated(read_parts(config, Path(raw), entries), config.max_samples)
     chosen, names = labelling.choose(parts, config.label)
+    _check_labels(parts, config)
     features = RawFeatures.of(parts, config)
     sizes = {
         "rows": sum(rows.n_samples for rows in parts.values()),
@@ -82,6 +84,26 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
         dropped={name.removeprefix("dropped_"): n for name, n in sizes.items() if name.startswith("dropped_")},
     )
     return sizes
+
+
+def _check_labels(parts: Mapping[str, Rows], config: DatasetConfig) -> None:
+    """Make sure that there are labels, and say how many are passed over."""
+    counts = {name: np.diff(rows.label_starts) for name, rows in parts.items()}
+    n_rows, n_labels = sum(each.size for each in counts.values()), sum(int(each.sum()) for each in counts.values())
+    if not n_labels:
+        raise InputError(f"{config.name}: none of {n_rows} rows has a label; look at options.label, and at the file")
+    several = {name: int((each > 1).sum()) for name, each in counts.items()}
+    if config.label == "all" or not any(several.values()):
+        return
+    left = sum(int(np.maximum(each - 1, 0).sum()) for each in counts.values())
+    parts_of = ", ".join(f"{n} of {counts[name].size} in {name}" for name, n in several.items())
+    kept = {"first": "the first", "min": "the one with the smallest id"}[config.label]
+    print(
+        f"warning: {config.name}: rows with several labels ({parts_of}) keep {kept}, test rows too: {left} of "
+        f"{n_labels} labels are left out, and what is measured is measured by one label a row; "
+        "`label: all` makes a row of each",
+        file=sys.stderr,
+    )
 
 
 def _truncated(parts: dict[str, Rows], max_samples: int | None) -> dict[str, Rows]:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.data import checksum
+from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 
 RECEIPT = "receipt.json"
 RECEIPT_VERSION = 1
@@ -18,19 +19,29 @@ Entry = dict[str, Any]
 def write_receipt(folder: Path, dataset: str, entries: Mapping[str, Entry]) -> None:
     """Write down what was checked; the last thing a download does."""
     content = {"version": RECEIPT_VERSION, "dataset": dataset, "files": dict(sorted(entries.items()))}
-    with written_aside(folder / RECEIPT) as aside:
-        aside.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    write_text(folder / RECEIPT, json.dumps(content, indent=2) + "\n")
 
 
 def read_receipt(folder: Path) -> dict[str, Entry] | None:
     """Read the receipt's entries by file name; None if there is none that we can read."""
     try:
-        content = json.loads((folder / RECEIPT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = read_json(folder / RECEIPT)
+    except (OSError, InputError):
         return None
     if not isinstance(content, dict) or content.get("version") != RECEIPT_VERSION:
         return None
-    return content["files"]
+    files = content.get("files")
+    if not isinstance(files, dict) or not all(_is_entry(entry) for entry in files.values()):
+        return None
+    return files
+
+
+def _is_entry(entry: Any) -> bool:
+    """Whether it has the texts that an entry has."""
+    if not isinstance(entry, dict):
+        return False
+    texts = entry.get("sha256"), entry.get("path", ""), entry.get("file_sha256", "")
+    return all(isinstance(text, str) for text in texts)
 
 
 def location(folder: Path, name: str, entry: Entry) -> Path:

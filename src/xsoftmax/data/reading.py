@@ -1,15 +1,17 @@
 """Call the reader that a data set names, with its files and options as arguments."""
 
 import inspect
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from xsoftmax import registry
 from xsoftmax.data import raw
 from xsoftmax.data.config import DatasetConfig
 from xsoftmax.data.rows import Rows
-from xsoftmax.errors import InputError
+from xsoftmax.errors import InputError, suggestion
 
 READERS = "xsoftmax.data.readers"
 
@@ -44,15 +46,34 @@ def check_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], 
     Raises
     ------
     InputError
-        If one is unknown or missing.
+        If one is unknown or missing, or its value is none of its type.
     """
-    known = inspect.signature(function).parameters
-    for name in arguments:
+    known, hints = inspect.signature(function).parameters, get_type_hints(function)
+    for name, value in arguments.items():
         if name not in known:
-            raise InputError(f"{who}: unknown file or option {name!r}; known: {', '.join(known)}")
+            raise InputError(f"{who}: unknown file or option {name!r}; {suggestion(name, known)}")
+        if not _is_of(hints[name], value):
+            wanted = " or ".join(_word(kind) for kind in get_args(hints[name]) or [hints[name]])
+            raise InputError(f"{who}: option {name}: expected {wanted}, found {str(value)[:40]!r}")
     for name, parameter in known.items():
         if parameter.default is inspect.Parameter.empty and name not in arguments:
             raise InputError(f"{who}: {name!r} is missing; name it in 'parts' (a file) or 'options'")
+
+
+def _is_of(hint: Any, value: Any) -> bool:
+    """Whether a value from YAML is of a parameter's type; a flag is no number, nor is what is not finite."""
+    if isinstance(hint, UnionType):
+        return any(_is_of(kind, value) for kind in get_args(hint))
+    kind = get_origin(hint) or hint
+    if kind in (int, float):
+        number = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
+        return number and math.isfinite(value)
+    return isinstance(value, kind)
+
+
+def _word(kind: Any) -> str:
+    words = {str: "text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "nothing"}
+    return words.get(kind, "keys and values" if get_origin(kind) is Mapping else getattr(kind, "__name__", str(kind)))
 
 
 def _roles(config: DatasetConfig) -> dict[str, dict[str, Any]]:

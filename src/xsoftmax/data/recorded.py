@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from xsoftmax.data.config import SHA256, DatasetConfig, Source
 from xsoftmax.data.raw import Entry
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 
 
 def record_of(config: DatasetConfig) -> Path:
@@ -54,8 +54,7 @@ def record(config: DatasetConfig, entries: Mapping[str, Entry]) -> None:
         return
     lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(found.items()))
     try:
-        with written_aside(path) as aside:
-            aside.write_text(lines, encoding="utf-8")
+        write_text(path, lines)
     except OSError as error:
         raise InputError(
             f"{path}: cannot record the checksums ({error.strerror}); make the folder writable, or set sha256 in the"

@@ -11,9 +11,13 @@ from scipy.sparse import csr_array
 from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Rows, csr_of
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
 
 BLOCK_BYTES = 2**22
 LARGEST_SIZE = 2**31 - 1
+MOST_LINE = 2**30
+LARGE = 2**26  # bytes, from which more memory is asked for before it is taken
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class LineBlock(NamedTuple):
@@ -26,23 +30,30 @@ class LineBlock(NamedTuple):
 def line_blocks(path: Path, size: int = BLOCK_BYTES) -> Iterator[LineBlock]:
     """Read a file, compressed or not, in blocks of whole lines; the last line need not end in a newline.
 
+    A byte order mark at its beginning, as Excel writes one, is no part of it.
+
     Raises
     ------
     InputError
-        If the file is empty, or its compressed data are damaged.
+        If the file is empty, a line has more than a GB, or its compressed data are damaged.
     """
-    carried, line = b"", 1
+    carried: list[bytes] = []
+    line, n_carried, begun = 1, 0, False
     for block in _blocks(path, size):
+        block, begun = block if begun else block.removeprefix(BYTE_ORDER_MARK), True
         whole, newline, rest = block.rpartition(b"\n")
         if not newline:
-            carried += block
+            carried.append(block)
+            n_carried += len(block)
+            if n_carried > MOST_LINE:
+                raise InputError(f"{path}, line {line}: more than {MOST_LINE >> 20} MB in a line; is it text?")
             continue
-        text = carried + whole + newline
+        text = b"".join([*carried, whole, newline])
         yield LineBlock(text, line)
         line += text.count(b"\n")
-        carried = rest
-    if carried:
-        yield LineBlock(carried + b"\n", line)
+        carried, n_carried = [rest], len(rest)
+    if last := b"".join(carried):
+        yield LineBlock(last + b"\n", line)
     elif line == 1:
         raise InputError(f"{path}: the file is empty; fetch it again")
 
@@ -85,14 +96,19 @@ def _n_readable_lines(path: Path) -> int:
 class Growing:
     """An array that grows by half when it is full; memory that was never filled is never touched."""
 
-    def __init__(self, dtype: type) -> None:
+    def __init__(self, dtype: type, path: Path) -> None:
+        self._path = path
         self._values: np.ndarray = np.empty(1024, dtype=dtype)
         self.size = 0
 
     def room(self, n: int) -> np.ndarray:
         """Make room for ``n`` more values and give it."""
         if self.size + n > self._values.size:
-            self._values.resize(max(self.size + n, self._values.size * 3 // 2), refcheck=False)
+            size = max(self.size + n, self._values.size * 3 // 2)
+            more = (size - self._values.size) * self._values.itemsize
+            if more > LARGE // 3:
+                check_free(more, f"{self._path}: more of its rows")
+            self._values.resize(size, refcheck=False)
         return self._values[self.size : self.size + n]
 
     def taken(self) -> np.ndarray:
@@ -115,12 +131,8 @@ class SparseRows:
     def __init__(self, path: Path, hints: dict[int, str] | None = None) -> None:
         self.path = path
         self.hints = hints or {}
-        self._indices, self._data = Growing(np.int32), Growing(np.float32)
-        self._row_ends, self._labels, self._label_ends = (
-            Growing(np.int64),
-            Growing(np.int64),
-            Growing(np.int64),
-        )
+        self._indices, self._data = Growing(np.int32, path), Growing(np.float32, path)
+        self._row_ends, self._labels, self._label_ends = (Growing(np.int64, path) for _ in range(3))
         self._unsorted = False
         self.max_index = -1
 

@@ -9,6 +9,7 @@ from numba import njit
 
 from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import accumulate, log_totals, no_sums, visit_whole_rows
+from xsoftmax.free_memory import check_free
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan
 from xsoftmax.model import Model
@@ -17,6 +18,7 @@ from xsoftmax.threads import Team
 
 # Scores that are looked at together, to see whether one of them is high enough.
 AT_A_GLANCE = 64
+BYTES = 48  # of one of the best: its class and score among twice as many, its probability
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,9 @@ def top_k(model: Model, X: Any, k: int, team: Team | None = None, **blocks: int)
     **blocks
         Passed to ``Model.visit_scores``.
     """
-    best = no_best(X.shape[0], min(k, model.n_classes))
+    k = min(k, model.n_classes)
+    check_free(BYTES * X.shape[0] * k, f"the {k} best classes of {X.shape[0]} rows", "ask for fewer (--top)")
+    best = no_best(X.shape[0], k)
     if model.link != "softmax":
         return _top_k_of_link(model, X, best, team)
     sums = no_sums(np.full(X.shape[0], -1, np.int32))

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from xsoftmax import benchmark_file, registry
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 from xsoftmax.marked_blocks import Writers
 from xsoftmax.report.suites import LOOKS
 
@@ -98,5 +98,4 @@ def _save(figure: Figure, path: Path) -> None:
     text = io.StringIO()
     with mpl.rc_context(LOOKS):
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    with written_aside(path) as aside:
-        aside.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))
+    write_text(path, re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))

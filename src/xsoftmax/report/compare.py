@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 from xsoftmax.fits import read_fits
 from xsoftmax.report import tables
 from xsoftmax.report.figures import write_figures
@@ -47,8 +47,7 @@ def compare(
         "searches.json": json.dumps([_tried(search) for search in searches], indent=1) + "\n",
     }
     for name, text in texts.items():
-        with written_aside(results / name) as aside:
-            aside.write_text(text)
+        write_text(results / name, text)
     write_figures(curves, summary, results / "figures")
 
 

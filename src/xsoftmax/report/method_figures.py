@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from xsoftmax.errors import InputError
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text, written_aside
 from xsoftmax.report.figures import LABELS, SETTINGS
 from xsoftmax.report.scales import set_scales
 
@@ -71,7 +71,7 @@ def write_method_figures(results: Path, folder: Path, optimum: str) -> list[Path
 
 def _changes(path: Path) -> dict[str, str]:
     """What an experiment sets for each method, as "optimizer.learning_rate 0.3, ridge 1"; its file may be missing."""
-    config = yaml.safe_load(path.read_text()) if path.exists() else {}
+    config = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
     changes = config.get("set") or {}
     return {method: ", ".join(_flat(settings)) for method, settings in changes.items()}
 
@@ -129,5 +129,4 @@ def _save(figure: Figure, path: Path) -> None:
     text = io.StringIO()
     with mpl.rc_context(LOOKS):
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    with written_aside(path) as aside:
-        aside.write_text(re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))
+    write_text(path, re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))

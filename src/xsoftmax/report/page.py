@@ -49,8 +49,8 @@ def page(results: Path, config: Path) -> str:
         If `compare` has not been run, or the config is not YAML.
     """
     table = pd.read_csv(_there(results / "summary.csv"))
-    statuses = json.loads(_there(results / "fits.json").read_text())
-    searches = json.loads(_there(results / "searches.json").read_text())
+    statuses = json.loads(_there(results / "fits.json").read_text(encoding="utf-8"))
+    searches = json.loads(_there(results / "searches.json").read_text(encoding="utf-8"))
     experiment, text = _config(config, results)
     return _template().render(
         experiment=experiment,
@@ -80,7 +80,7 @@ def _short(commit: str) -> str:
 
 
 def _template() -> Template:
-    text = files("xsoftmax.report").joinpath("page.html").read_text()
+    text = files("xsoftmax.report").joinpath("page.html").read_text(encoding="utf-8")
     settings: Any = {"autoescape": True, "trim_blocks": True, "lstrip_blocks": True}
     return Environment(undefined=StrictUndefined, **settings).from_string(text)
 
@@ -94,7 +94,7 @@ def _there(path: Path) -> Path:
 def _config(path: Path, results: Path) -> tuple[str, str]:
     """Read the config: the experiment's name and the text."""
     try:
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         said = yaml.safe_load(text)
     except FileNotFoundError:
         raise InputError(f"config {path} is missing; name the experiment's YAML file") from None
@@ -232,7 +232,7 @@ def _listed(parameters: dict[str, Any]) -> str:
 
 def _tracking(results: Path) -> dict[str, Any] | None:
     path = results / "tracking.json"
-    return json.loads(path.read_text()) if path.exists() else None
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _origins(statuses: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:

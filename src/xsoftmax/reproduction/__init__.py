@@ -28,4 +28,4 @@ def page_of(name: str, results: Results) -> Page:
 
 def numbers_of(name: str) -> dict[str, Any]:
     """Read what a paper reports."""
-    return yaml.safe_load((resources.files(PAPERS) / f"{name}.yaml").read_text())
+    return yaml.safe_load((resources.files(PAPERS) / f"{name}.yaml").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 from xsoftmax.report.figures import save
 from xsoftmax.report.tables import number
 from xsoftmax.reproduction.results import Estimate, Results
@@ -115,8 +115,7 @@ class Page:
             folder / self.name / VERDICTS: json.dumps(verdicts, indent=1, ensure_ascii=False) + "\n",
         }
         for path, text in texts.items():
-            with written_aside(path) as aside:
-                aside.write_text(text)
+            write_text(path, text)
         return [*written, *texts]
 
 
@@ -124,7 +123,7 @@ def overview(folder: Path) -> str:
     """Sum up the verdicts of all pages in a folder, as a table."""
     rows = ["| paper | " + " | ".join(Verdict) + " |", "| --- |" + " --: |" * len(Verdict)]
     for path in sorted(folder.glob(f"*/{VERDICTS}")):
-        found = json.loads(path.read_text())
+        found = json.loads(path.read_text(encoding="utf-8"))
         counts = Counter(claim["verdict"] for claim in found["claims"])
         name = path.parent.name
         rows.append(f"| [{found['title']}]({name}.md) | " + " | ".join(str(counts[each]) for each in Verdict) + " |")

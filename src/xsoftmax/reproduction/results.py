@@ -81,7 +81,7 @@ class Results:
         """
         folder = root / "results" / name
         try:
-            statuses = json.loads((folder / "fits.json").read_text())
+            statuses = json.loads((folder / "fits.json").read_text(encoding="utf-8"))
         except OSError:
             raise InputError(f"no results of {name} in {root.absolute()}; run its config first") from None
         fits = [folder / "fits" / fit["dataset"] / fit["method"] / f"seed-{fit['seed']}" for fit in statuses]

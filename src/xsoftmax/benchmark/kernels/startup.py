@@ -47,7 +47,7 @@ class Jobs:
         found = observed(
             [*arguments, "--seed", number, "--epochs", 2, "--points", 1, "-o", fit], self._root / "cache"
         )
-        return found, float(json.loads((fit / "status.json").read_text())["seconds"])
+        return found, float(json.loads((fit / "status.json").read_text(encoding="utf-8"))["seconds"])
 
 
 def cases(small: bool) -> Iterator[Quantity]:

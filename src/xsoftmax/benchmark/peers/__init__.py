@@ -6,7 +6,7 @@ from typing import Any
 
 from xsoftmax.benchmark.peers.config import read_benchmark
 from xsoftmax.benchmark.peers.rounds import Rounds
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_text
 from xsoftmax.report.peers import markdown, write_figures
 from xsoftmax.report.standings import summaries, verdicts
 
@@ -51,7 +51,6 @@ def write(found: dict[str, Any], folder: Path) -> str:
     """Write ``table.md`` and figures of what was found into ``folder``; return the table."""
     summary = summaries(found)
     text = markdown(found, summary, verdicts(found, summary))
-    with written_aside(folder / "table.md") as aside:
-        aside.write_text(text)
+    write_text(folder / "table.md", text)
     write_figures(found, folder / "figures")
     return text

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from xsoftmax.benchmark.peers.runs import Limits, limits
+from xsoftmax.documents import read_yaml
 from xsoftmax.errors import InputError
 
 OURS = "xsoftmax"
@@ -112,7 +111,7 @@ def read_benchmark(
     InputError
         If a key is missing, a method has no grid, or nothing is called so.
     """
-    asked, content = yaml.safe_load(experiment.read_text()), yaml.safe_load(peers.read_text())
+    asked, content = read_yaml(experiment), read_yaml(peers)
     try:
         everybody = [_peer(name, entry) for name, entry in content["entrants"].items()]
         everybody += [_ours(name, content["ours"], peers) for name in asked["methods"]]

@@ -36,7 +36,7 @@ def python_of(environment: str | None, folder: Path) -> Path:
     venv = folder / environment
     stamp, wanted = venv / "requirements.sha256", hashlib.sha256(requirements.read_bytes()).hexdigest()
     python = (venv / "bin/python").absolute()
-    if not (stamp.exists() and stamp.read_text() == wanted):
+    if not (stamp.exists() and stamp.read_text(encoding="utf-8") == wanted):
         print(f"making the environment {venv}", file=sys.stderr)
         folder.mkdir(parents=True, exist_ok=True)
         _run(["bash", str(CREATE), str(venv)])

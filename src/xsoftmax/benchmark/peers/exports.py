@@ -11,7 +11,7 @@ from xsoftmax.data.config import load_config
 from xsoftmax.data.download import download
 from xsoftmax.data.prepare import prepare
 from xsoftmax.data.store import SPLITS, Prepared, Split, open_prepared, write_prepared
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_json
 
 
 def prepared_file(name: str, data: Path = Path("data"), configs: Path = Path("config/datasets")) -> Path:
@@ -41,7 +41,7 @@ def export(prepared: Path, folder: Path, rows: dict[str, int]) -> dict[str, Any]
         Most rows of ``validation`` and ``test``, chosen once at random.
     """
     meta_file, date = folder / "meta.json", prepared.stat().st_mtime_ns
-    if meta_file.exists() and (meta := json.loads(meta_file.read_text()))["source"] == [date, rows]:
+    if meta_file.exists() and (meta := json.loads(meta_file.read_text(encoding="utf-8")))["source"] == [date, rows]:
         return meta
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.iterdir():
@@ -55,8 +55,7 @@ def export(prepared: Path, folder: Path, rows: dict[str, int]) -> dict[str, Any]
         meta = {"name": data.name, "storage": data.storage, "n_features": data.n_features}
         meta |= {"n_classes": data.n_classes, "source": [date, rows]}
         meta |= {f"n_{name}": split.n_samples for name, split in splits.items()}
-    with written_aside(meta_file) as aside:
-        aside.write_text(json.dumps(meta, indent=1) + "\n")
+    write_json(meta_file, meta)
     return meta
 
 

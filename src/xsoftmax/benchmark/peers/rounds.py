@@ -259,4 +259,4 @@ def _said(record: dict[str, Any]) -> str:
 def _stamp(python: Path) -> str:
     """What a peer's environment was made from."""
     stamp = python.parent.parent / "requirements.sha256"
-    return stamp.read_text() if stamp.exists() else ""
+    return stamp.read_text(encoding="utf-8") if stamp.exists() else ""

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 import xsoftmax
-from xsoftmax.files import written_aside
+from xsoftmax.files import write_json
 from xsoftmax.fingerprint import fingerprint
 
 WORKERS = Path(__file__).parent / "workers"
@@ -88,8 +88,7 @@ def run_job(
     if record["status"] == "running":
         record |= {"status": "stopped" if record["curve"] else "nothing", "message": message}
     record |= {"identity": identity}
-    with written_aside(path) as aside:
-        aside.write_text(json.dumps(record, indent=1) + "\n")
+    write_json(path, record)
     job_file.unlink()
     return record
 
@@ -97,7 +96,7 @@ def run_job(
 def read_record(path: Path) -> dict[str, Any] | None:
     """Read a run's record; None if there is none."""
     try:
-        return json.loads(path.read_text())
+        return json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return None
 
@@ -111,7 +110,7 @@ def _start(worker: str, python: Path, job: Path, log: Path, bounds: Limits) -> s
         resource.setrlimit(resource.RLIMIT_AS, (bounds.memory_bytes, bounds.memory_bytes))
 
     environment = _environment(len(bounds.cores), ours=worker == "xsoftmax")
-    with log.open("w") as output:
+    with log.open("w", encoding="utf-8") as output:
         process = subprocess.Popen(
             [str(python), str(script), str(job)],
             env=environment,
@@ -163,5 +162,5 @@ def _nothing(job: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _last_line(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     return lines[-1][:300] if lines else "it said nothing"

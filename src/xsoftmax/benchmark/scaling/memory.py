@@ -89,7 +89,7 @@ def measured(folder: Path, method: str, shape: Shape, tiny: Observed) -> dict[st
         expected = sum(estimate(chosen, data, False).values()) - held
     copies = chosen.optimizer.layout.copies
     model = 4 * copies * shape.classes * (shape.features + 1)
-    status = json.loads((folder / "fit" / "status.json").read_text())
+    status = json.loads((folder / "fit" / "status.json").read_text(encoding="utf-8"))
     peak = found.peak_bytes - tiny.peak_bytes - held
     return {"part": "memory", "method": method, **shape._asdict()} | {
         "peak": peak,

@@ -84,7 +84,12 @@ def _attribute(path: Path, line: int, text: bytes) -> str:
 def _label_names(path: Path) -> list[str]:
     try:
         root = ElementTree.parse(path).getroot()
-    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter: of the encoding it names
+    except (
+        ElementTree.ParseError,
+        LookupError,
+        ValueError,
+        RecursionError,
+    ) as error:  # the latter: of the encoding it names
         raise InputError(f"{path}: not a list of labels in XML ({error}); fetch it again") from error
     names = [each.get("name", "") for each in root.iter() if each.tag.rsplit("}", 1)[-1] == "label"]
     if not names:

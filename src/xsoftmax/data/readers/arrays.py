@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, issparse, load_npz
 from xsoftmax.data import checksum
 from xsoftmax.data.rows import Rows, not_text
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
 
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform
@@ -78,6 +79,12 @@ def load_matrix(path: Path, key: str = "X") -> Any:
     return _finite(_as_float32(loaded.reshape(len(loaded), math.prod(loaded.shape[1:]))), path)
 
 
+def read_labelled(path: Path, transform: "Transform") -> Rows:
+    """Read new rows with their labels, of an npz file that has arrays for both."""
+    options = transform.source.get("options", {})
+    return read(data=path, **{key: options[key] for key in ("x", "y") if key in options})
+
+
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
     try:
@@ -101,8 +108,10 @@ def _check_headers(archive: zipfile.ZipFile, most: int) -> None:
             raise ValueError(f"{member.filename}: unknown compression {member.compress_type}")
         with archive.open(member) as file:
             shape, _, dtype = HEADERS[npy.read_magic(file)](file)
-        if math.prod(shape) * max(1, dtype.itemsize) > min(member.file_size, most):
+        n_bytes = math.prod(shape) * max(1, dtype.itemsize)
+        if n_bytes > min(member.file_size, most):
             raise ValueError(f"{member.filename}: a shape of {shape} is more than its bytes can hold")
+        check_free(n_bytes, f"{archive.filename}, {member.filename}")
 
 
 def _member(archive: Any, key: str, path: Path) -> np.ndarray:
@@ -146,6 +155,7 @@ def _labelled(X: Any, labels: np.ndarray, path: Path) -> Rows:
 
 
 def _as_float32(values: np.ndarray) -> np.ndarray:
+    check_free(4 * values.size, f"an array of {values.shape} numbers")
     result = np.empty(values.shape, dtype=np.float32)
     with np.errstate(over="ignore"):  # said by _finite, with the row
         for start in range(0, len(values) if values.size else 0, BLOCK_ROWS):

@@ -7,6 +7,7 @@ signal-to-noise ratio of Bamler and Mandt 2020, eq. 12.
 
 import numpy as np
 
+from xsoftmax.data.parts import check_sizes
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
 
@@ -34,6 +35,8 @@ def read(
     """
     if min(n_samples, n_distinct, n_features, n_classes, n_clusters) < 1 or not 0 <= floor <= 1:
         raise InputError("contingency: sizes must be positive, floor within 0 and 1")
+    sizes = n_distinct * n_classes, (n_clusters + n_distinct) * n_features
+    check_sizes("contingency", n_samples, *sizes, bytes_a_row=4 * n_features + 17 * n_classes + 32)
     rng = np.random.default_rng(seed)
     probabilities = conditional_probabilities(n_distinct, n_classes, n_clusters, sharpness, spread, floor, rng)
     centres = rng.standard_normal((n_clusters, n_features))

@@ -13,6 +13,7 @@ from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Rows
 from xsoftmax.data.sparse_text import LineBlock, SparseRows, fail, header_sizes, line_blocks
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
 
 
 def read(*, features: Path, labels: Path) -> Rows:
@@ -42,6 +43,7 @@ def _features(path: Path) -> np.ndarray:
     if 2 * n_rows * n_features - 1 > checksum.most_content(path):  # a digit and what parts it from the next
         size = f"{n_rows} rows of {n_features} numbers"
         raise InputError(f"{path}, line 1: the header says {size}, more than the file can hold; fetch it again")
+    check_free(4 * n_rows * n_features, f"{path}: {n_rows} rows of {n_features} numbers")
     X = np.empty((n_rows, n_features), dtype=np.float32)
     status = np.zeros(parsing.STATUS_SIZE, dtype=np.int64)
     row = 0

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from xsoftmax.data.encoding import text_encoding
 from xsoftmax.data.rows import Rows, Texts
 from xsoftmax.errors import InputError
 
@@ -18,6 +19,7 @@ def read(*, data: Path, encoding: str = "utf-8", skip_header: bool = False) -> R
     skip_header : bool
         Begin after the first blank line, as in mail and news messages.
     """
+    text_encoding(encoding)
     if not data.is_dir():
         raise InputError(f"{data}: expected a folder with one folder per class")
     folders = [folder for folder in sorted(data.iterdir()) if folder.is_dir() and folder.name[0] != "."]
@@ -33,7 +35,7 @@ def read(*, data: Path, encoding: str = "utf-8", skip_header: bool = False) -> R
 
 def _text(file: Path, encoding: str, skip_header: bool) -> str:
     try:
-        text = file.read_bytes().decode(encoding)
+        text = file.read_bytes().decode(text_encoding(encoding))
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         found = error.object[error.start : error.start + 4]

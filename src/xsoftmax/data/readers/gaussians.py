@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from xsoftmax.data.parts import PARTS, n_samples_of, rng_of
+from xsoftmax.data.parts import PARTS, check_sizes, n_samples_of, rng_of
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
 
@@ -35,6 +35,7 @@ def read(
     n_samples = n_samples_of(part, n_samples, "gaussians")
     if min(n_samples, n_features, n_classes) < 1 or spread < 0:
         raise InputError("gaussians: sizes must be positive, spread not negative")
+    check_sizes("gaussians", n_samples, n_classes * n_features, bytes_a_row=20 * n_features + 16)
     rng = np.random.default_rng(seed)
     centres = rng.standard_normal((n_classes, n_features))
     if part in PARTS:

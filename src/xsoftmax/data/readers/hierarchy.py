@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from xsoftmax.data.parts import PARTS, n_samples_of, rng_of
+from xsoftmax.data.parts import PARTS, check_sizes, n_samples_of, rng_of
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
 
@@ -54,6 +54,7 @@ def read(
         raise InputError("hierarchy: sizes must be positive, branching at least 2, label_noise within 0 and 1")
     if part == "train" and n_samples < n_classes:
         raise InputError(f"hierarchy: {n_samples} training rows for {n_classes} classes; each class needs one")
+    check_sizes("hierarchy", n_samples, n_classes * n_features, bytes_a_row=4 * n_features + 32)
     rng = np.random.default_rng(seed)
     levels = _levels(n_features, n_classes, branching, decay, rng)
     shares = np.cumsum(1.0 / (rng.permutation(n_classes) + 1.0) ** skew)

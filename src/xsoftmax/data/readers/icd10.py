@@ -41,9 +41,12 @@ def read(*, tabular: Path, codes: Path, target: str = "category", as_listed: boo
         raise InputError(f"icd10: unknown target {target!r}; known: category, subcategory")
     confirmed = {line.split(" ")[0].replace(".", "") for line in _lines(codes)}
     texts, names = [], []
-    for leaf in _leaves(_root(tabular), confirmed, as_listed):
-        texts.extend(leaf.texts)
-        names.extend([leaf.code[:3] if target == "category" else leaf.parent] * len(leaf.texts))
+    try:
+        for leaf in _leaves(_root(tabular), confirmed, as_listed):
+            texts.extend(leaf.texts)
+            names.extend([leaf.code[:3] if target == "category" else leaf.parent] * len(leaf.texts))
+    except RecursionError:
+        raise InputError(f"{tabular}: nested too deeply to be the tabular list; download it again") from None
     if not texts:
         raise InputError(f"{tabular}: no code with a description; is this the ICD-10-CM tabular list?")
     return Rows.with_names(Texts.of(texts), names)
@@ -52,7 +55,12 @@ def read(*, tabular: Path, codes: Path, target: str = "category", as_listed: boo
 def _root(path: Path) -> ElementTree.Element:
     try:
         return ElementTree.parse(path).getroot()
-    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter: of the encoding it names
+    except (
+        ElementTree.ParseError,
+        LookupError,
+        ValueError,
+        RecursionError,
+    ) as error:  # the latter: of the encoding it names
         raise InputError(f"{path}: not well-formed XML ({error}); download it again") from error
 
 

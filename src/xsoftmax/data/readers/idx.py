@@ -10,6 +10,7 @@ import numpy as np
 from xsoftmax.data import checksum
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 BLOCK_ROWS = 4096
@@ -39,6 +40,7 @@ def _array(path: Path, dtype: type, kinds: str) -> np.ndarray:
         raise InputError(f"{path}: the file is empty; fetch it again")
     with checksum.open_content(path) as file:
         header = _header(path, file, kinds)
+        check_free(np.dtype(dtype).itemsize * header.n_rows * header.width, f"{path}: {header.n_rows} rows")
         values: np.ndarray = np.empty((header.n_rows, header.width), dtype=dtype)
         for start in range(0, header.n_rows, BLOCK_ROWS):
             rows = values[start : start + BLOCK_ROWS]

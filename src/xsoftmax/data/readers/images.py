@@ -8,6 +8,7 @@ import numpy as np
 
 from xsoftmax.data.rows import Rows
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")
 MOST_PIXELS = 2**26
@@ -45,6 +46,7 @@ def read(
     if not found or size < 1:
         problem = "no images in it" if size > 0 else f"cannot resize images to {size} pixels"
         raise InputError(f"{data}: {problem}; expected one folder per class, files {', '.join(SUFFIXES)}")
+    check_free(4 * len(found) * size * size, f"{data}: {len(found)} images of {size} x {size} pixels")
     X = np.empty((len(found), size * size), dtype=np.float32)
     for row, (file, _) in enumerate(found):
         X[row] = _pixels(file, size)

@@ -19,9 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
+from xsoftmax.data.encoding import text_encoding, word_pattern
 from xsoftmax.data.rows import Rows, csr_of
 from xsoftmax.data.sparse_text import Growing, line_blocks
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
 
 BATCH_SENTENCES = 2**11
 SENTENCES = ("line", "paragraph")
@@ -77,7 +79,8 @@ def read(
         raise InputError(f"skip-gram: parts.{part} needs 'vocabulary', the text of parts.train: its words count")
     if sentence not in SENTENCES:
         raise InputError(f"skip-gram: unknown sentence {sentence!r}; known: {', '.join(SENTENCES)}")
-    text = Text(data, _pattern(token), lowercase, sentence, encoding, max_tokens)
+    pattern = word_pattern(token, "skip-gram: options.token")
+    text = Text(data, pattern, lowercase, sentence, text_encoding(encoding), max_tokens)
     known = _vocabulary(replace(text, path=vocabulary or data), min_count, max_words)
     kept = np.ones(len(known.words)) if subsample is None else np.sqrt(subsample / known.frequencies)
     centres, contexts = _pairs(text, known, kept, window, np.random.default_rng(seed))
@@ -87,16 +90,6 @@ def read(
         )
     X = csr_of(np.ones(centres.size, np.float32), centres, np.arange(centres.size + 1), len(known.words))
     return Rows.with_ids(X, contexts, known.words)
-
-
-def _pattern(token: str) -> re.Pattern[str]:
-    try:
-        pattern = re.compile(token)
-    except re.error as error:
-        raise InputError(f"skip-gram: options.token: not a regular expression ({error}): {token!r}") from error
-    if pattern.groups:
-        raise InputError(f"skip-gram: options.token: {token!r} has groups; write (?:...) for (...)")
-    return pattern
 
 
 @dataclass(frozen=True)
@@ -203,7 +196,7 @@ def _pairs(
     centres, contexts : ndarray of shape (n_pairs,), int32
     """
     numbers = {word: number for number, word in enumerate(vocabulary.words)}
-    centres, contexts = Growing(np.int32), Growing(np.int32)
+    centres, contexts = Growing(np.int32, text.path), Growing(np.int32, text.path)
     for batch in text.batches():
         words = np.array([numbers.get(word, -1) for word in chain.from_iterable(batch)], np.int32)
         sentences = np.repeat(np.arange(len(batch)), [len(tokens) for tokens in batch])
@@ -227,6 +220,10 @@ def pairs(words: np.ndarray, sentences: np.ndarray, window: int) -> tuple[np.nda
     -------
     centres, contexts : ndarray of shape (n_pairs,)
     """
+    n_bytes = 16 * window + 12 * words.size * 2 * window
+    check_free(
+        n_bytes, f"skip-gram: {words.size:,} words with {2 * window:,} neighbours each", "lower options.window"
+    )
     around = np.delete(np.arange(2 * window + 1), window)
     padded = np.pad(sentences, window, constant_values=-1)
     places = np.arange(words.size)[:, None] + around

@@ -47,6 +47,14 @@ def read_new(path: Path, transform: "Transform") -> Features:
     """Read rows with labels or without; with a header as Extreme Classification text."""
     if xc.has_header(path):
         return xc.read_new(path, transform)
+    return _read_rows(path, transform, require_labels=False).features
+
+
+def read_labelled(path: Path, transform: "Transform") -> Rows:
+    """Read new rows with their labels; with a header as Extreme Classification text."""
+    return xc.read_labelled(path, transform) if xc.has_header(path) else _read_rows(path, transform, True)
+
+
+def _read_rows(path: Path, transform: "Transform", require_labels: bool) -> Rows:
     zero_based = bool(transform.source.get("options", {}).get("zero_based", False))
-    rows = read(data=path, zero_based=zero_based, n_features=transform.n_columns, require_labels=False)
-    return rows.features
+    return read(data=path, zero_based=zero_based, n_features=transform.n_columns, require_labels=require_labels)

@@ -3,7 +3,7 @@
 import csv
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from xsoftmax.data import checksum
+from xsoftmax.data.encoding import text_encoding
 from xsoftmax.data.rows import Features, Rows, Texts, not_text
 from xsoftmax.errors import InputError
+from xsoftmax.free_memory import check_free
 
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform
 
 BLOCK_ROWS = 4096
+ROW_BYTES = 64  # of a label's text and its number, at least
+EXACT = 2.0**53
 NEW_ROWS = (".csv", ".tsv", ".parquet")
 
 
@@ -57,10 +61,23 @@ def read_new(path: Path, transform: "Transform") -> Features:
     options = transform.source.get("options", {})
     table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
     if transform.kind == "texts":
-        column = options.get("text", "text")
+        column = _column_of_texts(options)
         return Texts(lambda: (row[0] for row in table.columns([column])), sum(1 for _ in table.columns([column])))
     has_label = len(table.column_names()) == transform.n_columns + 1
     return table.numbers(options.get("label", "label") if has_label else None, [])
+
+
+def read_labelled(path: Path, transform: "Transform") -> Rows:
+    """Read new rows with their labels, in columns of the same names."""
+    options = transform.source.get("options", {})
+    texts = {"text": _column_of_texts(options)} if transform.kind == "texts" else {}
+    known = {key: options[key] for key in ("label", "header", "delimiter", "encoding") if key in options}
+    return read(data=path, **known, **texts)
+
+
+def _column_of_texts(options: Mapping[str, Any]) -> Any:
+    """Name the column of texts: ``text`` for a model whose texts were in no table."""
+    return options.get("text", "text")
 
 
 def _labelled(features: Texts | np.ndarray, names: list[str], path: Path) -> Rows:
@@ -84,9 +101,11 @@ class Table:
     def __init__(
         self, path: Path, header: bool = True, delimiter: str | None = None, encoding: str = "utf-8"
     ) -> None:
-        self.path, self.header, self.encoding = path, header, encoding
+        self.path, self.header, self.encoding = path, header, text_encoding(encoding)
         self.parquet = path.suffix == ".parquet"
         self.delimiter = delimiter or ("\t" if ".tsv" in path.suffixes else ",")
+        if len(self.delimiter) != 1 or self.delimiter in '\r\n"':
+            raise InputError(f"{path}: options.delimiter is {delimiter!r}; give one character, such as ';' or '\\t'")
         if not path.exists():
             raise InputError(f"{path}: no such file")
 
@@ -124,7 +143,9 @@ class Table:
         if not np.isfinite(values).all():
             row, column = (int(found[0]) for found in np.nonzero(~np.isfinite(values)))
             where = f"{self.path}, {'row' if self.parquet else 'line'} {lines[row]}"
-            raise InputError(f"{where}: not a finite number: {block[row][column][:40]!r}")
+            cell = block[row][column]
+            remedy = "" if _is_number(cell) else "; where a column has texts, name it: options: {text: ...}"
+            raise InputError(f"{where}: not a finite number: {cell[:40]!r}{remedy}")
         return values
 
     def column_names(self) -> list[str]:
@@ -164,7 +185,7 @@ class Table:
             yield line, row
 
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Walk through what is not blank, each with the line it begins on."""
+        """Walk through what is not blank, each with the line it begins on; of a single column blank lines count."""
         if self.path.stat().st_size == 0:
             raise InputError(f"{self.path}: the file is empty")
         csv.field_size_limit(sys.maxsize)
@@ -172,8 +193,12 @@ class Table:
             reader = csv.reader(file, delimiter=self.delimiter)
             try:
                 line = 1
+                single = False
                 for row in reader:
+                    if not row and single:  # an empty cell, where there is but one
+                        row = [""]
                     if row:
+                        single = len(row) == 1
                         yield line, row
                     line = reader.line_num + 1
             except (UnicodeDecodeError, csv.Error, *checksum.DAMAGED) as error:
@@ -185,7 +210,23 @@ class Table:
         columns = names if wanted is None else [names[self._position(column, names)] for column in wanted]
         for lists in self._batches(columns):
             for row in zip(*lists, strict=True):
-                yield ["" if cell is None else str(cell) for cell in row]
+                yield [self._cell(cell) for cell in row]
+
+    def _cell(self, cell: Any) -> str:
+        """Write a cell as a CSV file would have it: nothing where it is missing, bytes as the text that they are.
+
+        Whole numbers stay whole where missing ones beside them made the column one of floats.
+        """
+        if cell is None or cell != cell:  # NaN
+            return ""
+        if isinstance(cell, bytes):
+            try:
+                return cell.decode()
+            except UnicodeDecodeError as error:
+                raise InputError(f"{self.path}: a cell of bytes that are not utf-8: {cell[:40]!r}") from error
+        if isinstance(cell, list | dict):
+            raise InputError(f"{self.path}: a cell with several values: {str(cell)[:40]!r}; give one to a cell")
+        return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT else str(cell)
 
     def _batches(self, columns: list[str]) -> Iterator[list[list[Any]]]:
         """Walk through the cells of columns, many rows at a time."""
@@ -205,7 +246,9 @@ class Table:
         import pyarrow.parquet
 
         with self._damage_named(""):
-            return pyarrow.parquet.ParquetFile(self.path)
+            file = pyarrow.parquet.ParquetFile(self.path)
+            check_free(ROW_BYTES * file.metadata.num_rows, f"{self.path}: {file.metadata.num_rows:,} rows")
+            return file
 
     @contextmanager
     def _damage_named(self, where: str) -> Iterator[None]:
@@ -219,7 +262,12 @@ class Table:
 
 
 def _number(cell: str) -> float:
+    return float(cell) if _is_number(cell) else float("nan")
+
+
+def _is_number(cell: str) -> bool:
     try:
-        return float(cell)
+        float(cell)
     except ValueError:
-        return float("nan")
+        return False
+    return True

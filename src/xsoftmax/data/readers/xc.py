@@ -46,15 +46,24 @@ def read(*, data: Path, require_labels: bool = True) -> Rows:
 
 def read_new(path: Path, transform: "Transform") -> Features:
     """Read rows with labels or without; a header may be missing."""
+    return _read_rows(path, transform, require_labels=False).features
+
+
+def read_labelled(path: Path, transform: "Transform") -> Rows:
+    """Read new rows with their labels; a header may be missing."""
+    return _read_rows(path, transform, require_labels=True)
+
+
+def _read_rows(path: Path, transform: "Transform", require_labels: bool) -> Rows:
     if has_header(path):
-        return read(data=path, require_labels=False).features
+        return read(data=path, require_labels=require_labels)
     n_features = transform.n_columns
     collected = SparseRows(
         path, {parsing.INDEX_RANGE: f"the feature number is out of range of {n_features} (from 0)"}
     )
     for block in line_blocks(path):
-        collected.add(block, parsing.parse_labelled, 0, n_features, -1, False, False)
-    return collected.rows(n_features).features
+        collected.add(block, parsing.parse_labelled, 0, n_features, -1, False, require_labels)
+    return collected.rows(n_features)
 
 
 def has_header(path: Path) -> bool:

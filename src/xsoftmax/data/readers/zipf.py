@@ -6,11 +6,16 @@
 import numpy as np
 from scipy.sparse import csr_array
 
+from xsoftmax.data.parts import check_sizes
 from xsoftmax.data.rows import Rows
+from xsoftmax.errors import InputError
 
 
 def read(*, n_samples: int = 1_000_000, n_classes: int = 10_000, seed: int = 0) -> Rows:
     """Draw ``n_samples`` labels; features are a matrix without columns."""
+    if min(n_samples, n_classes) < 1:
+        raise InputError(f"zipf: {n_samples} rows of {n_classes} classes; sizes must be positive")
+    check_sizes("zipf", n_samples, n_classes, bytes_a_row=32)
     rng = np.random.default_rng(seed)
     weights = rng.random(n_classes) ** 2
     bounds = np.cumsum(weights)

@@ -46,7 +46,7 @@ class Data:
     @cached_property
     def meta(self) -> dict[str, Any]:
         """Name, storage (``dense`` or ``csr``), n_features, n_classes."""
-        return json.loads((self.folder / "meta.json").read_text())
+        return json.loads((self.folder / "meta.json").read_text(encoding="utf-8"))
 
     @property
     def n_classes(self) -> int:
@@ -83,7 +83,7 @@ class Data:
         path = self.folder / f"{split}.{kind}"
         if not path.exists():
             aside = path.with_name(f".{path.name}.{os.getpid()}")
-            with aside.open("w") as file:
+            with aside.open("w", encoding="utf-8") as file:
                 file.writelines(f"{line}\n" for line in lines(self.features(split), self.classes(split)))
             aside.replace(path)
         return path
@@ -267,7 +267,7 @@ def add(measure: Measure, scores: np.ndarray, y: np.ndarray, kind: str = "scores
 
 def work(train: Callable[[Record], None]) -> None:
     """Run a worker: read the job that the command line names, train, and leave the file whatever happens."""
-    job = json.loads(Path(sys.argv[1]).read_text())
+    job = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     record = Record(job, Data(Path(job["data"])))
     try:
         train(record)
@@ -279,13 +279,13 @@ def work(train: Callable[[Record], None]) -> None:
 
 def _memory(field_name: str) -> int:
     """Bytes: ``VmRSS`` now, or ``VmHWM``, the most since the last ``_forget_peak``."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field_name))
 
 
 def _forget_peak() -> None:
     """Start the kernel's record of the largest resident size anew; where that is not allowed it counts from start."""
     try:
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     except OSError:
         return

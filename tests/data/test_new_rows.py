@@ -1,0 +1,197 @@
+"""New rows of a user's own: each keeps its number, with labels or without, in whatever form a program wrote them."""
+
+import csv
+import gzip
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from xsoftmax.cli import main
+from xsoftmax.data.new_rows import read_labelled_rows, read_new_rows
+from xsoftmax.data.transform import Transform
+from xsoftmax.errors import InputError
+from xsoftmax.model import load_model
+
+TEXTS = Transform("texts", words=("meow", "woof"), token=r"\w+", source={"format": "table", "options": {"text": "t"}})
+SPARSE = Transform("sparse", n_columns=4, source={"format": "svmlight", "options": {}})
+
+
+def texts(path, transform=TEXTS):
+    return list(read_new_rows(path, transform))
+
+
+@pytest.mark.fault(
+    "a form feed, U+2028 or a carriage return within a line of new texts; a blank line of a table with one column",
+    happens="a row ends where its line does, so that predictions stand in the rows that they are of",
+    user="nothing",
+)
+def test_every_line_is_a_row(tmp_path):
+    lines = ["one", "two\x0cpages", "three\u2028parts", "", "five\x85", "six\x1e", "seven\vup"]
+    (tmp_path / "new.txt").write_bytes("\n".join(lines).encode())
+    assert texts(tmp_path / "new.txt") == lines
+    (tmp_path / "dos.txt").write_bytes("\r\n".join(lines).encode() + b"\r\n")
+    assert texts(tmp_path / "dos.txt") == lines
+    (tmp_path / "new.txt.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+    assert texts(tmp_path / "new.txt.gz") == lines
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_blank_line_of_a_single_column_is_a_row_without_text(end, tmp_path):
+    (tmp_path / "new.csv").write_bytes(end.join(["t", "meow", "", "woof", '""', "meow"]).encode() + end.encode())
+    assert texts(tmp_path / "new.csv") == ["meow", "", "woof", "", "meow"]
+    (tmp_path / "two.csv").write_bytes(end.join(["t,id", "meow,1", "", "woof,2"]).encode())
+    assert texts(tmp_path / "two.csv") == ["meow", "woof"]
+
+
+@pytest.mark.fault(
+    "a table that Excel wrote, with a byte order mark before its header",
+    happens="the mark is no part of the first column's name, nor of a first line of text or numbers",
+    user="nothing",
+)
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    (tmp_path / "new.csv").write_bytes("\ufefft,id\nmeow,1\n".encode())
+    assert texts(tmp_path / "new.csv") == ["meow"]
+    (tmp_path / "new.txt").write_bytes("\ufeffmeow\n".encode())
+    assert texts(tmp_path / "new.txt") == ["meow"]
+    (tmp_path / "new.svm").write_bytes("\ufeff1:2 3:4\n".encode())
+    assert read_new_rows(tmp_path / "new.svm", SPARSE).toarray().tolist() == [[2, 0, 4, 0]]
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.txt", "new.svm", "new.npz", "new.parquet"])
+def test_an_empty_file_says_that_there_are_no_rows(name, tmp_path):
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(InputError, match=rf"{name}: the file is empty: there are no rows in it"):
+        read_new_rows(tmp_path / name, SPARSE if name == "new.svm" else TEXTS)
+    (tmp_path / "head.csv").write_text("t\n")
+    with pytest.raises(InputError, match=r"head\.csv: no row in it"):
+        read_new_rows(tmp_path / "head.csv", TEXTS)
+
+
+def parquet(path, **columns):
+    pd.DataFrame(columns).to_parquet(path, index=False)
+    return path
+
+
+def test_cells_of_parquet_are_what_csv_would_have(tmp_path):
+    path = parquet(tmp_path / "a.parquet", t=[b"meow", b"wo\xc3\xa9f", b""], label=[3.0, None, float("nan")])
+    rows = read_labelled_rows(path, TEXTS)
+    assert list(rows.features) == ["meow", "woéf", ""]
+    assert rows.label_names == ("3",)
+    assert np.diff(rows.label_starts).tolist() == [1, 0, 0]
+    for column, said in (([b"\xff", b"", b""], "not utf-8"), ([[1], [2], [3]], "a cell with several values")):
+        path = parquet(tmp_path / "b.parquet", t=["a", "b", "c"], label=column)
+        with pytest.raises(InputError, match=said):
+            read_labelled_rows(path, TEXTS)
+
+
+def test_rows_that_can_have_no_labels(tmp_path):
+    (tmp_path / "new.txt").write_text("meow\n")
+    with pytest.raises(InputError, match="rows of this form have no labels; give a table, svmlight or npz"):
+        read_labelled_rows(tmp_path / "new.txt", TEXTS)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Models of texts in a table, of svmlight, and of arrays."""
+    folder, rng = tmp_path_factory.mktemp("models"), np.random.default_rng(0)
+    y = rng.integers(3, size=120)
+    X = np.eye(3)[y] + 0.05 * rng.random((120, 3))
+    words = np.array(["meow purr", "woof fetch", "tweet fly"])[y]
+    names = np.array(["cat", "dog", "bird"])[y]
+    pd.DataFrame({"comment": words, "animal": names}).to_csv(folder / "table.csv", index=False)
+    lines = [
+        f"{k + 10} " + " ".join(f"{j + 1}:{v:.4f}" for j, v in enumerate(row)) for k, row in zip(y, X, strict=True)
+    ]
+    (folder / "svmlight.svm").write_text("\n".join(lines) + "\n")
+    np.savez(folder / "arrays.npz", X=X.astype(np.float32), y=names)
+    files = {"table": ("table.csv", "{text: comment, label: animal}"), "svmlight": ("svmlight.svm", "{}")}
+    found = {}
+    for name, (file, options) in {**files, "arrays": ("arrays.npz", "{}")}.items():
+        parts = "parts: {all: {data: arrays.npz}}\n" if name == "arrays" else ""
+        config = folder / f"{name}.yaml"
+        config.write_text(f"name: {name}\nformat: {name}\nfiles: [{{path: {file}}}]\noptions: {options}\n{parts}")
+        for call in (
+            ["download", config, "-o", folder / f"raw-{name}"],
+            ["prepare", config, "--raw", folder / f"raw-{name}", "-o", folder / f"{name}.h5"],
+            ["train", folder / f"{name}.h5", "--method", "softmax", "--epochs", 30, "-o", folder / name],
+        ):
+            assert main([str(word) for word in call]) == 0
+        found[name] = folder / name / "model.h5"
+    return folder, found
+
+
+@pytest.mark.parametrize("kind", ["table", "svmlight", "arrays"])
+def test_a_file_of_new_rows_with_labels_is_evaluated(kind, models, capsys):
+    """On the very rows that the prepared file has, by the same numbers."""
+    folder, found = models
+    file = {"table": "table.csv", "svmlight": "svmlight.svm", "arrays": "arrays.npz"}[kind]
+    assert main(["evaluate", str(found[kind]), str(folder / file)]) == 0
+    new = json.loads(capsys.readouterr().out)
+    assert new["dataset"] == file
+    assert main(["evaluate", str(found[kind]), str(folder / f"{kind}.h5"), "--train"]) == 0
+    prepared = json.loads(capsys.readouterr().out)
+    parts = [prepared[name] for name in ("train", "validation", "test")]
+    n = [part["n_samples"] for part in parts]
+    for key in ("accuracy", "log_likelihood"):
+        assert new["new"][key] == pytest.approx(np.average([part[key] for part in parts], weights=n), rel=1e-5)
+    assert new["new"]["n_samples"] == sum(n) == 120
+
+
+def test_labels_that_a_model_cannot_know_are_left_out_and_said(models, tmp_path, capsys):
+    _, found = models
+    (tmp_path / "new.csv").write_text("comment,animal\nmeow,cat\nwoof,dog\nmoo,cow\ntweet,\n")
+    assert main(["evaluate", str(found["table"]), str(tmp_path / "new.csv"), "-o", str(tmp_path / "m.json")]) == 0
+    said = capsys.readouterr().err
+    assert "1 of 4 rows without a label are left out" in said
+    assert "1 of 4 rows of classes that the model does not know are left out" in said
+    assert json.loads((tmp_path / "m.json").read_text())["new"]["n_samples"] == 2
+    (tmp_path / "new.csv").write_text("comment,animal\nmoo,cow\n")
+    assert main(["evaluate", str(found["table"]), str(tmp_path / "new.csv")]) == 1
+    assert "no row has a label that the model knows, such as 'cow'" in capsys.readouterr().err
+    (tmp_path / "new.csv").write_text("comment,kind\nmeow,cat\n")
+    assert main(["evaluate", str(found["table"]), str(tmp_path / "new.csv")]) == 1
+    assert "no column 'animal'; columns: comment, kind" in capsys.readouterr().err
+
+
+def test_predictions_show_the_texts_that_they_are_of(models, tmp_path, capsys):
+    _, found = models
+    content = 'comment\n"meow, ""purr"""\n\n"woof\nfetch"\n'
+    (tmp_path / "new.csv").write_text(content)
+    assert main(["predict", str(found["table"]), str(tmp_path / "new.csv"), "--top", "1"]) == 0
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [line["text"] for line in lines] == ['meow, "purr"', "", "woof\nfetch"]
+    assert [(line["row"], line["class"]) for line in lines if line["text"]] == [("0", "cat"), ("2", "dog")]
+    (tmp_path / "new.svm").write_text("1:1\n")
+    assert main(["predict", str(found["svmlight"]), str(tmp_path / "new.svm"), "--top", "1"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "row,rank,class,probability"
+
+
+def test_paths_may_be_texts(models):
+    folder, found = models
+    model = load_model(str(found["table"]))
+    assert model.transform.features_of(str(folder / "table.csv")).shape[0] == 120
+
+
+def test_words_with_newlines_survive_a_model(tmp_path, capsys):
+    """A token of a user's own may let them in."""
+    rows = "".join(f'"{"a b" if k % 2 else "c d"}\nrest{k % 3}",{"x" if k % 2 else "y"}\n' for k in range(60))
+    (tmp_path / "rows.csv").write_text("text,label\n" + rows)
+    (tmp_path / "own.yaml").write_text(
+        "name: own\nformat: table\nfiles: [{path: rows.csv}]\noptions: {text: text}\n"
+        "text: {token: '[a-z]+\\s[a-z\\n]+'}\n"
+    )
+    for call in (
+        ["download", tmp_path / "own.yaml", "-o", tmp_path / "raw"],
+        ["prepare", tmp_path / "own.yaml", "--raw", tmp_path / "raw", "-o", tmp_path / "own.h5"],
+        ["train", tmp_path / "own.h5", "--method", "softmax", "--epochs", 20, "-o", tmp_path / "fit"],
+    ):
+        assert main([str(word) for word in call]) == 0
+    words = load_model(tmp_path / "fit" / "model.h5").transform.words
+    assert any("\n" in word for word in words), words
+    capsys.readouterr()
+    assert main(["predict", str(tmp_path / "fit" / "model.h5"), str(tmp_path / "rows.csv"), "--top", "1"]) == 0
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [line["class"] for line in lines] == ["x" if k % 2 else "y" for k in range(60)]
