@@ -1,4 +1,6 @@
 import subprocess
+import uuid
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +42,28 @@ def read_only():
         subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
 
     return remount
+
+
+@pytest.fixture
+def little_memory():
+    """A function that leaves a process so many bytes (a control group of the kernel), which takes root."""
+    made = []
+
+    def limit(pid, n_bytes):
+        root, file = Path("/sys/fs/cgroup"), "memory.max"
+        if (root / "memory").is_dir():
+            root, file = root / "memory", "memory.limit_in_bytes"
+        group = root / f"xsoftmax-{uuid.uuid4().hex}"
+        try:
+            group.mkdir()
+            made.append(group)
+            (group / file).write_text(str(n_bytes))
+            (group / "cgroup.procs").write_text(str(pid))
+        except OSError as error:
+            pytest.skip(
+                f"NO RIGHT TO LIMIT MEMORY HERE ({error}): kills for want of memory are not tested; run as root"
+            )
+
+    yield limit
+    for group in made:
+        group.rmdir()

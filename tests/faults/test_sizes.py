@@ -22,10 +22,11 @@ from xsoftmax.errors import InputError
 
 
 @contextmanager
-def quickly(seconds=20):
-    began = time.monotonic()
+def quickly(seconds=30):
+    """Time of the processors, so that neighbours do not count."""
+    began = time.process_time()
     yield
-    assert time.monotonic() - began < seconds
+    assert time.process_time() - began < seconds
 
 
 HUGE = 10**12

@@ -285,3 +285,43 @@ def test_a_damaged_download_costs_no_prepared_data(tree):
     assert "download it again" in done.stderr
     assert (folder / "data/prepared/own.h5").read_bytes() == before
     assert len(list((folder / "results/raw").rglob("model.h5"))) == 1
+
+
+def training_in(folder):
+    """Give the process that trains in a working tree."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().split(b"\0")
+            if b"train" in words and b"-m" in words and (process / "cwd").readlink() == folder:
+                return int(process.name)
+        except OSError:
+            continue
+    raise AssertionError("no fit is training")
+
+
+@pytest.mark.fault(
+    "a fit that the kernel kills for want of memory, in the middle of a run",
+    happens="its job fails, the others go on; the next run resumes from the checkpoint, and ends with the same bits",
+    user="`Killed` with the fit's command; `resumed` in its log",
+)
+def test_a_fit_that_the_kernel_kills_for_memory(tree, little_memory):
+    config = (
+        LONG.replace("tiny", "starved")
+        .replace("[softmax, u-max]", "[softmax]")
+        .replace("epochs: 4000", "epochs: 1500")
+    )
+    (tree.folder / "starved.yaml").write_text(config)
+    words = ("snakemake", "--configfile", "starved.yaml", "--cores", "2", "--until", "train")
+    program = tree.start(*words, XSOFTMAX_CHECKPOINT_SECONDS="0.3")
+    wait_for(tree.folder / "scratch/starved/digits/softmax/seed-0.h5")
+    little_memory(training_in(tree.folder), 65536)
+    assert program.wait() == 1
+    assert "Killed" in program.log.read_text()
+    fit = tree.folder / "results/starved/fits/digits/softmax/seed-0"
+    assert not (fit / "model.h5").exists()
+    tree.snakemake("--until", "train", config="starved.yaml")
+    assert "resumed" in next((tree.folder / "logs/starved/train").rglob("*.log")).read_text()
+    resumed = fit_of(fit)
+    shutil.rmtree(fit)
+    tree.snakemake("--until", "train", config="starved.yaml")
+    assert fit_of(fit) == resumed

@@ -59,3 +59,4 @@ rule prepare:
         "prepare {wildcards.dataset}"
     shell:
         "python -m xsoftmax prepare {input.config:q} --raw {input.raw:q} -o {output:q} > {log:q} 2>&1"
+        " && {{ grep '^warning' {log:q} >&2 || true; }}"
