@@ -57,7 +57,7 @@ BAD_IDX = {
     idx_bytes(np.zeros((5, 6), np.uint8)).replace(
         b"\6", b"\xff", 1
     ): "5 rows of 255 numbers, more than the file can hold",
-    gzip.compress(b"\0\0\x08\x01" + b"\x7f" * 4, mtime=0): "2139062143 rows of 1 numbers, more than the file can hold",
+    gzip.compress(b"\0\0\x08\1" + b"\x7f" * 4, mtime=0): "2139062143 rows of 1 numbers, more than the file can hold",
     idx_bytes(np.zeros((5, 0), np.uint8)): "5 rows of 0 numbers, which is nothing",
 }
 

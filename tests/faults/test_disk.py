@@ -1,12 +1,16 @@
 """Disks that are full or may not be written to: an error that says so, and what was there is still there."""
 
+import errno
 import json
+import os
+import resource
 
 import pytest
 
 from faults.programs import run, train, xsoftmax
 from report.fake_fits import write_fits
 from training.same_fit import fit_of
+from xsoftmax.errors import as_line
 
 FULL = "No space left on device; make room on the disk and run it again"
 
@@ -65,6 +69,32 @@ def test_a_model_that_finds_no_room_is_an_error_and_the_old_one_stays(data, tmp_
     done = run(again)
     assert done.returncode == 0
     assert "resumed" in done.stderr
+
+
+@pytest.mark.fault(
+    "a limit on the size of files (`ulimit -f`), or a quota, reached by a model",
+    happens="the job fails; what was there is still there",
+    user="`error: … File too large; the file would be larger than the file system or `ulimit -f` allows`",
+)
+def test_a_limit_on_the_size_of_files(data, tmp_path):
+    words = train(data, tmp_path, "implicit", "--epochs", 1, "--points", 1)
+    assert run(words).returncode == 0
+    before = (tmp_path / "fit" / "model.h5").read_bytes()
+    done = run(
+        train(data, tmp_path, "negative", "--epochs", 1),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)),
+    )
+    assert done.returncode == 1
+    assert "File too large; the file would be larger than the file system or `ulimit -f` allows" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "fit" / "model.h5").read_bytes() == before
+    assert not list((tmp_path / "fit").glob(".*"))
+
+
+def test_a_quota_says_what_to_do():
+    """Kernels without quotas can't try the real one."""
+    error = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT), "/home/me/model.h5")
+    assert as_line(error).endswith("Disk quota exceeded; make room within your quota and run it again")
 
 
 @pytest.mark.fault(
