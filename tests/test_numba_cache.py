@@ -178,6 +178,12 @@ def test_code_of_someone_elses_is_not_run(tmp_path):
     assert "belongs to someone else" in place(HOME=str(tmp_path))
 
 
+def test_a_cache_that_everyone_may_write_to_is_refused(tmp_path):
+    (tmp_path / ".cache" / "xsoftmax").mkdir(parents=True)
+    (tmp_path / ".cache" / "xsoftmax").chmod(0o777)
+    assert "may be written to by everyone" in place(HOME=str(tmp_path))
+
+
 def test_a_user_whom_the_system_does_not_know(tmp_path):
     """As in a container that runs as any number: neither HOME nor an entry of theirs."""
     unknown = "import pwd\ndef none(number):\n    raise KeyError(number)\npwd.getpwuid = none\n"

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -34,9 +35,12 @@ def own_folder(path: Path) -> Path:
     Raises
     ------
     OSError
-        If it cannot be made, or it, or a link of that name, is someone else's, who could put anything there.
+        If it cannot be made, if it, or a link of that name, is someone else's, or if everyone may write to it: who
+        can put something there decides what runs.
     """
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if {path.lstat().st_uid, path.stat().st_uid} != {os.getuid()}:
         raise PermissionError(errno.EPERM, "belongs to someone else", str(path))
+    if path.stat().st_mode & stat.S_IWOTH:
+        raise PermissionError(errno.EPERM, "may be written to by everyone (`chmod o-w` takes that away)", str(path))
     return path
