@@ -39,8 +39,8 @@ SETTINGS: Any = {
     "lines.markersize": 5,
     "savefig.dpi": 160,
 }
-# Of a stored figure, by its kind: what would be another at each run.
 SOFT = "#5f6368"
+# Of a stored figure, by its kind: what would be another at each run.
 METADATA: Any = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 Lines = list[tuple[np.ndarray, np.ndarray]]
 TITLE, NAME = 60, 24  # letters to a line of a title, and of a name in the legend
