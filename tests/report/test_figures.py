@@ -99,12 +99,13 @@ def test_a_ring_marks_the_kept_record_of_each_seed(tmp_path):
 
 def test_long_and_odd_names_leave_the_curves_their_place(tmp_path):
     fits = read_fits(write_fits(tmp_path, methods=("softmax", "u-max")))
-    fits[0].status["method"], fits[1].status["method"] = "sampled-softmax-with-" * 5, "$a_b$ \\frac"
-    figure = figures.draw(tables.curves(fits), tables.summary(fits), EPOCHS, "long-" * 30 + "$x^")
+    fits[0].status["method"], fits[1].status["method"] = "sampled-softmax-with-" * 5, "$\\frac$"
+    figure = figures.draw(tables.curves(fits), tables.summary(fits), EPOCHS, "long-" * 30 + "$^$")
     figure.savefig(tmp_path / "figure.png")
     axes = figure.axes[0]
     assert axes.get_window_extent().width > 0.4 * figure.bbox.width
-    assert axes.title.get_window_extent().x1 <= figure.bbox.x1
+    for text in (axes.get_legend(), axes._left_title):
+        assert text.get_window_extent().x1 <= figure.bbox.x1
 
 
 def tabled(folders):
