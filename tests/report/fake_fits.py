@@ -139,6 +139,17 @@ def metrics(dataset: str, rows: pd.DataFrame, diverged: bool) -> dict:
     }
 
 
+def change(folder: Path, **values) -> None:
+    """Change what the status of a fit says."""
+    path = folder / "status.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def kept_at(epoch: float) -> dict:
+    """Make what a status says of the weights that were kept."""
+    return {"epoch": epoch, "by": "validation_log_likelihood", "value": -1.0}
+
+
 def write_search(folder: Path, dataset: str = "icd10", method: str = "softmax", value: float = -1.0) -> None:
     """Write a search of two trials, of which the second one, named swift, is better by one nat and was chosen."""
     grid = {name: {"optimizer": {"learning_rate": rate}} for name, rate in (("slow", 0.1), ("swift", 1.0))}

@@ -5,7 +5,7 @@ import matplotlib.colors
 import pytest
 from matplotlib.figure import Figure
 
-from report.fake_fits import METHODS, write_fits
+from report.fake_fits import METHODS, change, kept_at, write_fits
 from xsoftmax.fits import read_fits
 from xsoftmax.report import figures, scales, tables
 from xsoftmax.report.compare import compare
@@ -80,6 +80,37 @@ def test_a_diverged_seed_ends_in_a_cross_and_stays_out_of_the_mean(tmp_path):
     assert labels(axes) == ["u-max\n(1 of 2 diverged)", "softmax (diverged)"]
     crosses = [line for line in axes.get_lines() if line.get_marker() == "x"]
     assert [list(line.get_xdata()) for line in crosses] == [[6.0], [6.0], [6.0]]
+
+
+def test_a_ring_marks_the_kept_record_of_each_seed(tmp_path):
+    """A fit that diverged has none, nor has one whose status does not tell it."""
+    folders = write_fits(tmp_path, seeds=(0, 1), methods=("softmax", "u-max"), diverged=(("icd10", "u-max", 0),))
+    assert not figures.draw(*tabled(folders), EPOCHS).axes[0].get_legend_handles_labels()[1].count("kept")
+    for folder, epoch in zip(folders[:3], (12.0, 20.0, 6.0), strict=True):
+        change(folder, kept=kept_at(epoch))
+    rows, summary = tabled(folders)
+    axes = figures.draw(rows, summary, EPOCHS).axes[0]
+    rings = [tuple(point) for drawn in axes.collections if len(drawn.get_sizes()) for point in drawn.get_offsets()]
+    softmax = rows[rows.method == "softmax"]
+    expected = [softmax[(softmax.seed == seed) & (softmax.epoch == at)] for seed, at in ((0, 12), (1, 20))]
+    assert rings == [(row.epoch.item(), row.test_log_likelihood.item()) for row in expected]
+    assert labels(axes)[-1] == "kept"
+
+
+def test_long_and_odd_names_leave_the_curves_their_place(tmp_path):
+    fits = read_fits(write_fits(tmp_path, methods=("softmax", "u-max")))
+    fits[0].status["method"], fits[1].status["method"] = "sampled-softmax-with-" * 5, "$\\frac$"
+    figure = figures.draw(tables.curves(fits), tables.summary(fits), EPOCHS, "long-" * 30 + "$^$")
+    figure.savefig(tmp_path / "figure.png")
+    axes = figure.axes[0]
+    assert axes.get_window_extent().width > 0.4 * figure.bbox.width
+    for text in (axes.get_legend(), axes._left_title):
+        assert text.get_window_extent().x1 <= figure.bbox.x1
+
+
+def tabled(folders):
+    fits = read_fits(folders)
+    return tables.curves(fits), tables.summary(fits)
 
 
 def test_a_curve_that_falls_far_below_the_start_is_cut_off(tmp_path):

@@ -6,9 +6,10 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from report.fake_fits import METHODS, write_fits, write_search
+from report.fake_fits import METHODS, change, kept_at, write_fits, write_search
 from xsoftmax.cli import main
 from xsoftmax.errors import InputError
+from xsoftmax.report.figures import SETTINGS
 from xsoftmax.report.page import page
 from xsoftmax.report.tables import number
 
@@ -17,19 +18,31 @@ EMPTY = {"meta", "br", "img", "link", "hr", "input"}
 
 
 class Tags(HTMLParser):
-    """Collect the addresses of a page and check that its tags are closed in order."""
+    """Collect the addresses of a page and check that its tags are closed in order.
+
+    ``boxes`` are the classes of the element around each table and picture; ``rows`` the classes of each row's cells.
+    """
 
     def __init__(self):
         super().__init__()
         self.open, self.addresses, self.text = [], [], []
+        self.around, self.boxes, self.rows = [], [], []
 
     def handle_starttag(self, tag, attrs):
         self.addresses += [value for name, value in attrs if name in ("src", "href")]
+        if tag in ("table", "img"):
+            self.boxes.append(self.around[-1])
+        if tag == "tr":
+            self.rows.append([])
+        if tag in ("th", "td"):
+            self.rows[-1].append(dict(attrs).get("class") or "")
         if tag not in EMPTY:
             self.open.append(tag)
+            self.around.append(dict(attrs))
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag
+        self.around.pop()
 
     def handle_data(self, data):
         self.text.append(data)
@@ -114,6 +127,85 @@ def test_it_says_how_to_read_it(tags):
         "Peak memory",
     ):
         assert said in text.partition("How to read this Test log-likelihood")[2]
+
+
+def test_all_columns_and_figures_can_be_scrolled_to_on_a_phone(html, tags):
+    assert len(tags.boxes) == html.count("<table") + html.count("<img") > 10
+    assert all((box["class"], box["tabindex"]) == ("scroll", "0") for box in tags.boxes)
+    assert ["overflow-x: auto" in rule for rule in rules(html, ".scroll")] == [True]
+    assert all(len([each for each in row if "stick" in each.split()]) == 1 for row in tags.rows)
+    assert "position: sticky; left: 0" in rules(html, ".stick")[0]
+    assert "overflow-wrap: anywhere" in rules(html, "body")[0]
+
+
+def test_the_text_of_figures_is_eleven_pixels_high_at_least(results, html):
+    svg = (results / "figures/icd10_test-log-likelihood_by_seconds.svg").read_text()
+    points = float(re.search(r'<svg [^>]*width="([\d.]+)pt"', svg)[1])
+    pixels = 16 * float(re.search(r"min-width: ([\d.]+)rem", rules(html, "figure img")[0])[1])
+    assert min(SETTINGS["font.size"], SETTINGS["legend.fontsize"]) * pixels / points >= 11
+
+
+def test_accuracy_has_one_column(results, html):
+    assert "<th>accuracy</th>" in html
+    assert "<th>P@1</th>" not in html
+    assert "P@1 is the accuracy, so it has no column" in html
+    assert "P@1" not in (results / "summary.md").read_text()
+
+
+def test_it_tells_which_epoch_was_kept(tmp_path, results):
+    folders = write_fits(tmp_path, methods=("softmax", "u-max"))
+    change(folders[0], kept=kept_at(14.0))
+    assert main(["compare", *map(str, folders), "-o", str(tmp_path)]) == 0
+    said = page(tmp_path, results / "config.yaml")
+    headings = re.findall(r"<th[^>]*>([^<]*)</th>", said.partition("</tr>")[0])
+    rows = {cells[1]: cells for cells in map(cells_of, said.partition("<tbody>")[2].split("<tr>")[1:3])}
+    column = headings.index("kept at epoch")
+    assert [rows[name][column] for name in ("softmax", "u-max")] == ["14.0", "–"]  # the other one's is not known
+    assert "<b>Kept at epoch</b>" in said
+
+
+def test_odd_names_and_missing_values_are_shown_as_they_are(tmp_path, results):
+    """Names of HTML, of mathematics, or that pandas takes for no value; no metrics; a data set without any value."""
+    odd, folders = "<b id='x'>|$a_b$ & \\", write_fits(tmp_path, methods=("softmax", "u-max"))
+    folders += write_fits(tmp_path, ("bibtex",), methods=("softmax",), diverged=(("bibtex", "softmax", 0),))
+    change(folders[0], method=odd, message="<script>alert(1)</script>", data={}, epoch=None, parameters={})
+    (folders[0] / "metrics.json").write_text("{}")
+    change(folders[1], dataset="null", method="007")
+    change(folders[2], dataset="long-" * 40 + "name", method="none", message=None)
+    assert main(["compare", *map(str, folders), "-o", str(tmp_path)]) == 0
+    said = page(tmp_path, results / "config.yaml")
+    parser = Tags()
+    parser.feed(said)
+    assert not parser.open
+    texts = {text.strip() for text in parser.text}
+    assert {odd, "007", "none", "null", "long-" * 40 + "name"} <= texts
+    assert "<script" not in said
+    assert "<b id=" not in said
+    assert not re.search(r"\bnan\b", " ".join(parser.text))
+    assert said.count("<img") == 15
+    assert "&lt;b id='x'&gt;\\|$a_b$ &amp;" in (tmp_path / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["../up", "a/b", "", 5])
+def test_a_data_sets_name_that_leads_elsewhere_is_refused(tmp_path, name, capsys):
+    folder = write_fits(tmp_path, methods=("softmax",))[0]
+    change(folder, dataset=name)
+    assert main(["compare", str(folder), "-o", str(tmp_path / "results")]) != 0
+    assert f"dataset {name!r} is part of the figures' paths" in capsys.readouterr().err
+    assert not (tmp_path / "results").exists()
+
+
+def rules(html, selector):
+    """Give what the page's style says of a selector, outside of @media."""
+    style = re.sub(
+        r"@media[^{]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", "", html.partition("<style>")[2].partition("</style>")[0]
+    )
+    found = re.findall(r"([^{}]+)\{([^{}]*)\}", style)
+    return [said for names, said in found if selector in [name.strip() for name in names.split(",")]]
+
+
+def cells_of(row):
+    return [re.sub(r"<[^>]*>", "", cell).strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)]
 
 
 def test_it_is_the_same_each_time(results, html):

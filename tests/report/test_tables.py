@@ -4,7 +4,7 @@ import math
 import pandas as pd
 import pytest
 
-from report.fake_fits import METHODS, write_fits
+from report.fake_fits import METHODS, change, kept_at, write_fits
 from xsoftmax.errors import InputError
 from xsoftmax.fits import flatten, read_fits
 from xsoftmax.report import tables
@@ -64,6 +64,16 @@ def test_methods_are_ranked_by_mean_test_log_likelihood(tmp_path):
     row = ranked[ranked.method == "u-max"].iloc[0]
     assert row.test_log_likelihood == pytest.approx(sum(values) / 3, abs=1e-12)
     assert row.test_log_likelihood_sd == pytest.approx(pd.Series(values).std(), abs=1e-12)
+
+
+def test_the_kept_epoch_is_a_mean_over_the_seeds_that_tell_it(tmp_path):
+    folders = write_fits(tmp_path, seeds=(0, 1, 2), methods=("softmax",))
+    change(folders[0], kept=kept_at(12.0))
+    change(folders[1], kept=kept_at(16.0))
+    table = tables.summary(read_fits(folders))
+    assert table.kept_epoch.dropna().tolist() == [12, 16]
+    assert table.kept_by[0] == "validation_log_likelihood"
+    assert "| 14.0 ± 2.8 |" in tables.markdown_table(table)
 
 
 def test_diverged_fits_come_last_and_do_not_spoil_the_mean(tmp_path):

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from xsoftmax.errors import InputError
 from xsoftmax.files import write_text
-from xsoftmax.fits import read_fits
+from xsoftmax.fits import Fit, read_fits
 from xsoftmax.report import tables
 from xsoftmax.report.figures import write_figures
 from xsoftmax.search import Search
@@ -29,10 +30,16 @@ def compare(
     reference : str, optional
         A method: how far the others' training objective is above its best is drawn as well.
     searches : sequence of Search
+
+    Raises
+    ------
+    InputError
+        If a fit can't be read, or its data set's name would lead a figure into another folder.
     """
     fits = read_fits(folders)
     for fit in fits:
-        if fit.method == reference and not fit.status.get("message", "").startswith("converged"):
+        _check_name(fit)
+        if fit.method == reference and not (fit.status.get("message") or "").startswith("converged"):
             print(
                 f"warning: the reference {reference} on {fit.dataset} has not converged in {fit.status.get('epoch')} "
                 "epochs: gaps and distances are to where it stands; give it a larger budget",
@@ -49,6 +56,15 @@ def compare(
     for name, text in texts.items():
         write_text(results / name, text)
     write_figures(curves, summary, results / "figures")
+
+
+def _check_name(fit: Fit) -> None:
+    """Refuse a data set's name that is more than one part of a path: a status may come from anyone."""
+    if not isinstance(fit.dataset, str) or not fit.dataset or Path(fit.dataset).name != fit.dataset:
+        where = fit.folder / "status.json"
+        raise InputError(
+            f"{where}: dataset {fit.dataset!r} is part of the figures' paths; give it a name without slashes"
+        )
 
 
 def _tried(search: Search) -> dict[str, Any]:

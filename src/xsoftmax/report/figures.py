@@ -1,6 +1,7 @@
 """Learning curves: test measures against training time and epochs, methods in fixed looks."""
 
 import math
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +39,11 @@ SETTINGS: Any = {
     "lines.markersize": 5,
     "savefig.dpi": 160,
 }
+SOFT = "#5f6368"
 # Of a stored figure, by its kind: what would be another at each run.
 METADATA: Any = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}
 Lines = list[tuple[np.ndarray, np.ndarray]]
+TITLE, NAME = 60, 24  # letters to a line of a title, and of a name in the legend
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,7 @@ def draw(rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot, title: str = "") -
         figure = Figure(figsize=(6.0, 4.0), layout="constrained")
         axes = figure.subplots()
         curves(axes, rows, ended, plot)
-        axes.set_title(title)
+        axes.set_title(_wrapped(title, TITLE), parse_math=False)
         legend(axes)
         sns.despine(figure)
     return figure
@@ -123,7 +126,8 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
 
     Only what all seeds that ended well have recorded goes into the mean. A seed that diverged is a line of
     its own, ending in a cross. A logarithmic axis begins with the first record after the start: there is no
-    place on it for a start at (almost) zero.
+    place on it for a start at (almost) zero. Where the summary has ``kept_epoch``, a ring marks the record of each
+    seed whose weights its model has.
     """
     rows = rows.dropna(subset=[plot.x, plot.y])
     if plot == GAP:
@@ -135,6 +139,7 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
     for method, statuses in _by_outcome(shown, ended, plot.y):
         well, broken = _split(shown[shown.method == method], statuses, plot)
         _method(axes, appearances[method], _label(method, statuses), well, broken)
+    _rings(axes, shown, ended, plot)
     axes.set_xlabel(LABELS.get(plot.x, plot.x))
     axes.set_ylabel(LABELS.get(plot.y, plot.y))
 
@@ -142,7 +147,9 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
 def legend(axes: Axes) -> None:
     """Name the methods to the right of the axes, best first."""
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=2.4)
+        named = axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, handlelength=2.4)
+        for text in named.get_texts():
+            text.set_parse_math(False)
 
 
 def _by_outcome(rows: pd.DataFrame, ended: pd.DataFrame, y: str) -> list[tuple[str, pd.Series]]:
@@ -182,11 +189,30 @@ def _method(axes: Axes, look: Look, label: str, well: Lines, broken: Lines) -> N
         axes.plot(x_seed[-1:], y_seed[-1:], "x", color=look.color, markersize=9, markeredgewidth=2.2)
 
 
+def _rings(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> None:
+    """Mark the records whose weights were kept, those that are known and on the axes."""
+    if "kept_epoch" not in ended:
+        return
+    known = ended[ended.status != DIVERGED].dropna(subset="kept_epoch").astype({"kept_epoch": float})
+    found = rows.merge(known[["method", "seed", "kept_epoch"]], on=["method", "seed"])
+    kept = found[np.isclose(found.epoch, found.kept_epoch, rtol=1e-9, atol=0)]
+    if len(kept):
+        colors = [look.color for look in map(looks(ended.method).get, kept.method) if look]
+        ring: Any = {"s": 70, "facecolors": "none", "linewidths": 1.1, "zorder": 3}
+        axes.scatter(kept[plot.x], kept[plot.y], edgecolors=colors, **ring)
+        axes.scatter([], [], edgecolors=SOFT, label="kept", **ring)
+
+
 def _label(method: str, statuses: pd.Series) -> str:
-    n_diverged = int((statuses == DIVERGED).sum())
+    n_diverged, name = int((statuses == DIVERGED).sum()), _wrapped(method, NAME)
     if n_diverged in (0, len(statuses)):
-        return f"{method} (diverged)" if n_diverged else method
-    return f"{method}\n({n_diverged} of {len(statuses)} diverged)"
+        return f"{name} (diverged)" if n_diverged else name
+    return f"{name}\n({n_diverged} of {len(statuses)} diverged)"
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Break a text into lines, so that what is beside it keeps its place."""
+    return textwrap.fill(text, width)
 
 
 def save(figure: Figure, stem: Path, kinds: Sequence[str] = tuple(METADATA)) -> list[Path]:

@@ -48,7 +48,7 @@ def page(results: Path, config: Path) -> str:
     InputError
         If `compare` has not been run, or the config is not YAML.
     """
-    table = pd.read_csv(_there(results / "summary.csv"))
+    table = _summary(_there(results / "summary.csv"))
     statuses = json.loads(_there(results / "fits.json").read_text(encoding="utf-8"))
     searches = json.loads(_there(results / "searches.json").read_text(encoding="utf-8"))
     experiment, text = _config(config, results)
@@ -72,6 +72,12 @@ def page(results: Path, config: Path) -> str:
         config=text,
         origins=_origins(statuses),
     )
+
+
+def _summary(path: Path) -> pd.DataFrame:
+    """Read the summary; a name is text, be it ``null`` or ``007``."""
+    names = dict.fromkeys(("dataset", "method", "status"), str)
+    return pd.read_csv(path, dtype=names, keep_default_na=False, na_values=[""])
 
 
 def _short(commit: str) -> str:
@@ -170,7 +176,7 @@ def _message(status: dict[str, Any]) -> str:
 
 def _fit_cells(row: Any) -> list[str]:
     numbers = [number(row[name], digits=digits) for name, _, digits in shown(row)]
-    return [row.method, str(row.seed), *numbers, f"{row.epochs:g}", row.status]
+    return [row.method, str(row.seed), *numbers, "–" if pd.isna(row.epochs) else f"{row.epochs:g}", row.status]
 
 
 def _objective_cells(row: Any) -> list[str]:

@@ -1,5 +1,6 @@
 """Tables over fits: one row per fit, one row per recorded epoch, one row per method."""
 
+import html
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -144,9 +145,9 @@ def ended(row: Any) -> str:
 SHOWN: tuple[tuple[str, str, int | None], ...] = (
     ("test_log_likelihood", "test log-likelihood (nats)", 3),
     ("test_accuracy", "accuracy", 3),
-    ("test_p_at_1", "P@1", 3),
     ("test_p_at_3", "P@3", 3),
     ("test_p_at_5", "P@5", 3),
+    ("kept_epoch", "kept at epoch", None),
     ("seconds", "training (s)", None),
     ("seconds_per_epoch", "s / epoch", None),
     ("peak_memory_mb", "peak memory (MB)", 0),
@@ -168,6 +169,7 @@ def _row(fit: Fit) -> dict[str, Any]:
     status = fit.status
     peak = status.get("peak_memory_bytes")
     axes = status.get("parameters", {})
+    kept = status.get("kept") or {}
     row = {
         "dataset": fit.dataset,
         "method": fit.method,
@@ -175,6 +177,8 @@ def _row(fit: Fit) -> dict[str, Any]:
         "status": status["status"],
         "diverged_at_step": status.get("step") if fit.diverged else None,
         "epochs": status.get("epoch"),
+        "kept_epoch": kept.get("epoch"),
+        "kept_by": kept.get("by"),
         "steps": status.get("step"),
         "seconds": status.get("seconds"),
         "setup_seconds": status.get("setup_seconds"),
@@ -206,7 +210,7 @@ def _joined(statuses: pd.Series) -> str:
 def _markdown(dataset: Any, ranked: pd.DataFrame) -> str:
     rows = [cells(row) for _, row in ranked.iterrows()]
     lines = [
-        f"**{dataset}**",
+        f"**{_escaped(str(dataset))}**",
         "",
         _line(headings(ranked)),
         _line(["--:", "---", *["--:"] * len(shown(ranked)), "---"]),
@@ -215,4 +219,9 @@ def _markdown(dataset: Any, ranked: pd.DataFrame) -> str:
 
 
 def _line(texts: list[str]) -> str:
-    return "| " + " | ".join(texts) + " |"
+    return "| " + " | ".join(map(_escaped, texts)) + " |"
+
+
+def _escaped(text: str) -> str:
+    """Write a text so that it is neither HTML nor the end of a cell."""
+    return html.escape(text, quote=False).replace("|", "\\|")
