@@ -160,7 +160,7 @@ def test_it_tells_which_epoch_was_kept(tmp_path, results):
     headings = re.findall(r"<th[^>]*>([^<]*)</th>", said.partition("</tr>")[0])
     rows = {cells[1]: cells for cells in map(cells_of, said.partition("<tbody>")[2].split("<tr>")[1:3])}
     column = headings.index("kept at epoch")
-    assert [rows[name][column] for name in ("softmax", "u-max")] == ["14.0", "–"]  # the other one's is not known
+    assert [rows[name][column] for name in ("softmax", "u-max")] == ["14", "–"]  # the other one's is not known
     assert "<b>Kept at epoch</b>" in said
 
 

@@ -15,7 +15,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.fits import DIVERGED, flatten
 from xsoftmax.report.figures import GAP, PLOTS
 from xsoftmax.report.looks import looks
-from xsoftmax.report.tables import cells, headings, number, ranking, shown, training_objectives
+from xsoftmax.report.tables import cell, cells, headings, number, ranking, shown, training_objectives
 
 AXES = ("objective", "proposal", "optimizer")
 SIZES = {
@@ -175,7 +175,7 @@ def _message(status: dict[str, Any]) -> str:
 
 
 def _fit_cells(row: Any) -> list[str]:
-    numbers = [number(row[name], digits=digits) for name, _, digits in shown(row)]
+    numbers = [cell(row, *column) for column in shown(row)]
     return [row.method, str(row.seed), *numbers, "–" if pd.isna(row.epochs) else f"{row.epochs:g}", row.status]
 
 

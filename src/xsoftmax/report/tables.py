@@ -132,7 +132,14 @@ def number(mean: float, spread: float = math.nan, digits: int | None = None) -> 
 def cells(row: Any) -> list[str]:
     """Write a row of `ranking` for people: the columns of `headings`."""
     place = "–" if pd.isna(row["rank"]) else str(row["rank"])
-    return [place, row["method"], *(number(row[n], row[f"{n}_sd"], d) for n, _, d in shown(row)), ended(row)]
+    return [place, row["method"], *(cell(row, *column) for column in shown(row)), ended(row)]
+
+
+def cell(row: Any, name: str, _: str, digits: int | None) -> str:
+    """Write one column that is shown, of a fit or of the mean of some."""
+    spread = row.get(f"{name}_sd", math.nan)
+    counted = name == "kept_epoch" and pd.isna(spread) and float(row[name]).is_integer()  # a look may be within one
+    return number(row[name], spread, 0 if counted else digits)
 
 
 def ended(row: Any) -> str:
