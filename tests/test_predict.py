@@ -2,6 +2,8 @@
 
 import csv
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -139,3 +141,16 @@ def test_threads_change_nothing(model, new, capsys):
         assert told[0] == told[1] != ""
         assert main([verb, str(model), str(rows), "--threads", "0"]) == 1
         assert "threads is 0; set it to 1 or more" in capsys.readouterr().err
+
+
+def test_eight_at_once_say_the_same(model, new, capsys):
+    """Nothing that one reads or keeps, such as compiled code, disturbs another."""
+    assert predict(model, new) == 0
+    alone = capsys.readouterr().out.encode()
+    command = [sys.executable, "-m", "xsoftmax", "predict", model, new]
+    programs = [
+        subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)
+    ]
+    told = [program.communicate() for program in programs]
+    assert [program.returncode for program in programs] == [0] * 8, told
+    assert {out for out, _ in told} == {alone}

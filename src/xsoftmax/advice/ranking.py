@@ -142,7 +142,7 @@ def explain(
 ) -> str:
     """Say in a sentence what was chosen, from which measurements, and that these are of other data."""
     best = ranking[0]
-    parts = [f"{best.method}: a guess for {facts}, from fits of {len(model.experience)} other data sets"]
+    parts = [f"{best.method}: a guess for {facts}, from short fits of {len(model.experience)} other data sets"]
     if known := [each for each in model.experience if best.method in each.measured]:
         likest = max(known, key=lambda each: likeness(each.facts, facts))
         parts.append(
@@ -176,11 +176,16 @@ def compared(facts: Facts, others: Facts) -> str:
     }
     if facts.sparse == others.sparse and all(1 / SAME <= ratio <= SAME for ratio in ratios.values()):
         return "of the same sizes"
-    parts = [f"{ratio:.2g} times the {size}" for size, ratio in ratios.items()]
+    parts = [f"{times(ratio)} the {size}" for size, ratio in ratios.items()]
     if facts.sparse != others.sparse:
         parts.append("sparse rows, not dense ones" if facts.sparse else "dense rows, not sparse ones")
     far = likeness(facts, others) < math.exp(-0.5)
     return f"yours has {', '.join(parts)}{', which is far from all that was measured' if far else ''}"
+
+
+def times(ratio: float) -> str:
+    """Write a factor with two digits: "0.59 times", "1,000 times"."""
+    return f"{ratio:,.0f} times" if ratio >= 10 else f"{ratio:.2g} times"
 
 
 def percent(gap: float) -> str:

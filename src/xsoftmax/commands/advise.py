@@ -71,8 +71,8 @@ def run(options: argparse.Namespace) -> None:
         return
     print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
     least, machine = percent(LEVELS[-1]), model.machine["processor"]
-    print(f"\n{sentence}.\nNothing in the table was measured on these data. Gaps are those of other data sets after as")
-    print(f"many epochs, none below {least}; times are by a formula, fitted to times on {machine}.")
+    print(f"\n{sentence}.\nNothing in the table was measured on these data. Gaps are those of others after as many")
+    print(f"epochs, none below {least}; times are by a formula, fitted to times on {machine}.")
 
 
 def _budget(options: argparse.Namespace) -> Budget:
