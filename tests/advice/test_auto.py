@@ -155,6 +155,7 @@ def compiled(data):
         choice_for(data, 0, Plan(epochs=60), Asked((name,)))
 
 
+@pytest.mark.alone
 def test_a_pilot_ends_by_the_clock_where_the_machine_is_slower_than_predicted(data, compiled):
     model = shipped()
     fast = {name: Costs([1e-12] * 6, [1e-12] * 6, 0.0) for name in model.costs}
@@ -180,7 +181,7 @@ def slowed(monkeypatch, **seconds):
         before = self.samples
         advance(self, at_most)
         wait = seconds.get("step", 0.0) * (self.samples - before) / self.minibatch_size
-        time.sleep(wait)
+        time.sleep(wait) if wait else None
         self.seconds += wait
 
     def slow_scoring(self, at_most=10**9):
@@ -194,6 +195,7 @@ def slowed(monkeypatch, **seconds):
     monkeypatch.setattr(Trial, "log_likelihood", slow_scoring)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("slow", "word"),
     [
@@ -217,6 +219,7 @@ def test_a_choice_takes_a_tenth_of_the_seconds_or_less(data, compiled, monkeypat
     assert f"{100 * choice.took / 5:.2g} % of 5 s" in choice.account(plan)
 
 
+@pytest.mark.alone
 def test_what_compiles_for_longer_than_the_tenth_is_compiled_once(data, compiled, monkeypatch):
     """And is what the fit trains, which needs it anyway; all others are left alone."""
     first = rank(shipped(), facts_of(data), Budget(seconds=4.0), among=AMONG)[0].method
@@ -227,6 +230,7 @@ def test_what_compiles_for_longer_than_the_tenth_is_compiled_once(data, compiled
     assert "more than its tenth, as a compilation or the like is not cut short" in choice.account(Plan(seconds=4.0))
 
 
+@pytest.mark.alone
 def test_the_first_few_are_timed_on_the_data(data, compiled, prepared, monkeypatch):
     """The formula prefers one; here its steps are slow."""
     names = ["sampled-softmax-5", "negative-frequency"]
@@ -235,10 +239,10 @@ def test_the_first_few_are_timed_on_the_data(data, compiled, prepared, monkeypat
     unjudged = prepared(data.split("train").X, data.split("train").y, K)  # so there is no pilot
     plain = choice_for(unjudged, 0, Plan(seconds=5.0), Asked(tuple(names)))
     assert sorted(plain.times) == sorted(names)
-    assert plain.seconds == sum(time["seconds"] for time in plain.times.values()) < 0.5
-    for time in plain.times.values():
-        assert 1e-7 < time["seconds_per_sample"] < 1e-4
-        assert time["seconds"] >= 0.05
+    assert plain.seconds == sum(found["seconds"] for found in plain.times.values()) < 0.5
+    for found in plain.times.values():
+        assert 1e-7 < found["seconds_per_sample"] < 1e-4
+        assert found["seconds"] >= 0.05
     assert f"{plain.name}: a guess" in plain.sentence
     assert ", timed here" in plain.sentence
 

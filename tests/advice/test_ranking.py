@@ -118,8 +118,9 @@ def test_a_sentence(model):
 
     begin = (
         "good: a guess for 1,000 rows, 100 classes, 50 dense features, from short fits of 1 other data sets;"
-        " the most like it is data (of the same sizes); there it came within 1 % of the best validation log-likelihood"
-        " of 2 candidates, where a uniform guess is 100 %, after 4 epochs, 40 s; an epoch takes about 10 s, "
+        " the most like it is data (of the same sizes); there it came within 1 % of the best validation"
+        " log-likelihood of 2 candidates, where a uniform guess is 100 %, after 4 epochs, 40 s;"
+        " an epoch takes about 10 s, "
     )
     end = "; how good it becomes on these data is not known before it is trained"
     assert sentence(seconds=1000) == f"{begin}by a formula for a machine{end}"

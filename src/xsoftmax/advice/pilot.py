@@ -13,7 +13,7 @@ RATE_FACTORS = (0.3, 1.0, 3.0)
 DOWN, TIMES_DOWN = 0.1, 4
 # Of an epoch, the least that a trial must see for its verdict to be better than what other data sets say.
 LEAST_EPOCHS = 0.5
-SAFE = 0.8  # of the time that is left, what trials are planned for: they are not all as fast as the first
+SAFE = 0.6  # of the time that is left, what trials are planned for: not all are as fast as the first
 TOO_LITTLE, TIME_IS_UP = "a trial would see too little of the data", "time was up"
 
 
@@ -79,12 +79,12 @@ def tune_rate(ground: Ground, n_samples: int, clock: Clock) -> Pilot:
     if seconds <= 0:
         return Pilot([], "setting up and scoring rows leave it no time")
     found: list[dict[str, Any]] = []
-    least, needed = min(least, n_samples), 0.0
+    least = min(least, n_samples)
     for rate in _rates(begin, guess, found):
-        began, short = clock.spent, TIME_IS_UP if len(found) < len(RATE_FACTORS) else ""
-        if clock.left < needed:
+        short = TIME_IS_UP if len(found) < len(RATE_FACTORS) else ""
+        if clock.left <= scoring:
             return Pilot(found, short)
-        trial = _trained(Trial(ground, rate), n_samples, min(seconds, clock.left - scoring))
+        trial = _trained(Trial(ground, rate), n_samples, min(seconds, clock.left - scoring), clock)
         cut = trial.finite and trial.samples < least
         found.append(
             {"rate": rate, "seconds": trial.seconds, "log_likelihood": None if cut else trial.log_likelihood()}
@@ -93,7 +93,6 @@ def tune_rate(ground: Ground, n_samples: int, clock: Clock) -> Pilot:
             return Pilot(found, short)
         if trial.finite:
             n_samples, least, seconds = trial.samples, trial.samples, math.inf
-        needed = max(needed, clock.spent - began)
     return Pilot(found)
 
 
@@ -108,13 +107,14 @@ def _rates(begin: float, guess: float, found: Sequence[Mapping[str, Any]]) -> It
         yield rate
 
 
-def _trained(trial: Trial, n_samples: int, seconds: float) -> Trial:
+def _trained(trial: Trial, n_samples: int, seconds: float, clock: Clock) -> Trial:
     """Take steps for so many samples or about so many seconds; of the latter, a minibatch first, to see its pace."""
-    while trial.finite and trial.samples < n_samples and trial.seconds < seconds:
+    began = clock.spent
+    while trial.finite and trial.samples < n_samples and (passed := clock.spent - began) < seconds:
         at_most = n_samples - trial.samples
         if math.isfinite(seconds):
-            pace = trial.samples / trial.seconds if trial.seconds else 0.0
-            at_most = min(at_most, max(trial.minibatch_size, int(pace * (seconds - trial.seconds))))
+            least = trial.minibatch_size
+            at_most = min(at_most, max(least, int(trial.samples / passed * (seconds - passed)) if passed else least))
         trial.advance(at_most)
     return trial
 
