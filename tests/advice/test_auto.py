@@ -226,8 +226,8 @@ def test_what_compiles_for_longer_than_the_tenth_is_compiled_once(data, compiled
     slowed(monkeypatch, setup=0.5)
     choice = choice_for(data, 0, Plan(seconds=4.0), Asked(AMONG))
     assert (slowed.count, choice.times, choice.trials, choice.name) == (1, {}, [], first)
-    assert "is a guess, without a pilot: setting it up takes about" in choice.sentence
-    assert "more than its tenth, as a compilation or the like is not cut short" in choice.account(Plan(seconds=4.0))
+    assert "is a guess, without a pilot: time was up" in choice.sentence
+    assert "more than its tenth, as loading and compiling are not cut short" in choice.account(Plan(seconds=4.0))
 
 
 @pytest.mark.alone

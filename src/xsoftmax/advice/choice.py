@@ -13,7 +13,16 @@ from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.clock import Clock
 from xsoftmax.advice.facts import Facts, facts_of
 from xsoftmax.advice.model import CostModel, shipped
-from xsoftmax.advice.pilot import LEAST_EPOCHS, RATE_FACTORS, TOO_LITTLE, Pilot, at_rate, timed, tune_rate
+from xsoftmax.advice.pilot import (
+    LEAST_EPOCHS,
+    RATE_FACTORS,
+    TIME_IS_UP,
+    TOO_LITTLE,
+    Pilot,
+    at_rate,
+    timed,
+    tune_rate,
+)
 from xsoftmax.advice.ranking import LEAST_TIMED, PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.data.store import Prepared
@@ -73,7 +82,7 @@ class Choice:
         if plan.epochs is not None:
             return f"{took}, beside the budget"
         share = self.took / self.budget
-        over = "" if share <= PILOT_SHARE else "; more than its tenth, as a compilation or the like is not cut short"
+        over = "" if share <= PILOT_SHARE else "; more than its tenth, as loading and compiling are not cut short"
         return f"{took}: {100 * share:.2g} % of {duration(self.budget)}{over}"
 
     def planned(self, plan: Plan) -> Plan:
@@ -261,7 +270,8 @@ def _pilot(
         setup = predicted.setup_seconds + clock.setup
         epochs = max(0.0, clock.left - setup) / max(predicted.seconds_per_epoch, 1e-12)
         if clock.left <= setup:
-            return Pilot([], f"setting it up takes about {duration(setup)}"), None
+            word = f"setting it up would take about {duration(setup)}" if clock.left > 0 else TIME_IS_UP
+            return Pilot([], word), None
     else:
         epochs = PILOT_SHARE * plan.epochs
     n_samples = int(epochs / len(RATE_FACTORS) * facts.n_samples)
