@@ -2,6 +2,8 @@
 
 import csv
 import io
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -139,3 +141,21 @@ def test_threads_change_nothing(model, new, capsys):
         assert told[0] == told[1] != ""
         assert main([verb, str(model), str(rows), "--threads", "0"]) == 1
         assert "threads is 0; set it to 1 or more" in capsys.readouterr().err
+
+
+def test_eight_at_once_say_the_same(prepare, tmp_path, capsys):
+    """Nothing that one reads or keeps, such as compiled code, disturbs another."""
+    rng, n = np.random.default_rng(0), 60
+    data = prepare(rng.random((n, 5)), np.arange(n) % 3, 3, n_validation=6, sparse=True)
+    train = ["train", data, "--method", "implicit-sgd", "--epochs", 1, "-o", tmp_path / "fit"]
+    assert main([str(word) for word in train]) == 0
+    (tmp_path / "new.svm").write_text("".join(f"0 1:{x:.3f} 4:1\n" for x in rng.random(50)))
+    call = ["predict", str(tmp_path / "fit" / "model.h5"), str(tmp_path / "new.svm")]
+    capsys.readouterr()
+    assert main(call) == 0
+    alone = capsys.readouterr().out.encode()
+    command = [sys.executable, "-m", "xsoftmax", *call]
+    programs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(8)]
+    told = [program.communicate() for program in programs]
+    assert [program.returncode for program in programs] == [0] * 8, told
+    assert {out for out, _ in told} == {alone}

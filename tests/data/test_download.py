@@ -4,16 +4,24 @@ import gzip
 import hashlib
 import json
 import lzma
+import os
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from xsoftmax.data import checksum
 from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.download import download
 from xsoftmax.data.fetch import Patience, fetch
 from xsoftmax.data.raw import checked_files
+from xsoftmax.data.sparse_text import line_blocks
 from xsoftmax.errors import InputError
+from xsoftmax.files import BusyError, locked
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -331,3 +339,77 @@ def test_no_room_is_not_the_fault_of_an_address(scheme, tmp_path, monkeypatch):
     monkeypatch.setattr("xsoftmax.data.fetch.time.sleep", lambda _: pytest.fail("tried again"))
     with pytest.raises(OSError, match="No space left"):
         fetch(f"{scheme}://localhost/x", tmp_path / "part", Patience())
+
+
+def described(files, folder, behaviour):
+    """A description on disk, for programs of their own."""
+    path = folder.parent / "toy.yaml"
+    source = f"{{name: a.bin, urls: ['{files.url}/{behaviour}/a.bin'], sha256: {SHA256}, size: {len(CONTENT)}}}"
+    path.write_text(f"name: toy\nformat: xc\nfiles: [{source}]\n")
+    return path
+
+
+def begun(config, target):
+    command = [sys.executable, "-m", "xsoftmax", "download", config, "-o", target]
+    environment = {key: value for key, value in os.environ.items() if key != "XSOFTMAX_MIRROR"}
+    return subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True, env=environment)
+
+
+def until(condition, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_two_at_once_download_once(files, tmp_path):
+    """The host stalls until both are at it."""
+    config = described(files, tmp_path, "stall")
+    first = begun(config, tmp_path)
+    until(lambda: files.requests)
+    second = begun(config, tmp_path)
+    told = second.stderr.readline()
+    assert "waiting for another program, which holds" in told
+    assert len(files.requests) == 1
+    files.released.set()
+    for each in (first, second):
+        assert (each.wait(60), each.communicate()[1].count("error")) == (0, 0)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    assert left_in(tmp_path) == ["a.bin", "receipt.json"]
+    assert left_in(tmp_path.parent) == ["raw", "toy.yaml"]
+    assert [begin for _, _, begin in files.requests].count(None) == 1
+
+
+def test_a_killed_download_locks_nobody_out(files, tmp_path):
+    config = described(files, tmp_path, "stall")
+    first = begun(config, tmp_path)
+    until(lambda: files.requests)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    first.stderr.close()
+    download(config_of(f"{files.url}/ok/a.bin"), tmp_path, patience=QUICK)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+
+
+def test_one_waits_for_another_no_longer_than_a_limit(files, tmp_path, monkeypatch):
+    monkeypatch.setattr("xsoftmax.data.download.LOCKED_SECONDS", 0.1)
+    held = locked(tmp_path.with_name(f".{tmp_path.name}.lock"), "hold")
+    with held, pytest.raises(BusyError, match=r"held it for more than 0.1 s; download toy later"):
+        download(config_of(f"{files.url}/ok/a.bin"), tmp_path, patience=QUICK)
+    assert files.requests == []
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
+def test_a_bomb_is_not_decompressed_to_its_end(server, tmp_path, monkeypatch, compress):
+    monkeypatch.setattr(checksum, "MOST_BYTES", 2**20)
+    server.files["a.bin"] = compress(bytes(2**22))
+    config = config_of(f"{server.url}/ok/a.bin", sha256=None, size=None)
+    with pytest.raises(InputError, match=r"more than 1,048,576 bytes and 100 times its size come out of it"):
+        download(config, tmp_path, patience=QUICK)
+    assert left_in(tmp_path) == []
+    (tmp_path / "bomb.txt").write_bytes(compress(b"0 1:1\n" * 2**20))
+    with pytest.raises(InputError, match=r"100 times its size come out of it; if they are"):
+        list(line_blocks(tmp_path / "bomb.txt"))
+    server.files["a.bin"] = compress(bytes(2**20))  # no more than may come out of any
+    download(config, tmp_path, patience=QUICK)
+    assert (tmp_path / "a.bin").stat().st_size == 2**20

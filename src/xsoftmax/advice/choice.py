@@ -10,9 +10,19 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.advice.asked import Asked
+from xsoftmax.advice.clock import Clock
 from xsoftmax.advice.facts import Facts, facts_of
 from xsoftmax.advice.model import CostModel, shipped
-from xsoftmax.advice.pilot import RATE_FACTORS, at_rate, timed, tune_rate
+from xsoftmax.advice.pilot import (
+    LEAST_EPOCHS,
+    RATE_FACTORS,
+    TIME_IS_UP,
+    TOO_LITTLE,
+    Pilot,
+    at_rate,
+    timed,
+    tune_rate,
+)
 from xsoftmax.advice.ranking import LEAST_TIMED, PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.data.store import Prepared
@@ -22,6 +32,7 @@ from xsoftmax.files import write_text
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import AUTO, Method, build_method
 from xsoftmax.proposals import Proposal
+from xsoftmax.report.durations import duration
 from xsoftmax.threads import Team
 from xsoftmax.training.fit import check_question, training_rows
 from xsoftmax.training.memory import check_memory, must_stream
@@ -45,6 +56,8 @@ class Choice:
         Of candidates that were timed on the data: ``seconds_per_sample``, and ``seconds`` that this took.
     budget : float
         Epochs or seconds, as the plan's: what the fit should take, less than it may where a gap was asked for.
+    took : float
+        Seconds by the clock on the wall: of steps, compiling, reading rows, fitting proposals and scoring.
     proposal : Proposal or None
         The method's, if the pilot fitted it: not kept beside a checkpoint, as a fit fits the same one again.
     """
@@ -55,12 +68,22 @@ class Choice:
     trials: Sequence[dict[str, Any]]
     times: Mapping[str, Mapping[str, float]]
     budget: float
+    took: float
     proposal: Proposal | None = field(default=None, compare=False)
 
     @property
     def seconds(self) -> float:
         """Seconds of all steps on the way: evaluation is not counted, as in a fit."""
         return sum(trial["seconds"] for trial in [*self.trials, *self.times.values()])
+
+    def account(self, plan: Plan) -> str:
+        """Say what the choice took, beside a plan's budget, as measured."""
+        took = f"the choice took {duration(self.took)} by the clock, compiling and scoring included"
+        if plan.epochs is not None:
+            return f"{took}, beside the budget"
+        share = self.took / self.budget
+        over = "" if share <= PILOT_SHARE else "; more than its tenth, as loading and compiling are not cut short"
+        return f"{took}: {100 * share:.2g} % of {duration(self.budget)}{over}"
 
     def planned(self, plan: Plan) -> Plan:
         """Plan the fit: what was spent on the way is part of a budget of seconds."""
@@ -75,6 +98,7 @@ class Choice:
             "trials": list(self.trials),
             "times": self.times,
             "budget": self.budget,
+            "took": self.took,
             "seconds": self.seconds,
         }
 
@@ -123,36 +147,47 @@ def _read(path: Path, question: str) -> Choice | None:
         if content["question"] != question:
             return None
         method = build_method(AUTO, content["settings"])
-        known = (content[key] for key in ("name", "sentence", "trials", "times", "budget"))
+        known = (content[key] for key in ("name", "sentence", "trials", "times", "budget", "took"))
         return Choice(method, *known)
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
 def _choose(data: Prepared, seed: int, plan: Plan, asked: Asked, model: CostModel) -> Choice:
-    facts = facts_of(data)
+    clock, facts = Clock(), facts_of(data)
     budget = Budget(seconds=plan.seconds, epochs=plan.epochs) if asked.gap is None else Budget(gap=asked.gap)
     ranking = _that_fit(rank(model, facts, budget, plan.threads, asked.among), model, data, plan)
-    times = _times(data, seed, _shortened(plan, asked, ranking[0]), model, ranking)
+    if plan.epochs is None:
+        clock.limit = PILOT_SHARE * _shortened(plan, asked, ranking[0]).budget
+    times = _times(data, seed, _shortened(plan, asked, ranking[0]), model, ranking, clock)
+    per_sample = {name: time["seconds_per_sample"] for name, time in times.items()}
     if times:
         names = [prediction.method for prediction in ranking]
-        per_sample = {name: time["seconds_per_sample"] for name, time in times.items()}
         ranking = rank(model, facts, budget, plan.threads, names, per_sample)
     best = ranking[0]
     plan = _shortened(plan, asked, best)
+    if plan.epochs is None:
+        clock.limit = PILOT_SHARE * plan.budget
     settings = model.candidates[best.method]
     source = f"{best.method}, chosen for these data: {settings.get('source', '')}"
     method = at_rate(build_method(AUTO, {**settings, "source": source}), best.rate)
-    trials, proposal = _pilot(data, method, seed, plan, facts, best)
-    known = [trial for trial in trials if trial["log_likelihood"] is not None]
-    sentence = explain(model, facts, budget, ranking)
-    if known:
-        method = at_rate(method, max(known, key=lambda trial: trial["log_likelihood"])["rate"])
-        sentence += f"; a pilot on validation rows chose the rate {method.optimizer.learning_rate:.2g}"
-    elif trials:
-        method = at_rate(method, min(trial["rate"] for trial in trials))
-        sentence += "; in a pilot all rates diverged, of which this is the smallest"
-    return Choice(method, best.method, sentence, trials, times, plan.budget, proposal)
+    pilot, proposal = _pilot(data, method, seed, plan, facts, best, clock)
+    method, word = _verdict(method, pilot)
+    sentence = f"{explain(model, facts, budget, ranking, per_sample)}; {word}"
+    return Choice(method, best.method, sentence, pilot.trials, times, plan.budget, clock.spent, proposal)
+
+
+def _verdict(method: Method, pilot: Pilot) -> tuple[Method, str]:
+    """Give the method at the rate that a pilot found, and say what that is worth."""
+    known = [trial for trial in pilot.trials if trial["log_likelihood"] is not None]
+    if pilot.short or not pilot.trials:
+        return method, f"its rate, {method.optimizer.learning_rate:.2g}, is a guess, without a pilot: {pilot.short}"
+    if not known:
+        method = at_rate(method, min(trial["rate"] for trial in pilot.trials))
+        return method, "in a pilot all rates diverged, of which this is the smallest"
+    best = max(known, key=lambda trial: trial["log_likelihood"])
+    method, value = at_rate(method, best["rate"]), f"{best['log_likelihood']:.4f} nats"
+    return method, f"a pilot on validation rows chose the rate {best['rate']:.2g}, where it came to {value}"
 
 
 def _shortened(plan: Plan, asked: Asked, best: Prediction) -> Plan:
@@ -203,34 +238,45 @@ def _ground(data: Prepared, method: Method, seed: int, plan: Plan) -> Iterator[G
 
 
 def _times(
-    data: Prepared, seed: int, plan: Plan, model: CostModel, ranking: Sequence[Prediction]
+    data: Prepared, seed: int, plan: Plan, model: CostModel, ranking: Sequence[Prediction], clock: Clock
 ) -> dict[str, dict[str, float]]:
     """Time the first few candidates, unless it takes long to set them up. A budget of epochs does not ask for it.
 
-    Nor are they timed where only the first few steps would be seen, which are slow.
+    Nor are they timed where only the first few steps would be seen, which are slow. Another is begun if it would be
+    done within half of what is on the clock; the rest is the pilot's.
     """
     found: dict[str, dict[str, float]] = {}
     share = TIMING_SHARE * plan.budget
     if plan.epochs is not None or len(ranking) < 2 or share < LEAST_TIMED:
         return found
     for prediction in ranking[:TIMED]:
-        if prediction.setup_seconds > share:
+        if prediction.setup_seconds > share or clock.spent + clock.setup + share > clock.limit / 2:
             continue
+        began = clock.spent
         method = at_rate(model.method(prediction.method), prediction.rate)
         with _ground(data, method, seed, plan) as ground:
-            found[prediction.method] = timed(ground, share)
+            time = timed(ground, share, clock)
+        clock.setup = max(clock.setup, clock.spent - began - (time["seconds"] if time else 0.0))
+        if time:
+            found[prediction.method] = time
     return found
 
 
 def _pilot(
-    data: Prepared, method: Method, seed: int, plan: Plan, facts: Facts, predicted: Prediction
-) -> tuple[list[dict[str, Any]], Proposal | None]:
+    data: Prepared, method: Method, seed: int, plan: Plan, facts: Facts, predicted: Prediction, clock: Clock
+) -> tuple[Pilot, Proposal | None]:
     """Try a few rates; together these take their share of the budget, whatever was predicted."""
-    share, seconds, epochs = PILOT_SHARE, math.inf, float(plan.epochs or 0)
     if plan.epochs is None:
-        share -= TIMED * TIMING_SHARE
-        seconds = share / len(RATE_FACTORS) * plan.budget
-        epochs = plan.budget / max(predicted.seconds_per_epoch, 1e-12)
+        setup = predicted.setup_seconds + clock.setup
+        epochs = max(0.0, clock.left - setup) / max(predicted.seconds_per_epoch, 1e-12)
+        if clock.left <= setup:
+            word = f"setting it up would take about {duration(setup)}" if clock.left > 0 else TIME_IS_UP
+            return Pilot([], word), None
+    else:
+        epochs = PILOT_SHARE * plan.epochs
+    n_samples = int(epochs / len(RATE_FACTORS) * facts.n_samples)
+    if n_samples < LEAST_EPOCHS * plan.n_training(facts.n_samples):
+        return Pilot([], TOO_LITTLE), None
     with _ground(data, method, seed, plan) as ground:
-        trials = tune_rate(ground, int(share / len(RATE_FACTORS) * epochs * facts.n_samples), seconds)
-        return trials, ground.proposal if trials else None
+        pilot = tune_rate(ground, n_samples, clock)
+        return pilot, vars(ground).get("proposal")  # if it came to that

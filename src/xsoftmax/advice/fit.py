@@ -8,7 +8,7 @@ import numpy as np
 
 from xsoftmax.advice.costs import fit_costs, relative_errors, setup_work, terms
 from xsoftmax.advice.facts import Facts
-from xsoftmax.advice.learned import LEVELS, Learned, gaps, reached
+from xsoftmax.advice.learned import LEVELS, Learned, Measured, gaps, reached
 from xsoftmax.advice.model import CostModel, Costs
 from xsoftmax.methods import Method, build_method
 
@@ -84,6 +84,7 @@ def learned_of(dataset: str, curves: Sequence[Mapping[str, Any]]) -> Learned:
     facts, best = Facts(**curves[0]["facts"]), max(best_of(curve) for curve in curves)
     epochs: dict[str, list[float]] = {}
     rates: dict[str, float] = {}
+    measured: dict[str, Measured] = {}
     for name in dict.fromkeys(curve["method"] for curve in curves):
         own = [curve for curve in curves if curve["method"] == name]
         each = np.array([_reached(curve, facts, best) for curve in own])
@@ -91,7 +92,16 @@ def learned_of(dataset: str, curves: Sequence[Mapping[str, Any]]) -> Learned:
         there = each[:, LEVELS.index(TUNED_AT)]
         chosen = own[int(np.argmin(there))] if np.isfinite(there).any() else max(own, key=best_of)
         rates[name] = chosen["rate"]
-    return Learned(dataset, facts, epochs, rates)
+        measured[name] = min(_nearest(curve, facts, best) for curve in own)
+    return Learned(dataset, facts, epochs, rates, measured)
+
+
+def _nearest(curve: Mapping[str, Any], facts: Facts, best: float) -> Measured:
+    """Give the point of a curve that is nearest to the best."""
+    points = np.array(curve["points"], float)
+    gap = gaps(points[:, 2], facts.n_classes, best)
+    k = int(np.argmin(gap))
+    return Measured(float(gap[k]), float(points[k, 0]), float(points[k, 1]) + curve["setup_seconds"])
 
 
 def _reached(curve: Mapping[str, Any], facts: Facts, best: float) -> list[float]:

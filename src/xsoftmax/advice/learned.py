@@ -5,7 +5,8 @@ is a uniform guess, 0 the best.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,21 @@ LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01, 0.005)
 # A curve is continued by its last slope for so many times its epochs; what it does not reach then, it never does.
 CONTINUED = 8.0
 NEVER = 5.0
+
+
+class Measured(NamedTuple):
+    """How far a method came on one data set, whatever the rate: the measured point with the smallest gap.
+
+    Attributes
+    ----------
+    gap : float
+    epochs, seconds : float
+        Until then; seconds of steps and of the proposal's fit.
+    """
+
+    gap: float
+    epochs: float
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -29,12 +45,15 @@ class Learned:
         By method: epochs to each of ``LEVELS``, infinite if it is not reached.
     rates : mapping of str to float
         By method: the learning rate that went with these.
+    measured : mapping of str to Measured
+        By method: where its fits came to, which ended after a few seconds. Epochs beyond are continued curves.
     """
 
     dataset: str
     facts: Facts
     epochs: Mapping[str, Sequence[float]]
     rates: Mapping[str, float]
+    measured: Mapping[str, Measured] = field(default_factory=dict)
 
 
 def gaps(log_likelihoods: np.ndarray, n_classes: int, best: float) -> np.ndarray:

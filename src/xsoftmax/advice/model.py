@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.advice.facts import Facts
-from xsoftmax.advice.learned import Learned
+from xsoftmax.advice.learned import Learned, Measured
 from xsoftmax.methods import Method, build_method
 
 FILE = Path(__file__).with_name("model.json")
@@ -63,6 +63,7 @@ class CostModel:
                     "dataset": each.dataset,
                     "facts": each.facts._asdict(),
                     "rates": each.rates,
+                    "measured": {name: _rounded(measured) for name, measured in each.measured.items()},
                     "epochs": {
                         name: [None if value == float("inf") else float(f"{value:.4g}") for value in values]
                         for name, values in each.epochs.items()
@@ -71,6 +72,10 @@ class CostModel:
                 for each in self.experience
             ],
         }
+
+
+def _rounded(measured: Measured) -> dict[str, float]:
+    return {key: float(f"{value:.3g}") for key, value in measured._asdict().items()}
 
 
 def from_json(content: Mapping[str, Any]) -> CostModel:
@@ -84,6 +89,7 @@ def from_json(content: Mapping[str, Any]) -> CostModel:
                 for name, values in each["epochs"].items()
             },
             each["rates"],
+            {name: Measured(**measured) for name, measured in each["measured"].items()},
         )
         for each in content["experience"]
     ]

@@ -1,8 +1,10 @@
 """What a step takes, timed, and the learning rate, tuned: in short trials on the data themselves."""
 
 import math
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
+from xsoftmax.advice.clock import Clock
 from xsoftmax.advice.trial import Ground, Trial
 from xsoftmax.methods import Method, build_method, merged
 
@@ -11,26 +13,46 @@ RATE_FACTORS = (0.3, 1.0, 3.0)
 DOWN, TIMES_DOWN = 0.1, 4
 # Of an epoch, the least that a trial must see for its verdict to be better than what other data sets say.
 LEAST_EPOCHS = 0.5
+SAFE = 0.6  # of the time that is left, what trials are planned for: not all are as fast as the first
+TOO_LITTLE, TIME_IS_UP = "a trial would see too little of the data", "time was up"
 
 
-def timed(ground: Ground, seconds: float) -> dict[str, float]:
-    """Take steps for about so many seconds, two steps at least, and say what a sample takes.
+class Pilot(NamedTuple):
+    """What trials came to.
+
+    Attributes
+    ----------
+    trials : list of dict
+        ``rate``, ``seconds`` of its steps, and ``log_likelihood`` of validation rows (nats), None if it diverged or
+        was cut short.
+    short : str
+        Why they say nothing; empty if they do.
+    """
+
+    trials: list[dict[str, Any]]
+    short: str = ""
+
+
+def timed(ground: Ground, seconds: float, clock: Clock) -> dict[str, float] | None:
+    """Take steps for about so many seconds and say what a sample takes; None if setting up took all there is.
 
     Returns
     -------
     dict
-        ``seconds_per_sample``, the first half left out, which touches memory for the first time; and ``seconds``
-        that all steps took, and the proposal's fit.
+        ``seconds_per_sample``, the first half left out, which touches memory for the first time, unless there is
+        time for no more; and ``seconds`` that all steps took, and the proposal's fit.
     """
     trial, size = Trial(ground, ground.method.optimizer.learning_rate), ground.method.minibatch_size
+    if clock.left <= 0:
+        return None
     trial.advance(size)
     at_most = size * max(1, int(seconds / 16 / max(trial.seconds, 1e-6)))
     while trial.finite and trial.seconds < seconds / 2:
         trial.advance(at_most)
     samples, spent = trial.samples, trial.seconds
-    while trial.finite and (trial.samples == samples or trial.seconds < seconds):
+    while trial.finite and clock.left > 0 and (trial.samples == samples or trial.seconds < seconds):
         trial.advance(at_most)
-    if not trial.finite:
+    if not trial.finite or trial.samples == samples:
         samples, spent = 0, 0.0
     return {
         "seconds_per_sample": (trial.seconds - spent) / max(1, trial.samples - samples),
@@ -38,50 +60,63 @@ def timed(ground: Ground, seconds: float) -> dict[str, float]:
     }
 
 
-def tune_rate(ground: Ground, n_samples: int, seconds: float = math.inf) -> list[dict[str, Any]]:
-    """Train at a few rates around the method's; say what each came to.
+def tune_rate(ground: Ground, n_samples: int, clock: Clock) -> Pilot:
+    """Train at a few rates around the method's, so many samples at most each; say what each came to.
 
-    Without validation rows, or with samples for less than a step or half an epoch, nothing is tried.
-
-    Parameters
-    ----------
-    ground : Ground
-    n_samples : int
-        Samples of each trial.
-    seconds : float
-        The first trial ends after so many, and the others with as many samples as it had.
-
-    Returns
-    -------
-    list of dict
-        ``rate``, ``seconds`` of its steps, and ``log_likelihood`` of validation rows (nats), None if it diverged.
+    Nothing is tried without validation rows, or with samples or time for less than a step or half an epoch. Of the
+    time on the clock, the first trial ends after its share, and the others have as many samples as it had; what would
+    not be done in time is not begun.
     """
-    found: list[dict[str, Any]] = []
-    size, too_short = ground.method.minibatch_size, n_samples < LEAST_EPOCHS * ground.train.n_samples
+    size, least = ground.method.minibatch_size, LEAST_EPOCHS * ground.train.n_samples
+    if not ground.validation.n_samples:
+        return Pilot([], "there are no validation rows")
+    if n_samples < max(size, least):
+        return Pilot([], TOO_LITTLE)
     n_samples = n_samples // size * size
-    if not ground.validation.n_samples or not n_samples or too_short:
-        return found
-    begin = ground.method.optimizer.learning_rate
-    for factor in RATE_FACTORS:
-        outcome, used = _outcome(ground, factor * begin, n_samples, seconds)
-        if outcome["log_likelihood"] is not None:
-            n_samples, seconds = used, math.inf
-        found.append(outcome)
-    rate, guess = RATE_FACTORS[0] * begin, -math.log(ground.data.n_classes)
+    begin, guess = ground.method.optimizer.learning_rate, -math.log(ground.data.n_classes)
+    scoring = Trial(ground, begin).scoring_seconds() if math.isfinite(clock.limit) else 0.0
+    seconds = SAFE * clock.left / len(RATE_FACTORS) - scoring
+    if seconds <= 0:
+        return Pilot([], "setting up and scoring rows leave it no time")
+    found: list[dict[str, Any]] = []
+    least = min(least, n_samples)
+    for rate in _rates(begin, guess, found):
+        short = TIME_IS_UP if len(found) < len(RATE_FACTORS) else ""
+        if clock.left <= scoring:
+            return Pilot(found, short)
+        trial = _trained(Trial(ground, rate), n_samples, min(seconds, clock.left - scoring), clock)
+        cut = trial.finite and trial.samples < least
+        found.append(
+            {"rate": rate, "seconds": trial.seconds, "log_likelihood": None if cut else trial.log_likelihood()}
+        )
+        if cut:
+            return Pilot(found, short)
+        if trial.finite:
+            n_samples, least, seconds = trial.samples, trial.samples, math.inf
+    return Pilot(found)
+
+
+def _rates(begin: float, guess: float, found: Sequence[Mapping[str, Any]]) -> Iterator[float]:
+    """Give the rates to try, smaller ones while all that were ``found`` are worse than a guess."""
+    yield from (factor * begin for factor in RATE_FACTORS)
+    rate = RATE_FACTORS[0] * begin
     for _ in range(TIMES_DOWN):
         if any((outcome["log_likelihood"] or -math.inf) > guess for outcome in found):
-            break
+            return
         rate *= DOWN
-        found.append(_outcome(ground, rate, n_samples, seconds)[0])
-    return found
+        yield rate
 
 
-def _outcome(ground: Ground, rate: float, n_samples: int, seconds: float) -> tuple[dict[str, Any], int]:
-    """What one rate came to, and the samples that it used."""
-    trial = Trial(ground, rate)
-    while trial.finite and trial.samples < n_samples and trial.seconds < seconds:
-        trial.advance(n_samples - trial.samples)
-    return {"rate": rate, "seconds": trial.seconds, "log_likelihood": trial.log_likelihood()}, trial.samples
+def _trained(trial: Trial, n_samples: int, seconds: float, clock: Clock) -> Trial:
+    """Take steps for so many samples or about so many seconds; of the latter, a minibatch first, to see its pace."""
+    began = clock.spent
+    while trial.finite and trial.samples < n_samples and (passed := clock.spent - began) < seconds:
+        at_most = n_samples - trial.samples
+        if math.isfinite(seconds):
+            least = trial.minibatch_size
+            at_most = min(at_most, max(least, int(trial.samples / passed * (seconds - passed)) if passed else least))
+        trial.advance(at_most)
+    return trial
 
 
 def at_rate(method: Method, rate: float) -> Method:

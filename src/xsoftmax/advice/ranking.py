@@ -1,18 +1,19 @@
 """Candidates by how good they will be at the end of a budget, or by when they will be good enough."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from xsoftmax.advice.costs import seconds_per_sample, setup_work
-from xsoftmax.advice.facts import Facts, likeness
-from xsoftmax.advice.learned import LEVELS, predicted_epochs, predicted_rate
+from xsoftmax.advice.facts import SAME, Facts, likeness
+from xsoftmax.advice.learned import LEVELS, Learned, predicted_epochs, predicted_rate
 from xsoftmax.advice.model import CostModel
 from xsoftmax.errors import InputError
 from xsoftmax.report.durations import duration
 
-# Of a budget, what is spent on trials: each of the first few candidates is timed, then a pilot tunes the rate.
+# Of a budget, all that a choice may take: each of the first few candidates is timed, then a pilot tunes the rate.
 PILOT_SHARE = 0.1
 TIMED, TIMING_SHARE = 3, 0.01
 LEAST_TIMED = 0.01  # seconds
@@ -132,28 +133,61 @@ def _at(gap: float, epochs: np.ndarray) -> float:
     return float(np.exp(np.interp(-np.log(gap), -np.log(levels), np.log(epochs[known]))))
 
 
-def explain(model: CostModel, facts: Facts, budget: Budget, ranking: Sequence[Prediction]) -> str:
-    """Say in a sentence what was chosen and why."""
+def explain(
+    model: CostModel,
+    facts: Facts,
+    budget: Budget,
+    ranking: Sequence[Prediction],
+    timed: Mapping[str, float] | None = None,
+) -> str:
+    """Say in a sentence what was chosen, from which measurements, and that these are of other data."""
     best = ranking[0]
-    likest = max(model.experience, key=lambda each: likeness(each.facts, facts))
-    text = (
-        f"{best.method}: with {facts}, it should come within {percent(best.gap)} of the best log-likelihood "
-        f"(a guess is 100 %) {_when(budget, best)}, at {duration(best.seconds_per_epoch)} an epoch"
+    parts = [f"{best.method}: a guess for {facts}, from short fits of {len(model.experience)} other data sets"]
+    if known := [each for each in model.experience if best.method in each.measured]:
+        likest = max(known, key=lambda each: likeness(each.facts, facts))
+        parts.append(
+            f"the most like it is {likest.dataset} ({compared(facts, likest.facts)}); {_there(best, likest)}"
+        )
+    where = "timed here" if best.method in (timed or {}) else f"by a formula for {model.machine['processor']}"
+    parts.append(f"an epoch takes about {duration(best.seconds_per_epoch)}, {where}")
+    if budget.gap is not None:
+        came = f"came within {percent(budget.gap)}"
+        epochs = f"after as many epochs as take {duration(best.seconds)} here"
+        parts.append(f"others {came} {epochs}" if np.isfinite(best.seconds) else f"others never {came}")
+    return "; ".join([*parts, "how good it becomes on these data is not known before it is trained"])
+
+
+def _there(prediction: Prediction, learned: Learned) -> str:
+    """Say how far a method came on a measured data set."""
+    gap, epochs, seconds = learned.measured[prediction.method]
+    came = f"came within {percent(gap)} of the best validation log-likelihood" if gap else "was the best"
+    guess = ", where a uniform guess is 100 %," if gap else ""
+    return (
+        f"there it {came} of {len(learned.measured)} candidates{guess} after {epochs:.3g} epochs, {duration(seconds)}"
     )
-    if len(ranking) > 1:
-        other = ranking[1]
-        text += f"; {other.method} {_when(budget, other) if budget.gap is not None else percent(other.gap)}"
-    return f"{text}; {likest.dataset} is the most like it of the data sets that this was learned from"
+
+
+def compared(facts: Facts, others: Facts) -> str:
+    """Say how far apart two data sets are in their sizes."""
+    ratios = {
+        "rows": facts.n_samples / max(1, others.n_samples),
+        "classes": facts.n_classes / max(1, others.n_classes),
+        "entries a row": facts.n_entries / max(1.0, others.n_entries),
+    }
+    if facts.sparse == others.sparse and all(1 / SAME <= ratio <= SAME for ratio in ratios.values()):
+        return "of the same sizes"
+    parts = [f"{times(ratio)} the {size}" for size, ratio in ratios.items()]
+    if facts.sparse != others.sparse:
+        parts.append("sparse rows, not dense ones" if facts.sparse else "dense rows, not sparse ones")
+    far = likeness(facts, others) < math.exp(-0.5)
+    return f"yours has {', '.join(parts)}{', which is far from all that was measured' if far else ''}"
+
+
+def times(ratio: float) -> str:
+    """Write a factor with two digits: "0.59 times", "1,000 times"."""
+    return f"{ratio:,.0f} times" if ratio >= 10 else f"{ratio:.2g} times"
 
 
 def percent(gap: float) -> str:
     """Write a gap with two digits."""
     return f"{100 * gap:.2g} %" if gap < 0.995 else "100 %"
-
-
-def _when(budget: Budget, prediction: Prediction) -> str:
-    if budget.epochs is not None:
-        return f"after {budget.epochs:g} epochs"
-    if budget.seconds is not None:
-        return f"after {budget.seconds:g} s"
-    return f"in {duration(prediction.seconds)}" if np.isfinite(prediction.seconds) else "never"

@@ -18,6 +18,7 @@ from xsoftmax.training.solvers import make_solver
 from xsoftmax.training.visits import Visits
 
 ROWS = 2000  # of validation, at most
+PROBED = 50  # of these, to see how long all of them take
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,12 @@ class Ground:
 class Trial:
     """Steps of a method at one learning rate, from the start.
 
-    ``samples`` and ``seconds`` are what was used so far; ``finite`` whether all scores and weights were.
+    ``samples`` and ``seconds`` (of steps) are what was used so far; ``finite`` whether all scores and weights were.
     """
 
     def __init__(self, ground: Ground, rate: float) -> None:
         self.rate, self.samples, self.seconds, self.finite = rate, 0, 0.0, True
-        self._ground, self._step = ground, 0
+        self.minibatch_size, self._ground = ground.method.minibatch_size, ground
         self._solver = make_solver(ground.method, ground.objective, ground.proposal, ground.training_set, ground.team)
         self._solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles
 
@@ -88,8 +89,17 @@ class Trial:
         self.samples += used
         self.finite = used == samples.size
 
-    def log_likelihood(self) -> float | None:
-        """Mean log-likelihood (nats) of the validation rows; None if the trial diverged."""
+    def scoring_seconds(self) -> float:
+        """Estimate how long ``log_likelihood`` takes, from a few rows, which are scored twice: once to compile."""
+        n_samples, seconds = self._ground.validation.n_samples, 0.0
+        for _ in range(2):
+            begin = time.perf_counter()
+            self.log_likelihood(PROBED)
+            seconds = time.perf_counter() - begin
+        return seconds * max(1.0, n_samples / PROBED)
+
+    def log_likelihood(self, at_most: int = ROWS) -> float | None:
+        """Mean log-likelihood (nats) of the validation rows, or so many of them; None if the trial diverged."""
         ground, method = self._ground, self._ground.method
         if not self.finite:
             return None
@@ -104,6 +114,7 @@ class Trial:
             method.objective.link,
         )
         with np.errstate(all="ignore"):
-            value = evaluate(model, ground.validation.X, ground.validation.y, ground.team)["log_likelihood"]
+            X, y = ground.validation.X[:at_most], ground.validation.y[:at_most]
+            value = evaluate(model, X, y, ground.team)["log_likelihood"]
         self.finite = bool(np.isfinite(value))
         return float(value) if self.finite else None

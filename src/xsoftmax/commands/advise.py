@@ -9,6 +9,7 @@ from typing import Any
 
 from xsoftmax.advice.facts import facts_of
 from xsoftmax.advice.fit import fit_model
+from xsoftmax.advice.learned import LEVELS
 from xsoftmax.advice.model import FILE, shipped
 from xsoftmax.advice.ranking import Budget, Prediction, explain, percent, rank
 from xsoftmax.benchmark.learning import summary
@@ -24,8 +25,8 @@ HEADINGS = {
     "method": "method",
     "rate": "rate",
     "epoch": "an epoch",
-    "gap": "gap",
-    "seconds": "reached in",
+    "gap": "gap, guessed",
+    "seconds": "after",
 }
 
 
@@ -69,7 +70,9 @@ def run(options: argparse.Namespace) -> None:
         print(json.dumps({"facts": facts._asdict(), "ranking": rows, "sentence": sentence}, indent=1))
         return
     print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
-    print(f"\n{sentence}.\nTimes are those of {model.machine['processor']}.")
+    least, machine = percent(LEVELS[-1]), model.machine["processor"]
+    print(f"\n{sentence}.\nNothing in the table was measured on these data. Gaps are those of others after as many")
+    print(f"epochs, none below {least}; times are by a formula, fitted to times on {machine}.")
 
 
 def _budget(options: argparse.Namespace) -> Budget:

@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
         if advice:
             asked = advice.Asked.from_settings(_changes(options), "--set")
             choice = advice.choice_for(data, options.seed, plan, asked)
-            print(f"auto: {choice.sentence}", file=sys.stderr)
+            print(f"auto: {choice.sentence}\nauto: {choice.account(plan)}", file=sys.stderr)
             method, plan = choice.method, choice.planned(plan)
             plan = replace(plan, at=_evaluations(options, plan.budget))
             modules, proposal, found = [*method.modules, advice.__name__], choice.proposal, choice.as_json()

@@ -3,17 +3,20 @@
 import bz2
 import gzip
 import hashlib
+import io
 import lzma
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO
 
 from xsoftmax.errors import InputError
 
 BLOCK = 2**20
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what decompressing raises
 MOST_COMPRESSED = 1032  # deflate's limit; xz and bz2 pass it only where all data are the same
+# What comes out of a compressed file, at most, unless it is no more than so many times as large as that.
+MOST_BYTES, MOST_TIMES = 4 * 2**30, 100
 MAGIC = {b"\x1f\x8b": "gz", b"\xfd7zXZ\x00": "xz", b"BZh": "bz2"}
 SUFFIXES = {"gz": ".gz", "xz": ".xz", "bz2": ".bz2"}
 
@@ -53,15 +56,43 @@ def most_content(path: Path) -> int:
 
 
 def open_content(path: Path) -> BinaryIO:
-    """Open a file for reading its decompressed content."""
+    """Open a file for reading its decompressed content.
+
+    Reading raises `InputError` if far more comes out than a file of its size should hold.
+    """
     kind = compression(path)
-    if kind == "gz":
-        return cast(BinaryIO, gzip.open(path))
-    if kind == "xz":
-        return cast(BinaryIO, lzma.open(path))
-    if kind == "bz2":
-        return cast(BinaryIO, bz2.open(path))
-    return path.open("rb")
+    if kind is None:
+        return path.open("rb")
+    opening = {"gz": gzip.GzipFile, "xz": lzma.LZMAFile, "bz2": bz2.BZ2File}[kind]
+    return io.BufferedReader(_Bounded(opening(path), path), BLOCK)
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressed content of which no more is read than a file of its size should hold."""
+
+    def __init__(self, content: io.BufferedIOBase, path: Path) -> None:
+        self._content, self._path = content, path
+        self._left = max(MOST_BYTES, MOST_TIMES * path.stat().st_size)
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what there is at once: nothing before a damage is lost."""
+        n_bytes = self._content.readinto1(buffer)
+        self._left -= n_bytes
+        if self._left < 0:
+            raise InputError(
+                f"{self._path}: more than {MOST_BYTES:,} bytes and {MOST_TIMES} times its size come out of it;"
+                " if they are what they should be, decompress it yourself"
+            )
+        return n_bytes
+
+    def close(self) -> None:
+        """Close the file."""
+        self._content.close()
+        super().close()
 
 
 def blocks(path: Path, size: int = BLOCK) -> Iterator[bytes]:

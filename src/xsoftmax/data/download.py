@@ -1,9 +1,11 @@
 """Fetch the raw files of a data set; nothing is called good before its checksum was compared."""
 
 import hashlib
+import os
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,8 +15,10 @@ from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.fetch import FetchError, Patience, fetch
 from xsoftmax.data.raw import RECEIPT, Entry, read_receipt, write_receipt
 from xsoftmax.errors import InputError
+from xsoftmax.files import locked
 
 MISMATCH = "sha256 of the download is"
+LOCKED_SECONDS = 3600.0  # that one waits for another program to download the same
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ def download(
 ) -> Path:
     """Fetch what is missing, check it, unpack it, and write the receipt last.
 
-    What comes from the web without a checksum is checked against what the first download of it recorded.
+    What comes from the web without a checksum is checked against what the first download of it recorded. Of several
+    programs that do so at once, one downloads, and the others wait for it.
 
     Parameters
     ----------
@@ -51,9 +56,30 @@ def download(
     ------
     InputError
         If a file cannot be had, or none that can has the expected checksum; nothing of it is left as good.
+    BusyError
+        If another program has been at it for an hour.
     """
-    target = Path(target)
+    target = Path(target).absolute()
     target.mkdir(parents=True, exist_ok=True)
+    with _alone(config.name, target):
+        return _download(config, target, mirror, patience or Patience())
+
+
+@contextmanager
+def _alone(dataset: str, target: Path) -> Iterator[None]:
+    """Keep other programs away from a folder; one that stands where nothing can be written is only looked at."""
+    if not os.access(target.parent, os.W_OK):
+        yield
+        return
+    lock = target.with_name(f".{target.name}.lock")
+    with locked(lock, f"download {dataset}", LOCKED_SECONDS):
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)  # while it is held: whoever waits for it makes another
+
+
+def _download(config: DatasetConfig, target: Path, mirror: str | None, patience: Patience) -> Path:
     before = read_receipt(target)
     known = before or {}
     entries = {}
@@ -64,7 +90,7 @@ def download(
         elif entry is not None and _still_good(source, entry, target / source.name):
             entries[source.name] = entry
         else:
-            entries[source.name] = _obtain(config, source, target, mirror, patience or Patience())
+            entries[source.name] = _obtain(config, source, target, mirror, patience)
     recorded.record(config, entries)
     receipt = target / RECEIPT
     if entries != before:
@@ -75,7 +101,7 @@ def download(
 
 def _parts(target: Path) -> Path:
     """Name the folder for what is not whole yet: beside the target, which Snakemake deletes after a failure."""
-    return target.absolute().with_name(f".{target.name}.part")
+    return target.with_name(f".{target.name}.part")
 
 
 def _local(config: DatasetConfig, source: Source) -> Entry:

@@ -74,6 +74,8 @@ def _blocks(path: Path, size: int) -> Iterator[bytes]:
     try:
         yield from checksum.blocks(path, size)
     except InputError as error:
+        if error.__cause__ is None:  # too much comes out of it
+            raise
         where = f"{path}, after line {_n_readable_lines(path)}"
         message = f"compressed data are truncated or damaged ({error.__cause__}); fetch it again"
         raise InputError(f"{where}: {message}") from error
