@@ -143,6 +143,11 @@ def test_threads_change_nothing(model, new, capsys):
         assert "threads is 0; set it to 1 or more" in capsys.readouterr().err
 
 
+@pytest.mark.fault(
+    "eight predictions at once from one model",
+    happens="each gives the same bytes",
+    user="nothing",
+)
 def test_eight_at_once_say_the_same(prepare, tmp_path, capsys):
     """Nothing that one reads or keeps, such as compiled code, disturbs another."""
     rng, n = np.random.default_rng(0), 60

@@ -362,6 +362,11 @@ def until(condition, seconds=30.0):
         time.sleep(0.02)
 
 
+@pytest.mark.fault(
+    "two downloads of one data set at once",
+    happens="the second waits for the first, and finds the file there: it is fetched once",
+    user="after 3 s `waiting for another program, which holds …`; after an hour an error",
+)
 def test_two_at_once_download_once(files, tmp_path):
     """The host stalls until both are at it."""
     config = described(files, tmp_path, "stall")
@@ -380,6 +385,11 @@ def test_two_at_once_download_once(files, tmp_path):
     assert [begin for _, _, begin in files.requests].count(None) == 1
 
 
+@pytest.mark.fault(
+    "SIGKILL of a download that others wait for",
+    happens="its lock goes with it; the next one continues",
+    user="nothing",
+)
 def test_a_killed_download_locks_nobody_out(files, tmp_path):
     config = described(files, tmp_path, "stall")
     first = begun(config, tmp_path)
@@ -399,6 +409,11 @@ def test_one_waits_for_another_no_longer_than_a_limit(files, tmp_path, monkeypat
     assert files.requests == []
 
 
+@pytest.mark.fault(
+    "a download of little that becomes more than 4 GiB and 100 times its size",
+    happens="it is refused as it comes, and nothing is left of it",
+    user="`error: …: more than … bytes and 100 times its size come out of it`",
+)
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, bz2.compress])
 def test_a_bomb_is_not_decompressed_to_its_end(server, tmp_path, monkeypatch, compress):
     monkeypatch.setattr(checksum, "MOST_BYTES", 2**20)
