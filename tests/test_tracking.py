@@ -8,12 +8,13 @@ from urllib.request import url2pathname
 import pandas as pd
 import pytest
 
-from report.fake_fits import write_fits, write_search
+from report.fake_fits import write_fits, write_model, write_search
 from xsoftmax import tracking
 from xsoftmax.cli import main
 from xsoftmax.run_content import metric_name
 from xsoftmax.search import read_search
-from xsoftmax.tracking import SETTINGS, repository_root, track, without_password
+from xsoftmax.tracking import SETTINGS, track
+from xsoftmax.tracking_store import repository_root
 
 NOBODY_LISTENS = "http://127.0.0.1:9"
 
@@ -54,7 +55,7 @@ def test_each_fit_is_a_run_that_a_second_call_keeps_and_a_new_fit_replaces(here)
     assert [entry["run_id"] for entry in again["logged"]] == [entry["run_id"] for entry in record["logged"]]
 
     client_of(here).update_run(runs["u-max"].info.run_id, status="RUNNING")  # as if killed halfway
-    (folders[0] / "model.h5").write_bytes(b"trained again")
+    write_model(folders[0] / "model.h5", "trained again")
     replaced = track(folders, "quick")
     assert [entry["new"] for entry in replaced["logged"]] == [True, True]
     assert {run.info.run_id for run in runs_of(here)} == {entry["run_id"] for entry in replaced["logged"]}
@@ -203,8 +204,3 @@ def test_the_root_is_the_folder_with_the_workflow(here, monkeypatch):
     (here / "a" / "b").mkdir(parents=True)
     monkeypatch.chdir(here / "a" / "b")
     assert repository_root() == here
-
-
-def test_a_password_is_not_written_down():
-    assert without_password("https://ann:secret@host:5000/x") == "https://…@host:5000/x"
-    assert without_password("sqlite:////a/mlflow.db") == "sqlite:////a/mlflow.db"

@@ -338,7 +338,7 @@ def test_no_room_is_not_the_fault_of_an_address(scheme, tmp_path, monkeypatch):
 )
 def test_passwords_of_mirrors_and_addresses_are_not_said(tmp_path, capfd, secret):
     """The library that fetches quotes parts of an address that it can't use."""
-    with pytest.raises(InputError, match="could not get a.bin") as raised:
+    with pytest.raises(InputError, match="could not get") as raised:
         download(config_of(f"{secret}&again={secret}"), tmp_path, secret, QUICK)
     said = str(raised.value) + "".join(capfd.readouterr())
     assert "s3" not in said
@@ -350,7 +350,7 @@ def test_passwords_of_mirrors_and_addresses_are_not_said(tmp_path, capfd, secret
 def test_the_query_of_an_address_is_not_said(files, tmp_path, capfd, problem):
     files.files["a.bin?token=s3cr3t"] = b"<html>" if problem == "page" else CONTENT
     changes = {"checksum": {"sha256": "0" * 64}, "size": {"sha256": None, "size": 1}}.get(problem, {})
-    with pytest.raises(InputError, match="a.bin") as raised:
+    with pytest.raises(InputError, match="could not get") as raised:
         download(config_of(f"{files.url}/ok/a.bin?token=s3cr3t", **changes), tmp_path, patience=QUICK)
     assert "s3cr3t" not in str(raised.value) + "".join(capfd.readouterr())
 

@@ -191,8 +191,8 @@ def _refuse_a_page(dataset: str, source: Source, url: str, part: Path) -> None:
         begin = file.read(100).lstrip().lower()
     if begin.startswith((b"<!doctype html", b"<html")) and not source.name.endswith((".html", ".htm")):
         raise InputError(
-            f"{dataset}: {source.name}: {without_secrets(url)} gives a web page, not the file; the host may want a click"
-            " or a log-in, or allow no more downloads for now: try later, or put the file on a mirror"
+            f"{dataset}: {source.name}: {without_secrets(url)} gives a web page, not the file; the host may want a"
+            " click or a log-in, or allow no more downloads for now: try later, or put the file on a mirror"
         )
 
 
