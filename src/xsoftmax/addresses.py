@@ -18,8 +18,8 @@ _IN_A_TEXT = re.compile(r"[A-Za-z][\w+.-]*://\S+")
 def without_secrets(address: str) -> str:
     """Hide in an address all up to its last ``@``, its query and its fragment.
 
-    Where an ``@`` follows a ``?`` or ``#``, nobody can tell which is part of a password: all but the scheme is hidden.
-    What is before an ``@`` in the path of a file stays, as nobody logs in there.
+    Where an ``@`` follows a ``?`` or ``#``, it cannot be told which is part of a password: all but the
+    scheme is hidden. What is before an ``@`` in the path of a file stays, as nobody logs in there.
     """
     parts = _parts(address)
     user = f"{HIDDEN}@" if parts.user else ""
