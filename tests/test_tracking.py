@@ -294,6 +294,8 @@ def test_a_fit_that_mlflow_refuses_does_not_hold_up_the_others(here):
     record = track(folders, "quick")
     assert [entry["method"] for entry in record["pending"]] == ["softmax"]
     assert [entry["method"] for entry in record["logged"]] == ["u-max"]
+    track(folders, "quick")
+    assert len(runs_of(here)) == 2  # what was begun of the one, and the other: they do not pile up
 
 
 @pytest.mark.parametrize(
