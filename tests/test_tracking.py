@@ -1,4 +1,7 @@
+import fcntl
 import json
+import logging
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -8,12 +11,13 @@ from urllib.request import url2pathname
 import pandas as pd
 import pytest
 
-from report.fake_fits import write_fits, write_search
-from xsoftmax import tracking
+from report.fake_fits import write_fits, write_model, write_search
+from xsoftmax import tracking, tracking_store
 from xsoftmax.cli import main
 from xsoftmax.run_content import metric_name
 from xsoftmax.search import read_search
-from xsoftmax.tracking import SETTINGS, repository_root, track, without_password
+from xsoftmax.tracking import SETTINGS, track
+from xsoftmax.tracking_store import repository_root
 
 NOBODY_LISTENS = "http://127.0.0.1:9"
 
@@ -54,7 +58,7 @@ def test_each_fit_is_a_run_that_a_second_call_keeps_and_a_new_fit_replaces(here)
     assert [entry["run_id"] for entry in again["logged"]] == [entry["run_id"] for entry in record["logged"]]
 
     client_of(here).update_run(runs["u-max"].info.run_id, status="RUNNING")  # as if killed halfway
-    (folders[0] / "model.h5").write_bytes(b"trained again")
+    write_model(folders[0] / "model.h5", "trained again")
     replaced = track(folders, "quick")
     assert [entry["new"] for entry in replaced["logged"]] == [True, True]
     assert {run.info.run_id for run in runs_of(here)} == {entry["run_id"] for entry in replaced["logged"]}
@@ -161,13 +165,125 @@ def test_an_unreachable_server_leaves_fits_pending_and_the_next_call_logs_them(h
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.parametrize("uri", ["sqlite:///notes.txt", "sqlite:////proc/nowhere/mlflow.db", "no-such-store:x"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "sqlite:////proc/nowhere/mlflow.db", "no-such-store:x", "http://[::1", "http://", "sqlite:no", "sqlite://",
+        "sqlite:///:memory:", "sqlite+none:///x.db", "http://host:port/", "ann:pass@host", " ", "nonsense://x:y:z",
+    ],
+)  # fmt: skip
 def test_a_store_that_does_not_work_is_a_reason_and_no_error(here, monkeypatch, uri):
-    (here / "notes.txt").write_text("this is not a database, and stays as it is")
     monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
-    record = track(write_fits(here, methods=("softmax",)), "quick")
-    assert record["pending"][0]["reason"]
-    assert (here / "notes.txt").read_text().startswith("this is not")
+    folders = write_fits(here, methods=("softmax",))
+    assert main(["track", *map(str, folders), "--experiment", "quick", "-o", "tracking.json"]) == 0
+    assert json.loads((here / "tracking.json").read_text())["pending"][0]["reason"]
+
+
+@pytest.mark.fault(
+    "an MLflow database of a newer MLflow",
+    happens="it is not changed; the fits are pending",
+    user="`warning: n fits are not logged: …`, with the version of MLflow that does not know it",
+)
+def test_a_database_of_a_newer_mlflow_is_left_alone(here):
+    folders = write_fits(here, methods=("softmax",))
+    track(folders, "quick")
+    with sqlite3.connect(here / "mlflow.db") as connection:
+        connection.execute("UPDATE alembic_version SET version_num = 'fedcba987654'")
+    before = (here / "mlflow.db").read_bytes()
+    assert main(["track", *map(str, folders), "--experiment", "quick", "-o", "tracking.json"]) == 0
+    reason = json.loads((here / "tracking.json").read_text())["pending"][0]["reason"]
+    assert "mlflow.db: MLflow " in reason
+    assert "does not know its schema" in reason
+    assert "fedcba987654" in reason
+    assert (here / "mlflow.db").read_bytes() == before
+
+
+FOREIGN = {
+    "a text": "",
+    "a browser's": "CREATE TABLE moz_places (id INTEGER)",
+    "another tracker's": "CREATE TABLE experiments (id INTEGER); CREATE TABLE runs (id INTEGER)",
+    "one with alembic": "CREATE TABLE alembic_version (version_num TEXT); INSERT INTO alembic_version VALUES ('1')",
+    "one with alembic and no revision": "CREATE TABLE alembic_version (version_num TEXT); CREATE TABLE a (id INT)",
+}
+
+
+@pytest.mark.fault(
+    "another program's file or database where MLflow's should be",
+    happens="it is not changed; the fits are pending",
+    user="`warning: n fits are not logged: …`, with the file",
+)
+@pytest.mark.parametrize("kind", FOREIGN)
+@pytest.mark.parametrize("uri", ["sqlite:///own.db", "sqlite+pysqlite:///own.db", "sqlite:///file:own.db?uri=true"])
+def test_another_programs_database_is_left_alone(here, monkeypatch, capsys, kind, uri):
+    if kind == "a text":
+        (here / "own.db").write_text("this is not a database, and stays as it is")
+    else:
+        with sqlite3.connect(here / "own.db") as connection:
+            connection.executescript(FOREIGN[kind])
+    before = (here / "own.db").read_bytes()
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    folders = write_fits(here, methods=("softmax",))
+    assert main(["track", *map(str, folders), "--experiment", "quick"]) == 0
+    said = capsys.readouterr().err
+    assert "1 fits are not logged: own.db: " in said
+    assert "it stays as it is; name another store in MLFLOW_TRACKING_URI" in said
+    assert (here / "own.db").read_bytes() == before
+    assert not (here / "mlartifacts").exists()
+
+
+@pytest.mark.fault(
+    "an MLflow that another program has written to for ten minutes",
+    happens="nothing waits for longer; the fits are pending, and the next `track` logs them",
+    user="`waiting for another program …` after a few seconds, then `warning: n fits are not logged: …`",
+)
+@pytest.mark.parametrize("uri", ["sqlite:///mlflow.db", NOBODY_LISTENS])
+def test_a_lock_is_waited_for_so_long_and_not_longer(here, monkeypatch, uri):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    monkeypatch.setattr(tracking_store, "SECONDS_OF_WAITING", 0.3)
+    folders = write_fits(here, methods=("softmax",))
+    track(folders, "quick")
+    lock = next(iter((here / "cache" / "xsoftmax" / "locks").glob("*.lock")), here / "mlflow.db.lock")
+    with lock.open("r") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        reason = track(folders, "quick")["pending"][0]["reason"]
+    assert reason == f"{lock}: another program has held it for more than 0.3 s; log the fits later"
+
+
+def test_a_lock_is_no_link_that_is_followed(here):
+    (here / "precious").write_text("of great value")
+    (here / "mlflow.db.lock").symlink_to(here / "precious")
+    assert track(write_fits(here, methods=("softmax",)), "quick")["pending"]
+    assert (here / "precious").read_text() == "of great value"
+
+
+def test_no_lock_lies_among_everyones_temporary_files(here, monkeypatch):
+    (here / "shared").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(here / "shared"))
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", NOBODY_LISTENS)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+    track(write_fits(here, methods=("softmax",)), "quick")
+    assert not list((here / "shared").rglob("*lock*"))
+    assert (here / "cache" / "xsoftmax" / "locks").stat().st_uid == here.stat().st_uid
+
+
+@pytest.mark.fault(
+    "a model file that is damaged before MLflow has it",
+    happens="the fit is not logged, the others are; what MLflow has of the fit stays",
+    user="`warning: n fits are not logged: damaged model: …`",
+)
+@pytest.mark.parametrize("damage", ["cut", "flipped"])
+def test_a_damaged_model_is_not_logged(here, damage):
+    folders = write_fits(here, methods=("softmax", "u-max"))
+    path = folders[0] / "model.h5"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content if damage == "flipped" else content[:-1]))
+    record = track(folders, "quick")
+    assert [entry["method"] for entry in record["logged"]] == ["u-max"]
+    assert record["pending"][0]["method"] == "softmax"
+    assert record["pending"][0]["reason"].startswith(f"damaged model: {path}: ")
+    assert {run.data.tags["method"] for run in runs_of(here)} == {"u-max"}
 
 
 def test_a_fit_that_mlflow_refuses_does_not_hold_up_the_others(here):
@@ -178,6 +294,8 @@ def test_a_fit_that_mlflow_refuses_does_not_hold_up_the_others(here):
     record = track(folders, "quick")
     assert [entry["method"] for entry in record["pending"]] == ["softmax"]
     assert [entry["method"] for entry in record["logged"]] == ["u-max"]
+    track(folders, "quick")
+    assert len(runs_of(here)) == 2  # what was begun of the one, and the other: they do not pile up
 
 
 @pytest.mark.parametrize(
@@ -193,7 +311,8 @@ def test_two_processes_at_once_on_a_new_database(here):
     processes = [subprocess.Popen([*call, "-o", f"{k}.json"], stderr=subprocess.PIPE) for k in range(2)]
     for process in processes:
         _, said = process.communicate(timeout=120)
-        assert (process.returncode, said) == (0, b"")
+        assert process.returncode == 0
+        assert all(line.startswith(b"waiting for another program") for line in said.splitlines())
     records = [json.loads((here / f"{k}.json").read_text()) for k in range(2)]
     assert sorted(sum(entry["new"] for entry in record["logged"]) for record in records) == [0, 2]
     assert len(runs_of(here)) == 2
@@ -205,6 +324,37 @@ def test_the_root_is_the_folder_with_the_workflow(here, monkeypatch):
     assert repository_root() == here
 
 
-def test_a_password_is_not_written_down():
-    assert without_password("https://ann:secret@host:5000/x") == "https://…@host:5000/x"
-    assert without_password("sqlite:////a/mlflow.db") == "sqlite:////a/mlflow.db"
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "http://ann:s3cr3t@127.0.0.1:9", "http://127.0.0.1:9/?password=s3cr3t", "http://127.0.0.1:9/x?token=s3cr3t&a=1",
+        "http://ann:pw@s3cr3t@127.0.0.1:9", "http://ann:p/s3cr3t@127.0.0.1:9", "http://ann:s3cr3t@[::1",
+        "sqlite:////proc/nowhere/mlflow.db?password=s3cr3t", "nonsense://ann:s3cr3t@host/db", "s3cr3t@127.0.0.1",
+    ],
+)  # fmt: skip
+def test_a_password_is_neither_said_nor_written_down(here, monkeypatch, capfd, uri):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", uri)
+    folders = write_fits(here, methods=("softmax",))
+    assert main(["track", *map(str, folders), "--experiment", "quick", "-o", "tracking.json"]) == 0
+    written = (here / "tracking.json").read_text()
+    said = "".join(capfd.readouterr())
+    assert json.loads(written)["pending"]
+    assert "…" in json.loads(written)["uri"]
+    assert "s3cr3t" not in written + said
+
+
+def test_what_mlflow_prints_and_logs_says_no_password(here, monkeypatch, capfd):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://ann:s3cr3t@127.0.0.1:9")
+
+    def speaks(*_):
+        print("to http://ann:s3cr3t@127.0.0.1:9")
+        logging.getLogger("mlflow").warning("no port 's3cr3t@127.0.0.1'")
+
+    monkeypatch.setattr(tracking, "_log_all", speaks)
+    import mlflow  # noqa: F401 - sets up its log
+
+    track(write_fits(here, methods=("softmax",)), "quick")
+    out, err = capfd.readouterr()
+    assert out == "to http://…@127.0.0.1:9\n"
+    assert "s3cr3t" not in err
+    assert "no port '…@127.0.0.1'" in err

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 
 from xsoftmax import registry
+from xsoftmax.addresses import all_without_secrets, stamped_without_secrets
 from xsoftmax.advice.asked import Asked
 from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.documents import read_yaml
@@ -60,14 +61,14 @@ class Dataset(NamedTuple):
 
     @property
     def sources(self) -> list[dict[str, Any]]:
-        """What `download` depends on."""
-        return [asdict(source) for source in self.content.files]
+        """What `download` depends on, as it may be printed and stored."""
+        return [stamped_without_secrets(asdict(source)) for source in self.content.files]
 
     @property
     def settings(self) -> dict[str, Any]:
         """What `prepare` depends on."""
         settings = {key: value for key, value in asdict(self.content).items() if key not in PROSE}
-        return settings | {"folder": str(self.file.parent)}
+        return settings | {"files": self.sources, "folder": str(self.file.parent)}
 
     @property
     def reader(self) -> str:
@@ -192,6 +193,11 @@ class Experiment:
                 "config: changed since this run began; what it planned before is not what the files say now. "
                 "Let it end, or stop it, and start snakemake again: nothing that is done is lost"
             )
+
+    @property
+    def shown_config(self) -> dict[str, Any]:
+        """The config as it may be printed and stored: without passwords in addresses."""
+        return all_without_secrets(self.config)
 
     @property
     def name(self) -> str:

@@ -38,7 +38,7 @@ def main() -> int:
 def text(experiment: Experiment, what: str, of: list[str] | None) -> str:
     """Say what a config comes to, or its words once more."""
     if what == "config":
-        return yaml.safe_dump(experiment.config, sort_keys=False)
+        return yaml.safe_dump(experiment.shown_config, sort_keys=False, allow_unicode=True)
     if what == "fits":
         return "\n".join(experiment.arguments())
     if of is None:

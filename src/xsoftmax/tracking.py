@@ -5,20 +5,20 @@ missing and a fit that was trained again replaces its run (MLflow keeps deleted 
 search is a run with its trials below it. A store that can't be reached leaves fits pending, with the reason.
 """
 
-import fcntl
-import hashlib
 import os
-import sqlite3
-import tempfile
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from typing import Any, TextIO
 
 from xsoftmax import run_content
+from xsoftmax.addresses import text_without_secrets, without_secrets
+from xsoftmax.errors import InputError, first_line
 from xsoftmax.fits import FILES, Fit, read_fits
+from xsoftmax.sealed import DamagedError, check_seal
 from xsoftmax.search import CHOSEN, Search
+from xsoftmax.tracking_store import artifact_location, only_one, prepare_database, tracking_uri
 
 PARENT = "mlflow.parentRunId"
 SEARCH = "search"  # in place of a seed
@@ -57,45 +57,25 @@ def track(folders: Iterable[Path], experiment: str, searches: Sequence[Search] =
     uri = tracking_uri()
     record: dict[str, Any] = {
         "experiment": experiment,
-        "uri": without_password(uri),
+        "uri": without_secrets(uri),
         "logged": [],
         "pending": [],
     }
     os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
     try:
-        with _only_one(uri):
+        with _printed_without_secrets(uri), only_one(uri):
             _log_all(wanted, experiment, uri, record)
-    except _failures() as error:
+    except Exception as error:  # noqa: BLE001 - whatever a store or the libraries on the way to it do
         done = len(record["logged"]) + len(record["pending"])
         record["pending"] += [_entry(each) | {"reason": _reason(error, uri)} for each in wanted[done:]]
     return record
-
-
-def tracking_uri() -> str:
-    """Name the store: ``MLFLOW_TRACKING_URI``, or the database in the root of the repository."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{repository_root() / 'mlflow.db'}"
-
-
-def repository_root() -> Path:
-    """Find the folder with a ``Snakefile`` or ``.git`` at or above the working directory, else that."""
-    here = Path.cwd()
-    roots = (f for f in (here, *here.parents) if (f / "Snakefile").exists() or (f / ".git").exists())
-    return next(roots, here)
-
-
-def without_password(uri: str) -> str:
-    """Hide the password in a URI."""
-    parts = urlsplit(uri)
-    if "@" not in parts.netloc:
-        return uri
-    return urlunsplit(parts._replace(netloc="…@" + parts.netloc.rpartition("@")[2]))
 
 
 def _log_all(wanted: Sequence[Fit | Search], experiment: str, uri: str, record: dict[str, Any]) -> None:
     """Log in a row; what MLflow does not accept is left pending, and the others go on."""
     import mlflow
 
-    _prepare_database(uri)
+    prepare_database(uri)
     client = mlflow.MlflowClient(uri)
     experiment_id = _experiment(client, experiment, uri)
     runs = _runs(client, experiment_id)
@@ -108,17 +88,36 @@ def _log_all(wanted: Sequence[Fit | Search], experiment: str, uri: str, record: 
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise
             record["pending"].append(entry | {"reason": _reason(error, uri)})
+        except (InputError, LookupError, TypeError, ValueError) as error:  # it is this one's files
+            record["pending"].append(entry | {"reason": _reason(error, uri)})
 
 
 def _log(client: Any, experiment_id: str, each: Fit | Search, content: str, runs: Sequence[Any]) -> dict[str, Any]:
     """Log one unless a finished run has its content; delete the other runs of the same identity."""
-    same = [run for run in runs if run.data.tags["fit"] == content and run.info.status == "FINISHED"]
-    run_id = same[0].info.run_id if same else _new(client, experiment_id, each, content)
+    finished = [run for run in runs if run.info.status == "FINISHED"]
+    same = [run for run in finished if run.data.tags["fit"] == content]
+    if not same:
+        _check_models(each)
     for run in runs:
+        if run not in finished:  # left by a process that was killed
+            client.delete_run(run.info.run_id)
+    run_id = same[0].info.run_id if same else _new(client, experiment_id, each, content)
+    for run in finished:
         parent = run.data.tags.get(PARENT, run.info.run_id)
         if run_id not in (run.info.run_id, parent):
             client.delete_run(run.info.run_id)
     return {"run_id": run_id, "new": not same}
+
+
+def _check_models(each: Fit | Search) -> None:
+    """Make sure that models, which are kept as artifacts, are as they were written."""
+    for fit in [each] if isinstance(each, Fit) else each.trials:
+        path = fit.folder / "model.h5"
+        try:
+            if path.exists():
+                check_seal(path)
+        except DamagedError as error:
+            raise DamagedError(f"damaged model: {error}; train this fit again") from None
 
 
 def _new(client: Any, experiment_id: str, each: Fit | Search, content: str) -> str:
@@ -175,18 +174,10 @@ def _experiment(client: Any, name: str, uri: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
         kind = {"mlflow.experimentKind": "custom_model_development"}  # or the page opens on language models
-        return client.create_experiment(name, _artifact_location(name, uri), tags=kind)
+        return client.create_experiment(name, artifact_location(name, uri), tags=kind)
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
     return found.experiment_id
-
-
-def _artifact_location(name: str, uri: str) -> str | None:
-    if uri.startswith(("http:", "https:", "databricks")):
-        return None
-    database = _sqlite_file(uri)
-    folder = database.parent if database else repository_root()
-    return (folder.resolve() / "mlartifacts" / name).as_uri()
 
 
 def _runs(client: Any, experiment_id: str) -> dict[tuple[str, ...], list[Any]]:
@@ -214,70 +205,32 @@ def _entry(each: Fit | Search) -> dict[str, Any]:
     return {"dataset": each.dataset, "method": each.method, "seed": seed, "fit": each.content_hash()}
 
 
-def _sqlite_file(uri: str) -> Path | None:
-    if not uri.startswith("sqlite:"):
-        return None
-    from sqlalchemy import make_url
+class _WithoutSecrets:
+    """A stream that hides what may be secret in an address before it passes a text on."""
 
-    name = make_url(uri).database
-    return Path(name) if name and name != ":memory:" else None
+    def __init__(self, stream: TextIO, uri: str) -> None:
+        self._stream, self._uri = stream, uri
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
-def _prepare_database(uri: str) -> None:
-    """Make or upgrade an SQLite store before its use; a new one appears whole.
-
-    MLflow's own first use of a new database is not safe for two processes at once, and a database that was
-    left half made is never mended.
-    """
-    path = _sqlite_file(uri)
-    if path is None:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists():
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA schema_version")
-        _upgrade(path)
-    else:
-        aside = path.with_name(path.name + ".partial")
-        aside.unlink(missing_ok=True)
-        _upgrade(aside)
-        aside.replace(path)
-
-
-def _upgrade(path: Path) -> None:
-    from mlflow.db import commands
-
-    commands.main(["upgrade", f"sqlite:///{path}"], standalone_mode=False)
+    def write(self, text: str) -> int:
+        self._stream.write(text_without_secrets(text, self._uri))
+        return len(text)
 
 
 @contextmanager
-def _only_one(uri: str) -> Iterator[None]:
-    """Let one process of this user at a time write to a store."""
-    database = _sqlite_file(uri)
-    if database:
-        path = database.with_name(database.name + ".lock")
-    else:
-        name = hashlib.sha256(uri.encode()).hexdigest()[:16]
-        path = Path(tempfile.gettempdir()) / f"xsoftmax-mlflow-{os.getuid()}-{name}.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+def _printed_without_secrets(uri: str) -> Iterator[None]:
+    """Hide what may be secret in whatever MLflow and other libraries print and log."""
+    out, err = (_WithoutSecrets(stream, uri) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(err):  # type: ignore[type-var]
         yield
 
 
-def _failures() -> tuple[type[Exception], ...]:
-    """List what a store that does not work may raise."""
-    failures: tuple[type[Exception], ...] = (OSError, ImportError, sqlite3.Error)
-    try:
-        from mlflow import MlflowException
-        from sqlalchemy.exc import SQLAlchemyError
-    except ImportError:
-        return failures
-    return (*failures, MlflowException, SQLAlchemyError)
-
-
 def _reason(error: Exception, uri: str) -> str:
+    """Say in a line why something is not logged."""
     if isinstance(error, ImportError):
         return f"{error}; install the extra 'track'"
-    said = str(error).strip() or type(error).__name__
-    return said.splitlines()[0].replace(uri, without_password(uri))[:300]
+    plain = isinstance(error, InputError | OSError) and str(error).strip()
+    said = str(error).strip().splitlines()[0] if plain else f"{without_secrets(uri)}: {first_line(error)}"
+    return text_without_secrets(said, uri)[:300]

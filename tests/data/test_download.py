@@ -428,3 +428,31 @@ def test_a_bomb_is_not_decompressed_to_its_end(server, tmp_path, monkeypatch, co
     server.files["a.bin"] = compress(bytes(2**20))  # no more than may come out of any
     download(config, tmp_path, patience=QUICK)
     assert (tmp_path / "a.bin").stat().st_size == 2**20
+
+
+@pytest.mark.parametrize(
+    "secret", ["https://ann:s3cr3t@127.0.0.1:9", "http://127.0.0.1:9/x?token=s3cr3t", "http://ann:s3/cr3t@x:9"]
+)
+def test_passwords_of_mirrors_and_addresses_are_not_said(tmp_path, capfd, secret):
+    """The library that fetches quotes parts of an address that it can't use."""
+    with pytest.raises(InputError, match="could not get") as raised:
+        download(config_of(f"{secret}&again={secret}"), tmp_path, secret, QUICK)
+    said = str(raised.value) + "".join(capfd.readouterr())
+    assert "s3" not in said
+    assert "cr3t" not in said
+    assert "://…" in said or "?…" in said
+
+
+@pytest.mark.parametrize("problem", ["page", "checksum", "size"])
+def test_the_query_of_an_address_is_not_said(files, tmp_path, capfd, problem):
+    files.files["a.bin?token=s3cr3t"] = b"<html>" if problem == "page" else CONTENT
+    changes = {"checksum": {"sha256": "0" * 64}, "size": {"sha256": None, "size": 1}}.get(problem, {})
+    with pytest.raises(InputError, match="could not get") as raised:
+        download(config_of(f"{files.url}/ok/a.bin?token=s3cr3t", **changes), tmp_path, patience=QUICK)
+    assert "s3cr3t" not in str(raised.value) + "".join(capfd.readouterr())
+
+
+def test_where_a_file_came_from_is_said_without_the_query(files, tmp_path, capfd):
+    files.files["a.bin?token=s3cr3t"] = CONTENT
+    download(config_of(f"{files.url}/ok/a.bin?token=s3cr3t"), tmp_path, patience=QUICK)
+    assert f"a.bin is here, from {files.url}/ok/a.bin?…" in capfd.readouterr().err

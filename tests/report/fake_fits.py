@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from xsoftmax.hdf5 import put
+from xsoftmax.sealed import written_sealed
 from xsoftmax.search import choose
 
 # method: (objective, its name in words, proposal, optimizer, seconds per epoch, rate, final log-likelihood)
@@ -163,6 +165,12 @@ def write_search(folder: Path, dataset: str = "icd10", method: str = "softmax", 
     (folder / "chosen.json").write_text(json.dumps(choose(folder, grid, "validation_log_likelihood")))
 
 
+def write_model(path: Path, words: str) -> None:
+    """Write a sealed file that says of which fit it would hold the model, and nothing else."""
+    with written_sealed(path, "model") as file:
+        put(file, words=words)
+
+
 def _write_fit(results: Path, dataset: str, method: str, seed: int, diverged: bool, epochs: int) -> Path:
     folder = results / "fits" / dataset / method / f"seed-{seed}"
     folder.mkdir(parents=True)
@@ -174,5 +182,5 @@ def _write_fit(results: Path, dataset: str, method: str, seed: int, diverged: bo
     said = status(dataset, method, seed, rows, diverged)
     (folder / "status.json").write_text(json.dumps(said, indent=1))
     (folder / "metrics.json").write_text(json.dumps(metrics(dataset, rows, diverged), indent=1))
-    (folder / "model.h5").write_bytes(b"a model of " + f"{dataset} {method} {seed}".encode())
+    write_model(folder / "model.h5", f"{dataset} {method} {seed}")
     return folder

@@ -247,6 +247,38 @@ def test_what_may_hold_any_text_is_quoted(tree):
     assert not list(tree.folder.rglob("sprung"))
 
 
+@pytest.mark.fault(
+    "passwords and tokens in addresses: of a mirror, or of a data set's files",
+    happens="they are used, and neither printed nor stored; that one of a file changes is seen by a slow hash of it",
+    user="addresses with `…` in place of what may be secret",
+)
+def test_no_password_of_the_config_is_printed_or_stored(tree):
+    secret = "s3cr3t" * 2  # not what is in any of the sources
+    lines = [f"{k % 3} 1:{k % 5 + 1} 2:{k % 7 + 1}" for k in range(300)]
+    (tree.folder / "own.svm").write_text("\n".join(lines) + "\n")
+    own = {
+        "name": "own",
+        "format": "svmlight",
+        "files": [{"urls": [f"{tree.folder.as_uri()}/own.svm?token={secret}"]}],
+    }
+    (tree.folder / "own.yaml").write_text(yaml.safe_dump(own))
+    config = {"experiment": "secret", "datasets": ["own.yaml"], "methods": ["softmax"], "budget": {"epochs": 1}}
+    (tree.folder / "secret.yaml").write_text(
+        yaml.safe_dump(config | {"mirror": f"file://ann:{secret}@localhost/nowhere"})
+    )
+    words = ("--printshellcmds", "--until", "prepare", "plan")
+    said = tree.snakemake(*words, config="secret.yaml")
+    assert "…" in (tree.folder / "results/secret/config.yaml").read_text()
+    with tree.edited("own.yaml", secret, f"{secret}s"):
+        assert tree.jobs(*words, config="secret.yaml")["download"] == 1
+        said += tree.snakemake("--dry-run", *words, config="secret.yaml")
+    assert secret not in said
+    others = {"own.yaml", "secret.yaml"}
+    files = [path for path in tree.folder.rglob("*") if path.is_file() and path.name not in others]
+    stored = [path for path in files if secret.encode() in path.read_bytes()]
+    assert not stored
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_data_sets_name_is_no_path(name, tmp_path):
     path = tmp_path / "own.yaml"

@@ -21,7 +21,7 @@ rule peers:
         mem_mb=memory("peers", 16000),
         runtime=minutes("peers", 480),
     params:
-        experiment=as_json(EXPERIMENT.config),
+        experiment=as_json(EXPERIMENT.shown_config),
         folder=subpath(output[0], parent=True),
         source=source("benchmark", "xsoftmax.benchmark.peers"),
     message:

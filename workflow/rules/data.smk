@@ -27,8 +27,7 @@ rule download:
     message:
         "download {wildcards.dataset}"
     shell:
-        "python -m xsoftmax download {input.config:q} -o {output:q}"
-        ' ${{XSOFTMAX_MIRROR:+--mirror "$XSOFTMAX_MIRROR"}} > {log:q} 2>&1'
+        "python -m xsoftmax download {input.config:q} -o {output:q} > {log:q} 2>&1"
 
 
 rule prepare:

@@ -17,7 +17,7 @@ rule plan:
         mem_mb=memory("plan", 100),
         runtime=minutes("plan", 5),
     params:
-        config=as_json(EXPERIMENT.config),
+        config=as_json(EXPERIMENT.shown_config),
         plan=as_json(EXPERIMENT.plan()),
     message:
         "write down the config"

@@ -195,7 +195,8 @@ def _with_names(config: DatasetConfig, folder: Path) -> DatasetConfig:
 
 
 def _named(source: Source) -> Source:
-    origin = source.path or (source.urls[0] if source.urls else "")
+    """A query of an address is no part of the name: it may be a token, and names are printed and stored."""
+    origin = source.path or re.split("[?#]", source.urls[0] if source.urls else "")[0]
     return source if source.name else _replace(source, name=origin.rstrip("/").rsplit("/", 1)[-1])
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from xsoftmax.addresses import without_secrets
 from xsoftmax.data import archive, checksum, recorded
 from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.fetch import FetchError, Patience, fetch
@@ -133,7 +134,7 @@ def _obtain(config: DatasetConfig, source: Source, target: Path, mirror: str | N
                 problems.append(str(error))
                 print(f"{config.name}: {error}", file=sys.stderr)
             continue
-        print(f"{config.name}: {source.name} is here, from {origin.url}", file=sys.stderr)
+        print(f"{config.name}: {source.name} is here, from {without_secrets(origin.url)}", file=sys.stderr)
         if source.sha256 is None and _anyone_could_change(origin.url):
             print(
                 f"warning: {config.name}: {source.name} came without encryption and nothing says what it should be: "
@@ -216,8 +217,8 @@ def _refuse_a_page(dataset: str, source: Source, url: str, part: Path) -> None:
         begin = file.read(100).lstrip().lower()
     if begin.startswith((b"<!doctype html", b"<html")) and not source.name.endswith((".html", ".htm")):
         raise InputError(
-            f"{dataset}: {source.name}: {url} gives a web page, not the file; the host may want a click or a log-in,"
-            " or allow no more downloads for now: try later, or put the file on a mirror"
+            f"{dataset}: {source.name}: {without_secrets(url)} gives a web page, not the file; the host may want a"
+            " click or a log-in, or allow no more downloads for now: try later, or put the file on a mirror"
         )
 
 
@@ -245,13 +246,14 @@ def _compare(dataset: str, source: Source, url: str, sha256: str, size: int) -> 
     if source.sha256 not in (None, sha256):
         raise InputError(_mismatch(dataset, source, url, sha256))
     if source.size not in (None, size):
-        raise InputError(f"{dataset}: {source.name} from {url} has {size} bytes, expected {source.size}")
+        where = f"{source.name} from {without_secrets(url)}"
+        raise InputError(f"{dataset}: {where} has {size} bytes, expected {source.size}")
 
 
 def _mismatch(dataset: str, source: Source, url: str, sha256: str) -> str:
     return (
         f"{dataset}: {source.name}: {MISMATCH} {sha256}, expected {source.sha256};"
-        f" the host may have changed the file ({url})"
+        f" the host may have changed the file ({without_secrets(url)})"
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import xsoftmax
+from xsoftmax.addresses import text_without_secrets, without_secrets
 from xsoftmax.errors import NO_ROOM
 from xsoftmax.progress import Progress
 
@@ -67,7 +68,7 @@ def fetch(url: str, part: Path, patience: Patience, version: str | None = None) 
     elif scheme in ("http", "https"):
         _fetch_http(url, part, patience)
     else:
-        raise FetchError(f"{url}: unknown kind of address; known: https, http, file, package")
+        raise FetchError(f"{without_secrets(url)}: unknown kind of address; known: https, http, file, package")
 
 
 def _copy(source: Path, part: Path) -> None:
@@ -103,7 +104,7 @@ def _fetch_http(url: str, part: Path, patience: Patience) -> None:
         except urllib.error.HTTPError as error:
             reason = f"HTTP status {error.code} {error.reason}"
             if error.code in GONE:
-                raise FetchError(f"{url}: {reason}") from error
+                raise FetchError(_said(url, reason)) from error
             if error.code == 416:
                 part.unlink(missing_ok=True)
         except (OSError, http.client.HTTPException) as error:
@@ -112,10 +113,15 @@ def _fetch_http(url: str, part: Path, patience: Patience) -> None:
             reason = _reason(error, patience.stall)
         failures = 1 if _size(part) > before else failures + 1
         if failures >= patience.attempts:
-            raise FetchError(f"{url}: {reason}, after {failures} attempts")
+            raise FetchError(_said(url, f"{reason}, after {failures} attempts"))
         pause = min(60.0, patience.pause * 2 ** (failures - 1))
-        print(f"{url}: {reason}; again in {pause:g} s", file=sys.stderr)
+        print(_said(url, f"{reason}; again in {pause:g} s"), file=sys.stderr)
         time.sleep(pause)
+
+
+def _said(url: str, reason: str) -> str:
+    """Say what is wrong with an address, which the reason may quote, in parts too."""
+    return f"{without_secrets(url)}: {text_without_secrets(reason, url)}"
 
 
 def _reason(error: Exception, stall: float) -> str:
