@@ -15,9 +15,9 @@ from scipy.optimize import line_search
 
 from xsoftmax.kernels.minibatch import add_product, classes_of_a_block, loss_block, slope_block
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
 from xsoftmax.threads import Team, split_evenly
 
-BLOCK_BYTES = 2**26
 # Of dense rows, which a product copies as float64: the copy stays in the cache, on mnist 3 times as fast as in one.
 DENSE_BLOCK_BYTES = 2**22
 
@@ -103,7 +103,7 @@ def _add_sparse_product(A: Any, B: np.ndarray, out: np.ndarray, team: Team) -> N
 
 def _add_dense_product(A: np.ndarray, B: np.ndarray, out: np.ndarray, team: Team) -> None:
     """Add A B to ``out``: threads share its columns, in blocks whose size does not depend on their number."""
-    n, size = out.shape[1], classes_of_a_block(out.shape[1])
+    n, size = out.shape[1] if A.size else 0, classes_of_a_block(out.shape[1])
 
     def add(columns: slice) -> None:
         out[:, columns] += A @ B[:, columns]
