@@ -208,20 +208,17 @@ METHODS = {
         "optimizer": {"name": "lbfgs", "memory": 5},
         "ridge": 1.0,
     },
-    # Draws follow the weights of the last refresh, an average per sample its visits.
+    # Draws follow the weights of the last refresh.
     "quadratic-kernel": {
         "objective": {"name": "sampled-softmax", "n_sampled": 3},
         "proposal": {"name": "quadratic-kernel", "refresh": 500},
         "optimizer": {"name": "adagrad", "learning_rate": 0.1},
     },
+    # An average per sample follows its visits.
     "composition": {
         "objective": {"name": "composition"},
-        "proposal": {
-            "name": "mixture",
-            "first": {"name": "quadratic-kernel", "refresh": 500},
-            "second": {"name": "uniform"},
-        },
-        "optimizer": {"name": "sgd", "learning_rate": 0.03},
+        "proposal": {"name": "uniform"},
+        "optimizer": {"name": "sgd", "learning_rate": 0.01},
     },
 }
 EPOCHS = {"lbfgs": 60}
