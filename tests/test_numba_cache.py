@@ -62,6 +62,19 @@ def double(x):
 """
 
 
+# Slopes of some rows, by a kernel that is compiled, or read from the cache.
+SLOPES = """
+import hashlib
+import numpy as np
+from xsoftmax.kernels.minibatch import slope_block
+from xsoftmax.objectives.softmax import Softmax
+
+scores, samples = 3 * np.random.default_rng(0).standard_normal((300, 50)), np.arange(300)
+slope_block(Softmax(), np.float32(0), np.zeros(300, np.int32), np.empty((300, 0)), samples, scores)
+print(sum(slope_block.stats.cache_misses.values()), hashlib.sha256(scores.tobytes()).hexdigest())
+"""
+
+
 @pytest.fixture
 def run(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
@@ -89,6 +102,16 @@ def test_two_programs_that_compile_at_once_leave_no_mixture(run):
 
 def test_it_is_in_use():
     assert caching.IndexDataCacheFile is CheckedFile
+
+
+def test_code_from_the_cache_computes_the_bits_of_code_just_compiled(tmp_path):
+    """Whoever compiles has copies of inner functions in memory that were optimised on their own."""
+    environment = {**os.environ, "XSOFTMAX_NUMBA_CACHE": str(tmp_path)}
+    command = [sys.executable, "-c", SLOPES]
+    said = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
+    (compiled, first), (read, second) = (done.stdout.split() for done in said)
+    assert (compiled, read) == ("1", "0")
+    assert first == second
 
 
 def kernels_files(folder):

@@ -7,6 +7,10 @@ file's number is a hash of its signature, so that whoever writes it writes the s
 A file that is cut short, or in which a bit has flipped, would be an exception, or machine code that computes
 something else. Each ends with the SHA-256 of what comes before: one that does not match is as good as none, and is
 written anew.
+
+A function's code has copies of the functions that it calls, which numba leaves open to be replaced by copies that are
+loaded already. These may add up in another order, so that the program that compiles would compute other bits than the
+next one, which reads the cache. Here each function keeps its own copies.
 """
 
 import hashlib
@@ -18,7 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
-from numba.core import caching
+from llvmlite.binding import Linkage
+from numba.core import caching, codegen
 
 from xsoftmax.errors import InputError
 from xsoftmax.places import CODE, compiled_code, own_folder, user_cache
@@ -61,6 +66,20 @@ def _save_overload(self: caching.FunctionCache, sig: Any, data: Any) -> None:
         _tell(f"{self.cache_path}: cannot keep compiled code ({error.strerror}); it is compiled again next time")
 
 
+def _finalize_with_own_copies(self: codegen.CPUCodeLibrary) -> None:
+    """As numba does, but nothing that was linked in can be seen from outside, or be replaced from there."""
+    if self._shared_module is None:  # not read from the cache
+        shared = self._final_module.clone()  # what others link in, as by ``_get_module_for_linking``
+        for function in shared.functions:
+            if not function.is_declaration and function.linkage == Linkage.external:
+                function.linkage = "linkonce_odr"
+        self._shared_module = shared
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = "internal"
+    _finalize(self)
+
+
 def _is_whole(path: Path) -> bool:
     """Tell whether a file is there and ends with the checksum of what comes before; say so if it does not."""
     try:
@@ -100,6 +119,8 @@ def _check_place() -> None:
         ) from error
 
 
+_finalize = codegen.CPUCodeLibrary._finalize_final_module
 _check_place()
+codegen.CPUCodeLibrary._finalize_final_module = _finalize_with_own_copies  # type: ignore[method-assign]
 caching.IndexDataCacheFile = CheckedFile  # type: ignore[misc]
 caching.FunctionCache.save_overload = _save_overload  # type: ignore[method-assign, assignment]

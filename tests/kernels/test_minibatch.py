@@ -9,6 +9,7 @@ from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_BLOCK,
     CLASSES_OF_A_LARGE_BLOCK,
     Pace,
+    add_product,
     classes_of_a_block,
     classes_of_a_move,
     gather_block,
@@ -186,6 +187,19 @@ def test_a_loss_of_huge_scores_is_exact():
     y = np.array([2, 2], np.int32)
     found = loss_block(Softmax(), y, np.zeros((2, 0)), np.arange(2), s.copy(), np.zeros((1, 1), np.float32))
     assert np.allclose(found, [2e4, 120], rtol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_product_is_added_to_what_is_there(dtype):
+    """Rows of no entry up to eleven; the constant feature is left out, and so are rows that were not asked for."""
+    rng = np.random.default_rng(0)
+    A = np.tril(rng.standard_normal((12, 11)), -1).astype(np.float32)
+    B, before = rng.standard_normal((12, 7)).astype(dtype), rng.standard_normal((13, 7)).astype(dtype)
+    found, expected = before.copy(), before.astype(float)
+    add_product(features_of(csr_array(A), True), 2, 12, B, found)
+    expected[2:12] += A[2:].astype(float) @ B[:11]
+    assert np.allclose(found, expected, rtol=0, atol=1e-5 if dtype == np.float32 else 1e-14)
+    assert np.array_equal(found[[0, 1, 12]], before[[0, 1, 12]])
 
 
 # Blocks of classes, and threads that share them.

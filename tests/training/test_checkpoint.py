@@ -201,7 +201,27 @@ METHODS = {
         "proposal": {"name": "all"},
         "optimizer": {"name": "adagrad", "learning_rate": 0.1},
     },
+    # Each iteration goes along what the five before it have left.
+    "lbfgs": {
+        "objective": {"name": "bouchard"},
+        "proposal": {"name": "all"},
+        "optimizer": {"name": "lbfgs", "memory": 5},
+        "ridge": 1.0,
+    },
+    # Draws follow the weights of the last refresh.
+    "quadratic-kernel": {
+        "objective": {"name": "sampled-softmax", "n_sampled": 3},
+        "proposal": {"name": "quadratic-kernel", "refresh": 500},
+        "optimizer": {"name": "adagrad", "learning_rate": 0.1},
+    },
+    # An average per sample follows its visits.
+    "composition": {
+        "objective": {"name": "composition"},
+        "proposal": {"name": "uniform"},
+        "optimizer": {"name": "sgd", "learning_rate": 0.01},
+    },
 }
+EPOCHS = {"lbfgs": 60}
 PROGRAM = """
 import sys
 from xsoftmax.training import sampled
@@ -212,8 +232,8 @@ sys.exit(main())
 
 
 def command(data, folder, name, *others):
-    words = ["train", data, "--methods", folder / "methods.yaml", "--method", name, "--epochs", "8", "--points", "16"]
-    words += ["--seed", "3", "--patience", "100", *others]
+    words = ["train", data, "--methods", folder / "methods.yaml", "--method", name, "--points", "16"]
+    words += ["--seed", "3", "--patience", "100", "--epochs", EPOCHS.get(name, 8), *others]
     return [sys.executable, "-c", PROGRAM, *map(str, words)]
 
 
@@ -249,7 +269,7 @@ def weights_and_curve(folder):
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_killed_program_resumed_ends_with_the_same_bits(name, prepare, tmp_path):
-    data = prepare(*rows(20_000), K, n_validation=2000, n_test=2000, sparse=name == "negative")
+    data = prepare(*rows(20_000), K, n_validation=2000, n_test=2000, sparse=name in ("negative", "lbfgs"))
     (tmp_path / "methods.yaml").write_text(json.dumps(METHODS))
     kept = tmp_path / "scratch" / "kept.h5"
     run(command(data, tmp_path, name, "-o", tmp_path / "whole"))

@@ -17,6 +17,7 @@ from training.problems import method
 from xsoftmax.cli import main
 from xsoftmax.data.readers import hierarchy
 from xsoftmax.data.store import open_prepared
+from xsoftmax.threads import Team
 from xsoftmax.training import lbfgs
 from xsoftmax.training.fit import fit
 from xsoftmax.training.lbfgs import FullObjective
@@ -104,6 +105,28 @@ def test_the_full_objective_is_naive(storage, bias, rows, monkeypatch):
     expected_value, expected_gradient = naive.softmax_objective(X, y, W, 0.7, bias)
     assert value == pytest.approx(expected_value, rel=1e-12)
     assert np.allclose(gradient.T, expected_gradient, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 1300])
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+@pytest.mark.parametrize("objective", ["softmax", "bouchard"])
+def test_threads_change_no_bit_of_the_full_objective(objective, storage, n_classes, monkeypatch):
+    """Threads share features, samples and classes: also if there are fewer of these than threads."""
+    monkeypatch.setattr(lbfgs, "BLOCK_BYTES", 8 * n_classes * 9)
+    rng = np.random.default_rng(0)
+    X = (rng.standard_normal((23, 5)) * (rng.random((23, 5)) < 0.5)).astype(np.float32)
+    y, W = rng.integers(n_classes, size=23).astype(np.int32), rng.standard_normal((6, n_classes))
+    chosen, found = method(objective, "all", "lbfgs").objective, []
+    for n_threads in (1, 2, 3, 8):
+        states = chosen.initial_states(23, n_classes) if chosen.n_states else None
+        full = FullObjective(chosen, storage(X), y, n_classes, True, 0.7, states, Team(n_threads))
+        found.append((*full.value_and_gradient(W), states))
+    assert np.isfinite(found[0][1]).all()
+    assert np.abs(found[0][1]).max() > 0.01
+    for value, gradient, states in found[1:]:
+        assert value == found[0][0]
+        assert np.array_equal(gradient, found[0][1])
+        assert chosen.n_states == 0 or np.array_equal(states, found[0][2])
 
 
 def test_lbfgs_needs_few_iterations_and_never_rises(digits):

@@ -395,19 +395,36 @@ def _add_product(value, row, out):
 
 @njit(**OPTIONS)
 def add_rows(features, i, W, first, out):
-    """Write the scores of a sparse sample for classes ``first``..., four entries at a time."""
+    """Write the scores of a sparse sample for classes ``first``..."""
+    _write_product(features.constant, W[features.n_features, first : first + out.size], out)
+    add_row_product(features, i, W, first, out)
+
+
+@njit(**OPTIONS)
+def add_product(A, first, last, B, out):
+    """Add rows first..last - 1 of A B to those of ``out``, in place.
+
+    ``A`` is a ``Csr`` of shape (n, m), whose constant feature is left out, ``B`` of shape (at least m, k), ``out`` of
+    shape (at least n, k). Rows do not depend on each other: bits do not depend on how they are shared out.
+    """
+    for i in range(first, last):
+        add_row_product(A, i, B, 0, out[i])
+
+
+@njit(**OPTIONS)
+def add_row_product(A, i, B, first, out):
+    """Add row ``i`` of A times columns ``first``... of B to ``out``, four entries at a time."""
     last = first + out.size
-    _write_product(features.constant, W[features.n_features, first:last], out)
-    j, end = features.indptr[i], features.indptr[i + 1]
+    j, end = A.indptr[i], A.indptr[i + 1]
     while j + 4 <= end:
-        v0, v1, v2, v3 = features.data[j], features.data[j + 1], features.data[j + 2], features.data[j + 3]
-        w0 = W[features.indices[j], first:last]
-        w1 = W[features.indices[j + 1], first:last]
-        w2 = W[features.indices[j + 2], first:last]
-        w3 = W[features.indices[j + 3], first:last]
+        v0, v1, v2, v3 = A.data[j], A.data[j + 1], A.data[j + 2], A.data[j + 3]
+        b0 = B[A.indices[j], first:last]
+        b1 = B[A.indices[j + 1], first:last]
+        b2 = B[A.indices[j + 2], first:last]
+        b3 = B[A.indices[j + 3], first:last]
         for k in range(out.size):
-            out[k] += v0 * w0[k] + v1 * w1[k] + v2 * w2[k] + v3 * w3[k]
+            out[k] += v0 * b0[k] + v1 * b1[k] + v2 * b2[k] + v3 * b3[k]
         j += 4
     while j < end:
-        _add_product(features.data[j], W[features.indices[j], first:last], out)
+        _add_product(A.data[j], B[A.indices[j], first:last], out)
         j += 1

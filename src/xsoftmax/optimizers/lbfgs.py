@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from xsoftmax.optimizers import optimizer
 
+# Scores of some samples for all classes, float64, that are held at a time.
+BLOCK_BYTES = 2**26
+
 
 @optimizer(layout=None, takes_blocks=True, takes_ridge=True)
 class Lbfgs(NamedTuple):

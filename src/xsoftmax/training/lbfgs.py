@@ -5,15 +5,19 @@ iterations are plain arrays, so that a fit can be stopped and resumed.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import line_search
 
-from xsoftmax.kernels.minibatch import loss_block, slope_block
+from xsoftmax.kernels.minibatch import add_product, classes_of_a_block, loss_block, slope_block
+from xsoftmax.kernels.rows import features_of
+from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
+from xsoftmax.threads import Team, split_evenly
 
-BLOCK_BYTES = 2**26
 # Of dense rows, which a product copies as float64: the copy stays in the cache, on mnist 3 times as fast as in one.
 DENSE_BLOCK_BYTES = 2**22
 
@@ -23,7 +27,7 @@ class FullObjective:
 
         f(W) = (1 / n) [sum_i L_i(W) + (ridge / 2) ||W without biases||^2]
 
-    Variables per sample are minimised over: the objective solves for them.
+    Variables per sample are minimised over: the objective solves for them. The number of threads changes no bit.
 
     Parameters
     ----------
@@ -40,39 +44,71 @@ class FullObjective:
         bias: bool,
         ridge: float = 0.0,
         states: np.ndarray | None = None,
+        team: Team | None = None,
     ) -> None:
         self._objective, self._y, self._bias, self._ridge = objective, y, bias, ridge
         self._states = np.empty((len(y), 0)) if states is None else states
-        self._X = X.tocsr().astype(np.float64) if sparse.issparse(X) else np.asarray(X)
+        self._team = team or Team()
         self.shape = (X.shape[1] + 1, n_classes)
         self._rows = max(1, BLOCK_BYTES // (8 * n_classes))
-        if not sparse.issparse(X):
+        self._sparse = sparse.issparse(X)
+        self._X = X.tocsr() if self._sparse else np.asarray(X)
+        if not self._sparse:
             self._rows = max(1, min(self._rows, DENSE_BLOCK_BYTES // (8 * max(1, X.shape[1]))))
 
     def compile(self) -> None:
         """Compile what ``value_and_gradient`` runs, on no rows."""
-        none, scores = np.arange(0), np.empty((0, self.shape[1]))
-        loss_block(self._objective, self._y, self._states, none, scores, np.zeros((1, 1)))
-        slope_block(self._objective, np.float32(0), self._y, self._states, none, scores)
+        self._add_block(slice(0, 0), np.zeros(self.shape), np.zeros(self.shape))
 
     def value_and_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value, and gradient of the same shape as W, (n_features + 1, n_classes), float64."""
-        n_samples = len(self._y)
-        total, gradient = 0.0, np.zeros(self.shape)
+        n_samples, ridge = len(self._y), self._ridge
+        gradient = ridge * W
+        gradient[-1] = 0
+        total = 0.5 * ridge * np.vdot(W[:-1], W[:-1])
         for first in range(0, n_samples, self._rows):
-            block = slice(first, first + self._rows)
-            X, y, states = self._X[block], self._y[block], self._states[block]
-            samples = np.arange(len(y))
-            scores = np.ascontiguousarray(X @ W[:-1] + self._bias * W[-1])
-            total += loss_block(self._objective, y, states, samples, scores.copy(), np.zeros((1, 1))).sum()
-            slope_block(self._objective, np.float32(0), y, states, samples, scores)  # scores become slopes
-            gradient[:-1] += X.T @ scores
-            gradient[-1] += self._bias * scores.sum(axis=0)
-        ridge = self._ridge
-        gradient[:-1] += ridge * W[:-1]
-        value = (total + 0.5 * ridge * np.vdot(W[:-1], W[:-1])) / n_samples
+            total += self._add_block(slice(first, min(first + self._rows, n_samples)), W, gradient)
         gradient /= n_samples
-        return value, gradient
+        return total / n_samples, gradient
+
+    def _add_block(self, block: slice, W: np.ndarray, gradient: np.ndarray) -> float:
+        """Add what some rows give to the gradient; return their losses' sum."""
+        y, states = self._y[block], self._states[block]
+        X = self._X[block] if self._sparse else self._X[block].astype(np.float64)
+        add_to = partial(_add_sparse_product if self._sparse else _add_dense_product, team=self._team)
+        scores = np.empty((len(y), self.shape[1]))
+        scores[:] = self._bias * W[-1]
+        add_to(X, W[:-1], scores)
+        parts = split_evenly(len(scores), self._team.n_threads) or [slice(0, 0)]
+        losses = self._team.run([partial(self._losses, y[part], states[part], scores[part]) for part in parts])
+        add_to(X.T, scores, gradient[:-1])
+        gradient[-1] += self._bias * scores.sum(axis=0)
+        return np.concatenate(losses).sum()
+
+    def _losses(self, y: np.ndarray, states: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """Losses of samples; their scores become slopes."""
+        samples = np.arange(len(y))
+        losses = loss_block(self._objective, y, states, samples, scores.copy(), np.zeros((1, 1)))
+        slope_block(self._objective, np.float32(0), y, states, samples, scores)
+        return losses
+
+
+def _add_sparse_product(A: Any, B: np.ndarray, out: np.ndarray, team: Team) -> None:
+    """Add A B to ``out``: threads share its rows, each those of as many entries of A, near enough."""
+    rows: Any = features_of(A, False)
+    cuts = np.searchsorted(rows.indptr, np.linspace(0, rows.indptr[-1], team.n_threads + 1))
+    cuts[0], cuts[-1] = 0, len(out)
+    team.run([partial(add_product, rows, first, last, B, out) for first, last in pairwise(cuts.tolist())])
+
+
+def _add_dense_product(A: np.ndarray, B: np.ndarray, out: np.ndarray, team: Team) -> None:
+    """Add A B to ``out``: threads share its columns, in blocks whose size does not depend on their number."""
+    n, size = out.shape[1] if A.size else 0, classes_of_a_block(out.shape[1])
+
+    def add(columns: slice) -> None:
+        out[:, columns] += A @ B[:, columns]
+
+    team.run([partial(add, slice(first, min(first + size, n))) for first in range(0, n, size)])
 
 
 class LbfgsSolver:
@@ -88,10 +124,11 @@ class LbfgsSolver:
         bias: bool,
         ridge: float,
         states: np.ndarray,
+        team: Team,
     ) -> None:
         self.states = states
         self.chunk = max(1, len(y))
-        self._full = FullObjective(objective, X, y, n_classes, bias, ridge, states)
+        self._full = FullObjective(objective, X, y, n_classes, bias, ridge, states, team)
         self._tolerance = optimizer.tolerance
         size = self._full.shape[0] * self._full.shape[1]
         self._W = np.zeros(size)

@@ -10,6 +10,7 @@ from xsoftmax.free_memory import free_bytes
 from xsoftmax.kernels.minibatch import CLASSES_OF_A_LARGE_BLOCK
 from xsoftmax.kernels.sweep import AHEAD
 from xsoftmax.methods import Method, members, solves_batches
+from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
 from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
 from xsoftmax.training.minibatches import in_passes
 from xsoftmax.training.plan import SUBSET
@@ -112,7 +113,7 @@ def estimate(
         held = threads * CLASSES_OF_A_LARGE_BLOCK if in_passes(method, n_rows, data.n_classes) else data.n_classes
         needed["scores of a minibatch"] = 4 * n_rows * held
     if method.optimizer.layout is None:
-        needed["the data in float64"] = 2 * data_bytes
+        needed["scores of a block"] = 2 * min(BLOCK_BYTES, 8 * n_train * data.n_classes)  # and a copy
     for tree in members(method.settings["proposal"], "tree"):
         nodes = 2 * data.n_classes * (tree["dimension"] + 4)
         needed["the tree"] = 4 * (nodes + n_train * tree["dimension"])

@@ -51,7 +51,7 @@ def make_solver(
     if method.optimizer.layout is None:
         from xsoftmax.training.lbfgs import LbfgsSolver  # imports scipy.optimize, which takes a tenth of a second
 
-        return LbfgsSolver(objective, method.optimizer, X, y, n_classes, method.bias, method.ridge, states)
+        return LbfgsSolver(objective, method.optimizer, X, y, n_classes, method.bias, method.ridge, states, team)
     features = features_of(X, method.bias)
     if method.proposal.draws:
         return SampledSolver(method, objective, proposal, data, features, y, states, team)
