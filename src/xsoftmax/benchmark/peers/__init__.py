@@ -9,13 +9,16 @@ from xsoftmax.benchmark.peers.rounds import Rounds
 from xsoftmax.files import write_text
 from xsoftmax.report.peers import markdown, write_figures
 from xsoftmax.report.standings import summaries, verdicts
+from xsoftmax.shipped import methods_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("--experiment", type=Path, default=Path("config/experiments/benchmark.yaml"))
     parser.add_argument("--peers", type=Path, default=Path("config/peers.yaml"), help="default: %(default)s")
-    parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
+    parser.add_argument(
+        "--methods", type=Path, default=methods_file(), help="default: config/methods.yaml, or else those shipped"
+    )
     parser.add_argument("--minutes", type=float, help="scale all budgets so that everything takes about so long")
     parser.add_argument("--repetitions", type=int, default=1, help="final runs of each (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="of each run, which is pinned to as many cores")
