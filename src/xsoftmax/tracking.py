@@ -17,6 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from xsoftmax import run_content
+from xsoftmax.errors import as_line
 from xsoftmax.fits import FILES, Fit, read_fits
 from xsoftmax.search import CHOSEN, Search
 
@@ -278,6 +279,6 @@ def _failures() -> tuple[type[Exception], ...]:
 
 def _reason(error: Exception, uri: str) -> str:
     if isinstance(error, ImportError):
-        return f"{error}; install the extra 'track'"
+        return as_line(error)
     said = str(error).strip() or type(error).__name__
     return said.splitlines()[0].replace(uri, without_password(uri))[:300]

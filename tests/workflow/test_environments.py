@@ -44,7 +44,8 @@ def test_every_pin_agrees_with_the_lock(file):
 def test_together_they_hold_what_the_package_needs():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    needed = {re.split("[<>=]", entry)[0] for entry in project["dependencies"] + extras["report"] + extras["track"]}
+    entries = project["dependencies"] + extras["data"] + extras["report"] + extras["track"]
+    needed = {re.split("[<>=]", entry)[0] for entry in entries}
     assert needed <= {name for file in ENVIRONMENTS for name, _ in pins(file)}
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from xsoftmax.benchmark.peers.config import read_benchmark
 from xsoftmax.benchmark.peers.rounds import Rounds
 from xsoftmax.files import write_text
-from xsoftmax.report.peers import markdown, write_figures
-from xsoftmax.report.standings import summaries, verdicts
 from xsoftmax.shipped import methods_file
 
 
@@ -35,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Do all runs that ``output`` does not hold yet, write tables and figures beside them, and return them."""
+    from xsoftmax.report import peers  # noqa: F401 - what it lacks is told before hours of runs
+
     benchmark = read_benchmark(options.experiment, options.peers, options.methods, options.datasets, options.entrants)
     rounds = Rounds(
         benchmark,
@@ -52,6 +52,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def write(found: dict[str, Any], folder: Path) -> str:
     """Write ``table.md`` and figures of what was found into ``folder``; return the table."""
+    from xsoftmax.report.peers import markdown, write_figures
+    from xsoftmax.report.standings import summaries, verdicts
+
     summary = summaries(found)
     text = markdown(found, summary, verdicts(found, summary))
     write_text(folder / "table.md", text)
