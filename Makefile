@@ -1,4 +1,4 @@
-# `make run` and `make test` work on a machine with nothing but Python 3.11 and git; `make help` lists the rest.
+# `make run` and `make test` work on a machine with nothing but Python 3.11, its venv and git; `make help` lists the rest.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CONFIG ?=
@@ -12,7 +12,7 @@ STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test lint audit docs benchmark papers lock
+.PHONY: help setup run test lint audit sbom docs benchmark papers lock
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
@@ -45,6 +45,9 @@ lint: setup ## check format, style, types, layers and rules
 
 audit: setup ## hold the locked dependencies against the list of known vulnerabilities
 	bash envs/audit.sh
+
+sbom: setup ## list the locked dependencies in results/sbom.json (CycloneDX), for those who look after installations
+	bash envs/sbom.sh
 
 docs: setup ## run the experiment of the documentation, draw its figures, renew its generated parts
 	snakemake --cores $(CORES) --configfile config/experiments/methods.yaml

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Create a virtual environment with pip in it: bash envs/create-venv.sh FOLDER   (PYTHON=… chooses the interpreter)
-# Debian splits ensurepip from Python, so there are several ways; a half-made environment is removed.
+# Debian splits ensurepip from Python, so there are several ways; a half-made environment is removed. None of them asks
+# for root, unless XSOFTMAX_APT=1 allows to install the package with apt.
 set -euo pipefail
 folder=$1
 
@@ -23,6 +24,10 @@ attempt() { # run a command that makes the environment; on failure leave nothing
   return 1
 }
 
+by_pip() { # as pip can where venv cannot: without ensurepip
+  "$python" -m venv --without-pip "$folder" && "$python" -m pip --python "$folder/bin/python" install pip
+}
+
 as_root() {
   if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
@@ -41,8 +46,11 @@ python=$(find_python)
 attempt "$python" -m venv "$folder" && exit 0
 attempt virtualenv --python "$python" "$folder" && exit 0
 attempt uv venv --seed --python "$python" "$folder" && exit 0
-echo "$python cannot make virtual environments yet; installing the package for it" >&2
-install_venv_package && attempt "$python" -m venv "$folder" && exit 0
+attempt by_pip && exit 0
+if [ "${XSOFTMAX_APT:-}" = 1 ]; then
+  echo "$python cannot make virtual environments yet; installing the package for it" >&2
+  install_venv_package && attempt "$python" -m venv "$folder" && exit 0
+fi
 version=$("$python" -c 'import sys; print(f"3.{sys.version_info.minor}")')
-echo "error: $python has no venv module; type: sudo apt-get install python$version-venv, then make setup again" >&2
+echo "error: $python cannot make virtual environments, and there is no virtualenv, uv or pip that can; type: sudo apt-get install python$version-venv, then make setup again" >&2
 exit 1

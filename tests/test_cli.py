@@ -3,6 +3,8 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +13,10 @@ from edited import edited
 from xsoftmax import __version__, registry
 from xsoftmax.cli import main
 from xsoftmax.commands import evaluate
+from xsoftmax.errors import EXTRAS
 from xsoftmax.hdf5 import put
+
+ROOT = Path(__file__).parents[1]
 
 
 def status_of(*arguments):
@@ -242,3 +247,52 @@ def test_an_ascii_locale(tmp_path):
 
 
 METHOD = "{objective: {name: softmax}, proposal: {name: all}, optimizer: {name: adagrad, learning_rate: 1}}"
+
+
+HEAVY = ("PIL", "jinja2", "matplotlib", "mlflow", "pandas", "pyarrow", "seaborn", "simple_icd_10_cm", "sklearn")
+
+
+def test_help_imports_nothing_that_an_installation_may_lack():
+    program = f"""
+import contextlib, sys
+from xsoftmax import cli, registry
+light = not {{"numpy", "scipy", "numba", "h5py"}} & set(sys.modules)
+for words in [["--help"], *([verb, "--help"] for verb in registry.names(cli.COMMANDS))]:
+    with contextlib.suppress(SystemExit):
+        cli.main(words)
+    if found := set(sys.modules) & set({HEAVY}):
+        sys.exit(f"{{words}} imports {{found}}")
+sys.exit(not light)
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    assert ended.stdout.count("usage: ") == 1 + len(registry.names("xsoftmax.commands"))
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "arguments"),
+    [
+        ("pandas", "report", ["compare", "none", "-o", "out"]),
+        ("pandas", "report", ["snr", "none.h5", "-o", "out.csv"]),
+        ("matplotlib", "report", ["figures", "none", "-o", "out"]),
+        ("jinja2", "report", ["report", "none", "--config", "none.yaml", "-o", "out.html"]),
+        ("seaborn", "report", ["paper", "none", "--paper", "ruiz2018", "-o", "out"]),
+        ("pandas", "report", ["benchmark", "peers"]),
+    ],
+)
+def test_what_is_not_installed_is_named_with_what_to_type(module, extra, arguments, tmp_path):
+    """As a program of its own: here the modules are imported already."""
+    hidden = f"import sys; sys.modules['{module}'] = None; from xsoftmax.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", hidden, *arguments]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    said = f"error: {module} is not installed, which this needs; type: pip install 'xsoftmax[{extra}]'\n"
+    assert ended.stderr == said
+    assert not any(tmp_path.iterdir())
+
+
+def test_extras_bring_what_the_message_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    brought = {"PIL": "pillow", "sqlalchemy": "mlflow"}
+    for module, extra in EXTRAS.items():
+        assert any(entry.startswith(brought.get(module, module) + ">") for entry in project[extra]), module

@@ -64,6 +64,14 @@ def test_each_fit_is_a_run_that_a_second_call_keeps_and_a_new_fit_replaces(here)
     assert {run.info.run_id for run in runs_of(here)} == {entry["run_id"] for entry in replaced["logged"]}
 
 
+def test_without_mlflow_fits_are_pending_and_what_to_type_is_said(here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    pending = track(write_fits(here, methods=("softmax",)), "quick")["pending"]
+    assert [entry["reason"] for entry in pending] == [
+        "mlflow is not installed, which this needs; type: pip install 'xsoftmax[track]'"
+    ]
+
+
 def test_a_search_is_a_run_with_its_trials_below_it(here):
     fits, folder = write_fits(here, methods=("softmax",)), here / "search"
     write_search(folder)

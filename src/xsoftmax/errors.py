@@ -33,6 +33,17 @@ REMEDIES = {
 }
 # Those of the place that is written to, wherever what is written comes from: another source is no remedy.
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+# Which extra of pyproject.toml brings a module that commands import where they need it.
+EXTRAS = {
+    "PIL": "data",
+    "pyarrow": "data",
+    "jinja2": "report",
+    "matplotlib": "report",
+    "pandas": "report",
+    "seaborn": "report",
+    "mlflow": "track",
+    "sqlalchemy": "track",
+}
 # What a reader may raise over content that someone has damaged or made up, beside InputError.
 BAD_CONTENT = (  # a RecursionError is a RuntimeError
     ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError,
@@ -53,6 +64,8 @@ def as_line(error: BaseException) -> str:
     if isinstance(error, MemoryError):
         said = f" ({first_line(error)})" if str(error) else ""
         return f"not enough memory{said}; free some, or ask for less: fewer features, classes or rows at a time"
+    if isinstance(error, ModuleNotFoundError) and (module := str(error.name).partition(".")[0]) in EXTRAS:
+        return f"{module} is not installed, which this needs; type: pip install 'xsoftmax[{EXTRAS[module]}]'"
     if isinstance(error, RecursionError):
         return "something in the input is nested too deeply; make it flatter"
     if isinstance(error, OSError) and error.errno is not None:

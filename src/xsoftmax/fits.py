@@ -5,12 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
+
+if TYPE_CHECKING:  # an optional dependency, which takes half a second to import
+    import pandas as pd
 
 DIVERGED = "diverged"
 FILES = ("model.h5", "history.csv", "status.json", "metrics.json")
@@ -35,7 +36,7 @@ class Fit:
     folder: Path
     status: dict[str, Any]
     metrics: dict[str, Any]
-    history: pd.DataFrame
+    history: "pd.DataFrame"
 
     @property
     def dataset(self) -> str:
@@ -141,7 +142,7 @@ def _read_json(path: Path, verb: str) -> dict[str, Any]:
     return found
 
 
-def read_history(folder: Path) -> pd.DataFrame:
+def read_history(folder: Path) -> "pd.DataFrame":
     """Read a learning curve.
 
     Raises
@@ -149,6 +150,8 @@ def read_history(folder: Path) -> pd.DataFrame:
     InputError
         If it is missing, or not what `train` writes.
     """
+    import pandas as pd
+
     path = folder / "history.csv"
     try:
         history = pd.read_csv(path)

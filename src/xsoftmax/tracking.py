@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 from xsoftmax import run_content
 from xsoftmax.addresses import text_without_secrets, without_secrets
-from xsoftmax.errors import InputError, first_line
+from xsoftmax.errors import InputError, as_line, first_line
 from xsoftmax.fits import FILES, Fit, read_fits
 from xsoftmax.sealed import DamagedError, check_seal
 from xsoftmax.search import CHOSEN, Search
@@ -230,7 +230,7 @@ def _printed_without_secrets(uri: str) -> Iterator[None]:
 def _reason(error: Exception, uri: str) -> str:
     """Say in a line why something is not logged."""
     if isinstance(error, ImportError):
-        return f"{error}; install the extra 'track'"
+        return as_line(error)
     plain = isinstance(error, InputError | OSError) and str(error).strip()
     said = str(error).strip().splitlines()[0] if plain else f"{without_secrets(uri)}: {first_line(error)}"
     return text_without_secrets(said, uri)[:300]

@@ -44,7 +44,8 @@ def test_every_pin_agrees_with_the_lock(file):
 def test_together_they_hold_what_the_package_needs():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    needed = {re.split("[<>=]", entry)[0] for entry in project["dependencies"] + extras["report"] + extras["track"]}
+    entries = project["dependencies"] + extras["data"] + extras["report"] + extras["track"]
+    needed = {re.split("[<>=]", entry)[0] for entry in entries}
     assert needed <= {name for file in ENVIRONMENTS for name, _ in pins(file)}
 
 
@@ -76,27 +77,38 @@ def imported_packages(verb):
     return {IMPORTED_AS.get(name, name) for name in found}
 
 
-@pytest.mark.parametrize("way_out", ["none", "apt"])
-def test_without_ensurepip_setup_installs_it_or_says_what_to_type(tmp_path, way_out):
+@pytest.mark.parametrize("way_out", ["none", "pip", "apt", "apt, not allowed"])
+def test_without_ensurepip_setup_does_without_or_says_what_to_type(tmp_path, way_out):
     """A Python as Debian has it, whose venv stops half-way until a package is installed."""
-    installed, folder = tmp_path / "installed", tmp_path / "venv"
+    installed, folder, asked = tmp_path / "installed", tmp_path / "venv", tmp_path / "asked"
     fake = tmp_path / "bin"
     fake.mkdir()
-    script(fake / "python3.11", f'[ "$2" != venv ] || [ -e {installed} ] || {{ mkdir -p "$3/bin"; exit 1; }}')
-    script(fake / "apt-get", f"[ {way_out} = apt ] || exit 100; touch {installed}; exit 0")
-    script(fake / "sudo", 'shift; "$@"; exit')
+    script(
+        fake / "python3.11",
+        f"""case "$*" in
+          "-m venv --without-pip "*) ;;
+          "-m venv "*) [ -e {installed} ] || {{ mkdir -p "$3/bin"; exit 1; }} ;;
+          "-m pip --python "*) [ '{way_out}' = pip ] && exec {sys.executable} -m venv "{folder}"; exit 1 ;;
+        esac""",
+    )
+    script(fake / "apt-get", f"touch {asked}; [ '{way_out}' = apt ] || exit 100; touch {installed}; exit 0")
+    script(fake / "sudo", f'touch {asked}; shift; "$@"; exit')
     for command in ("virtualenv", "uv"):
         script(fake / command, "exit 1")
+    allowed = {} if "not allowed" in way_out else {"XSOFTMAX_APT": "1"}
     done = subprocess.run(
         ["bash", REPOSITORY / "envs/create-venv.sh", folder],
-        env={"PATH": f"{fake}:/usr/bin:/bin"}, capture_output=True, text=True, check=False,
+        env={"PATH": f"{fake}:/usr/bin:/bin"} | allowed, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    if way_out == "apt":
+    assert asked.exists() == (way_out in ("none", "apt"))
+    if way_out in ("pip", "apt"):
         assert done.returncode == 0, done.stderr
         assert (folder / "bin/pip").exists()
     else:
         assert done.returncode == 1
+        assert done.stderr.splitlines()[-1].startswith("error: python3.11 cannot make virtual environments")
         assert "type: sudo apt-get install python3.11-venv" in done.stderr
+        assert len(done.stderr.splitlines()) == 1 + asked.exists()
         assert not folder.exists()
 
 

@@ -3,9 +3,6 @@
 import argparse
 from pathlib import Path
 
-from xsoftmax.report.compare import compare
-from xsoftmax.search import read_search
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -17,5 +14,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
+    from xsoftmax.report.compare import compare
+    from xsoftmax.search import read_search
+
     searches = [read_search(folder) for folder in options.searches]
     compare(options.fits, options.output, options.reference, searches)

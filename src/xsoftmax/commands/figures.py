@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-from xsoftmax.report.method_figures import write_method_figures
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -15,5 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
+    from xsoftmax.report.method_figures import write_method_figures
+
     written = write_method_figures(options.results, options.output, options.optimum)
     print(f"{options.output}: {len(written)} figures and outcome.csv")

@@ -9,11 +9,14 @@ from xsoftmax.catalogue import Entry
 from xsoftmax.marked_blocks import renew
 from xsoftmax.method_pages import writers
 from xsoftmax.methods import read_methods
+from xsoftmax.shipped import methods_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
-    parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
+    parser.add_argument(
+        "--methods", type=Path, default=methods_file(), help="default: config/methods.yaml, or else those shipped"
+    )
     parser.add_argument("--members", action="store_true", help="list objectives, proposals and optimizers instead")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON, settings and defaults included")

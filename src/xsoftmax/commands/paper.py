@@ -3,9 +3,6 @@
 import argparse
 from pathlib import Path
 
-from xsoftmax.reproduction import page_of
-from xsoftmax.reproduction.results import Results
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -21,6 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
+    from xsoftmax.reproduction import page_of
+    from xsoftmax.reproduction.results import Results
+
     results = Results.read(options.experiment or options.paper, options.fits, options.searches, options.data)
     for path in page_of(options.paper, results).write(options.output):
         print(path)

@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 
 from xsoftmax.marked_blocks import renew
-from xsoftmax.reproduction.page import overview
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -14,4 +13,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
+    from xsoftmax.reproduction.page import overview
+
     renew(options.pages / "README.md", {"verdicts": lambda _: overview(options.pages)})

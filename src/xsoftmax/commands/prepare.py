@@ -9,7 +9,12 @@ from xsoftmax.data.prepare import prepare
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("config", type=Path, help="description of the data set, such as config/datasets/icd10.yaml")
+    parser.add_argument(
+        "config",
+        metavar="DATASET",
+        type=Path,
+        help="description of the data set (YAML), or a shipped one's name, such as icd10",
+    )
     parser.add_argument("--raw", type=Path, required=True, help="folder that download filled")
     parser.add_argument("-o", "--output", type=Path, required=True, help="prepared file to write")
 

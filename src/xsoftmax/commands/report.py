@@ -4,7 +4,6 @@ import argparse
 from pathlib import Path
 
 from xsoftmax.files import write_text
-from xsoftmax.report.page import page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,5 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
+    from xsoftmax.report.page import page
+
     text = page(options.results, options.config)
     write_text(options.output, text)

@@ -8,8 +8,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from xsoftmax.data.store import open_prepared
 from xsoftmax.documents import parse_yaml
 from xsoftmax.errors import InputError
@@ -37,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Compute, measure, write, and print what came out."""
+    import pandas as pd  # an optional dependency: that it lacks is told before minutes of work
+
     if options.draws < 2:
         raise InputError(f"--draws is {options.draws}; give 2 or more")
     if options.seed < 0:

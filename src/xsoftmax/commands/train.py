@@ -21,6 +21,7 @@ from xsoftmax.files import remove
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
 from xsoftmax.search import read_chosen
+from xsoftmax.shipped import methods_file
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import KEEP, Plan
 from xsoftmax.training.record import summary, write_fit
@@ -33,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
     parser.add_argument("--method", required=True, help="name of a method in the methods file, or auto")
-    parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
+    parser.add_argument(
+        "--methods", type=Path, default=methods_file(), help="default: config/methods.yaml, or else those shipped"
+    )
     parser.add_argument(
         "--like", metavar="NAME", help="the method of the methods file to begin from, if named otherwise"
     )

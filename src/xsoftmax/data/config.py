@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from xsoftmax.data.encoding import word_pattern
 from xsoftmax.documents import read_yaml
 from xsoftmax.errors import InputError, suggestion
+from xsoftmax.shipped import description
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 SHA256 = re.compile("[0-9a-f]{64}")
@@ -156,14 +157,14 @@ class DatasetConfig:
 
 
 def load_config(path: str | Path) -> DatasetConfig:
-    """Read and check the description of a data set.
+    """Read and check the description of a data set, given by its path or the name of one that is shipped.
 
     Raises
     ------
     InputError
         If the file is missing, not YAML, or a key is unknown, missing or of the wrong type.
     """
-    path = Path(path)
+    path = description(path)
     content = _content(path, ())
     config: DatasetConfig = _build(DatasetConfig, content, str(path), "")
     return _checked(_with_names(config, path.parent), str(path))
@@ -172,7 +173,7 @@ def load_config(path: str | Path) -> DatasetConfig:
 def _content(path: Path, before: tuple[Path, ...]) -> dict[str, Any]:
     """Read the keys of a file and of those that it is like; ``before`` are the files that led here."""
     if not path.is_file():
-        raise InputError(f"{path}: no such data set description; those shipped are in config/datasets")
+        raise InputError(f"{path}: no such data set description")
     content = read_yaml(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: expected keys such as 'name' and 'format', found {_short(content)}")

@@ -57,8 +57,8 @@ def record(config: DatasetConfig, entries: Mapping[str, Entry]) -> None:
         write_text(path, lines)
     except OSError as error:
         raise InputError(
-            f"{path}: cannot record the checksums ({error.strerror}); make the folder writable, or set sha256 in the"
-            f" description:\n{lines.rstrip()}"
+            f"{path}: cannot record the checksums ({error.strerror}); make the folder writable, or set sha256 in"
+            f" (a copy of) the description:\n{lines.rstrip()}"
         ) from error
 
 

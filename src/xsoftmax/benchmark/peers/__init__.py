@@ -7,15 +7,16 @@ from typing import Any
 from xsoftmax.benchmark.peers.config import read_benchmark
 from xsoftmax.benchmark.peers.rounds import Rounds
 from xsoftmax.files import write_text
-from xsoftmax.report.peers import markdown, write_figures
-from xsoftmax.report.standings import summaries, verdicts
+from xsoftmax.shipped import methods_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("--experiment", type=Path, default=Path("config/experiments/benchmark.yaml"))
     parser.add_argument("--peers", type=Path, default=Path("config/peers.yaml"), help="default: %(default)s")
-    parser.add_argument("--methods", type=Path, default=Path("config/methods.yaml"), help="default: %(default)s")
+    parser.add_argument(
+        "--methods", type=Path, default=methods_file(), help="default: config/methods.yaml, or else those shipped"
+    )
     parser.add_argument("--minutes", type=float, help="scale all budgets so that everything takes about so long")
     parser.add_argument("--repetitions", type=int, default=1, help="final runs of each (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="of each run, which is pinned to as many cores")
@@ -32,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Do all runs that ``output`` does not hold yet, write tables and figures beside them, and return them."""
+    from xsoftmax.report import peers  # noqa: F401 - what it lacks is told before hours of runs
+
     benchmark = read_benchmark(options.experiment, options.peers, options.methods, options.datasets, options.entrants)
     rounds = Rounds(
         benchmark,
@@ -49,6 +52,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def write(found: dict[str, Any], folder: Path) -> str:
     """Write ``table.md`` and figures of what was found into ``folder``; return the table."""
+    from xsoftmax.report.peers import markdown, write_figures
+    from xsoftmax.report.standings import summaries, verdicts
+
     summary = summaries(found)
     text = markdown(found, summary, verdicts(found, summary))
     write_text(folder / "table.md", text)
