@@ -363,6 +363,16 @@ def test_icd10(tmp_path):
         icd10.read(**files)
 
 
+def test_icd10_nested_without_end(tmp_path):
+    depth = 3000
+    nested = "<diag><name>A00</name><desc>x</desc>" * depth + "</diag>" * depth
+    section = f'<section id="A00-A09"><desc>x</desc>{nested}</section>'
+    (tmp_path / "t.xml").write_text(f"<ICD10CM.tabular><chapter>{section}</chapter></ICD10CM.tabular>")
+    (tmp_path / "c.txt").write_text("A00\n")
+    with pytest.raises(InputError, match=r"t.xml: nested too deeply"):
+        icd10.read(tabular=tmp_path / "t.xml", codes=tmp_path / "c.txt")
+
+
 def test_icd10_agrees_with_the_package_itself():
     from pathlib import Path
 
