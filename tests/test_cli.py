@@ -130,6 +130,34 @@ def test_evaluating_on_other_data_is_refused(data, prepare, tmp_path, capsys):
     assert "other classes than other; train it on this data set" in capsys.readouterr().err
 
 
+def test_evaluating_on_other_features_is_refused(tmp_path, capsys):
+    """Such as other words: as many, and the same classes, but what a column means differs."""
+    for name, words in (("one", "abcd"), ("two", "cdef")):
+        rows = "".join(f"{words[k % 4]}{words[k % 4]} and {words[k % 2]}x,{k % 4}\n" for k in range(80))
+        (tmp_path / f"{name}.csv").write_text(f"text,label\n{rows}")
+        told = "format: table\noptions: {text: text, label: label}\nsplit: {validation: 0.2, test: 0.2, seed: 0}\n"
+        (tmp_path / f"{name}.yaml").write_text(f"name: {name}\n{told}files: [{{path: {name}.csv}}]\n")
+        assert status_of("download", tmp_path / f"{name}.yaml", "-o", tmp_path / name) == 0
+        prepared = tmp_path / f"{name}.h5"
+        assert status_of("prepare", tmp_path / f"{name}.yaml", "--raw", tmp_path / name, "-o", prepared) == 0
+    one, two, tree = tmp_path / "one.h5", tmp_path / "two.h5", tmp_path / "tree.h5"
+    assert training(one, tmp_path, "--epochs", 1) == 0
+    assert status_of("tree", one, "--dimension", 2, "-o", tree) == 0
+    capsys.readouterr()
+    for model in (tmp_path / "fit" / "model.h5", tree):
+        assert status_of("evaluate", model, one) == 0
+        assert status_of("evaluate", model, two) == 1
+        assert "has other features than" in capsys.readouterr().err
+    assert status_of("evaluate", tmp_path / "fit" / "model.h5", tmp_path / "two.csv") == 0
+    assert "rows have no feature that the model knows; they count" not in capsys.readouterr().err
+    (tmp_path / "unknown.csv").write_text("text,label\nqq,1\naa,0\nqq,2\n")
+    assert status_of("evaluate", tmp_path / "fit" / "model.h5", tmp_path / "unknown.csv") == 0
+    assert "2 rows have no feature that the model knows; they count" in capsys.readouterr().err
+    changes = ["--set", '{"proposal": {"dimension": 2}}', "--epochs", "1", "--tree", tree, "-o", tmp_path / "other"]
+    assert status_of("train", two, "--method", "adversarial", *changes) == 1
+    assert "a tree of rows_sha256" in capsys.readouterr().err
+
+
 def test_a_damaged_model_is_an_input_error(tmp_path, data, capsys):
     (tmp_path / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     assert status_of("evaluate", tmp_path / "model.h5", data) == 1

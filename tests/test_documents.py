@@ -50,6 +50,7 @@ def test_yaml_that_is_refused(text, reason, tmp_path):
     [
         ("[" * 100_000, "nested too deeply; make it flatter"),
         ("{", "here is not JSON: "),
+        ('{"a": {"b": 1, "b": 2}}', "here is not JSON: the key 'b' comes twice"),
         ("9" * 10_000, "here is not JSON: Exceeds the limit"),
     ],
 )

@@ -205,6 +205,10 @@ def test_a_cache_that_everyone_may_write_to_is_refused(tmp_path):
     (tmp_path / ".cache" / "xsoftmax").mkdir(parents=True)
     (tmp_path / ".cache" / "xsoftmax").chmod(0o777)
     assert "may be written to by everyone" in place(HOME=str(tmp_path))
+    (tmp_path / ".cache" / "xsoftmax").chmod(0o755)
+    (tmp_path / ".cache" / "xsoftmax" / "numba").mkdir()
+    (tmp_path / ".cache" / "xsoftmax" / "numba").chmod(0o777)
+    assert "numba: cannot keep compiled code there (may be written to by everyone" in place(HOME=str(tmp_path))
 
 
 def test_a_user_whom_the_system_does_not_know(tmp_path):

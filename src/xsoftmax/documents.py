@@ -53,6 +53,15 @@ def parse_yaml(text: str, where: str) -> Any:
     return content
 
 
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for number, name in enumerate(names) if name in names[:number])
+        raise ValueError(f"the key {twice!r} comes twice")
+    return found
+
+
 def parse_json(text: str, where: str) -> Any:
     """Parse JSON.
 
@@ -62,7 +71,7 @@ def parse_json(text: str, where: str) -> Any:
         If it is none, or is nested too deeply.
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_doubles)
     except ValueError as error:
         raise InputError(f"{where} is not JSON: {error}") from error
     except RecursionError:

@@ -90,6 +90,16 @@ class Model:
         """Number of classes."""
         return len(self.class_names)
 
+    @property
+    def features_sha256(self) -> str | None:
+        """What tells its features from others, as that of a transform; None where that is not known."""
+        return self.attributes.get("features_sha256") if self.transform is None else self.transform.sha256
+
+    def has_features(self, n_features: int, sha256: str | None) -> bool:
+        """Whether features of that number and kind (as ``features_sha256``; None is any) mean to it what they say."""
+        known = {sha256, self.features_sha256} - {None}
+        return self.n_features == n_features and len(known) < 2
+
     def without_correction(self) -> "Model":
         """The same weights, whose scores are what the method trained."""
         found = replace(self, correction=None)
@@ -199,8 +209,12 @@ def load_model(path: str | Path) -> Model:
         if not class_names or "status" not in attributes:
             raise ContentError(f"{len(class_names)} classes, attributes {', '.join(attributes)}")
         check_free(file["W"].nbytes, f"the weights of {path}")
+        W = file["W"][:]
+        for start in range(0, len(W), 1024):
+            if not np.isfinite(W[start : start + 1024]).all():
+                raise ContentError("weights that are NaN or infinite")
         return Model(
-            W=file["W"][:],
+            W=W,
             class_names=class_names,
             n_features=n_features,
             bias=bool(known["bias"]),
@@ -229,6 +243,7 @@ def _tree_as_model(path: Path) -> Model:
     """The adversarial tree, which is a classifier by itself."""
     trees = registry.load("xsoftmax.proposals", "tree")  # by name: most models have nothing to do with trees
     stored = trees.read_tree(path)
-    attributes = {"dataset": stored.attributes["dataset"], "method": "tree", "status": "finished"}
+    attributes = {"method": "tree", "status": "finished"}
+    attributes |= {key: stored.attributes[key] for key in ("dataset", "features_sha256")}
     n_features = stored.attributes["n_features"]
     return Model(None, stored.class_names, n_features, False, trees.FittedTree(stored.tree), None, attributes)

@@ -15,6 +15,7 @@ next one, which reads the cache. Here each function keeps its own copies.
 
 import hashlib
 import io
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,7 +110,8 @@ def _check_place() -> None:
     folder = compiled_code()
     try:
         if user_cache() in folder.parents:
-            own_folder(user_cache())
+            for each in (user_cache(), folder, Path(os.environ["NUMBA_CACHE_DIR"])):
+                own_folder(each)
         folder.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=folder).close()
     except OSError as error:

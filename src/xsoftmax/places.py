@@ -42,5 +42,5 @@ def own_folder(path: Path) -> Path:
     if {path.lstat().st_uid, path.stat().st_uid} != {os.getuid()}:
         raise PermissionError(errno.EPERM, "belongs to someone else", str(path))
     if path.stat().st_mode & stat.S_IWOTH:
-        raise PermissionError(errno.EPERM, "may be written to by everyone (`chmod o-w` takes that away)", str(path))
+        raise PermissionError(errno.EPERM, "may be written to by everyone; delete it", str(path))
     return path

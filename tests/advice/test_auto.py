@@ -412,7 +412,7 @@ def test_advise_prints_a_ranking(file, capsys):
     lines = advised(capsys, "--data", file, "--budget", "1min").splitlines()
     assert lines[1].split()[0] == found["ranking"][0]["method"]
     assert f"{found['sentence']}." in lines
-    assert "Nothing in the table was measured on these data." in lines[-2]
+    assert "No fit was made for this table." in lines[-2]
     assert "none below 0.5 %; times are by a formula" in lines[-1]
 
 

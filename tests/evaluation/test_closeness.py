@@ -7,6 +7,7 @@ import pytest
 from report.fake_fits import write_fits
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
+from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.likelihood import score_rows
@@ -74,6 +75,10 @@ def test_a_reference_that_cannot_be_one_is_refused(pair):
     reference, model = pair
     with pytest.raises(InputError, match="other classes or features"):
         closeness(model, Model(reference.W[:, 1:], NAMES, D - 1))
+    of_words = [replace(reference, transform=Transform("texts", words=tuple(words))) for words in ("abc", "abd")]
+    with pytest.raises(InputError, match="other classes or features"):
+        closeness(*of_words)
+    assert closeness(of_words[0], of_words[0]) == closeness(of_words[0], reference) == 0
     with pytest.raises(InputError, match="no weights to be held against"):
         closeness(model, model_of(np.zeros((K, D + 1))))
 

@@ -77,6 +77,7 @@ def refused(kind, done, path, *words):
         *(("sparse", "validation/X/indptr", value) for value in (-1, 2**62)),
         *(("tree", "class_of_leaf", value) for value in (-2, N_CLASSES, 2**31 - 1)),
         *(("model", "correction/class_of_leaf", value) for value in (-5, N_CLASSES)),
+        *(("model", "W", value) for value in (float("nan"), float("-inf"))),
     ],
 )
 def test_a_number_out_of_range(kind, name, change, whole, use, tmp_path):

@@ -82,8 +82,9 @@ class Choice:
         if plan.epochs is not None:
             return f"{took}, beside the budget"
         share = self.took / self.budget
+        percent = f"{100 * share:.0f}" if share >= PILOT_SHARE else f"{100 * share:.2g}"
         over = "" if share <= PILOT_SHARE else "; more than its tenth, as loading and compiling are not cut short"
-        return f"{took}: {100 * share:.2g} % of {duration(self.budget)}{over}"
+        return f"{took}: {percent} % of {duration(self.budget)}{over}"
 
     def planned(self, plan: Plan) -> Plan:
         """Plan the fit: what was spent on the way is part of a budget of seconds."""

@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
         return
     print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
     least, machine = percent(LEVELS[-1]), model.machine["processor"]
-    print(f"\n{sentence}.\nNothing in the table was measured on these data. Gaps are those of others after as many")
+    print(f"\n{sentence}.\nNo fit was made for this table. Gaps are those on measured data sets after as many")
     print(f"epochs, none below {least}; times are by a formula, fitted to times on {machine}.")
 
 

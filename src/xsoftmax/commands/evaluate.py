@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from xsoftmax.data.labels import choose
 from xsoftmax.data.store import Split, open_prepared
@@ -74,9 +75,15 @@ def run(options: argparse.Namespace) -> None:
 def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator[tuple[str, tuple[str, Split]]]:
     """Go through the splits of a prepared file, by name, each with the name of the data set."""
     with open_prepared(options.data) as data:
-        for name in ("train", "validation", "test") if options.train else ("validation", "test"):
-            if model is not None and model.class_names != data.class_names:
+        if model is not None:
+            if model.class_names != data.class_names:
                 raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
+            if not model.has_features(data.n_features, data.transform.sha256):
+                raise InputError(
+                    f"{options.model} has other features than {options.data}, prepared in another way or from other"
+                    " rows; train it on these data, or evaluate it on rows as they were before they were prepared"
+                )
+        for name in ("train", "validation", "test") if options.train else ("validation", "test"):
             yield name, (data.name, data.split(name))
 
 
@@ -102,8 +109,13 @@ def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[tupl
     if not (y >= 0).any():
         example = f", such as {called[0]!r}" if called else ""
         raise InputError(f"{options.data}: no row has a label that the model knows{example}")
-    X = model.transform.apply(rows.features)
-    yield "new", (options.data.name, Split(X[chosen.rows[y >= 0]], y[y >= 0]))
+    X = model.transform.apply(rows.features)[chosen.rows[y >= 0]]
+    empty = int((np.diff(X.indptr) == 0).sum()) if issparse(X) else 0
+    if empty:
+        print(
+            f"warning: {options.data}: {empty} rows have no feature that the model knows; they count", file=sys.stderr
+        )
+    yield "new", (options.data.name, Split(X, y[y >= 0]))
 
 
 def _closeness(model: Model | None, reference: Path) -> float | None:

@@ -121,11 +121,12 @@ def run(options: argparse.Namespace) -> None:
             result = fit(data, method, options.seed, plan, proposal, stop)
         added = {key: value for key, value in (("choice", found), ("trial", options.trial)) if value is not None}
         write_fit(options.output, result, data, method, options.seed, plan, code, added)
+        said = summary(result, method.name, plan.n_training(data.n_samples("train")))
     if options.checkpoint:
         remove(options.checkpoint)
         if advice:
             remove(advice.kept_choice(options.checkpoint))
-    print(summary(result, method.name))
+    print(said)
 
 
 @contextmanager

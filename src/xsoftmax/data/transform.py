@@ -1,5 +1,6 @@
 """From a raw row to features: everything prepare learned, kept so that new rows go the same way."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -61,6 +62,20 @@ class Transform:
     idf: np.ndarray | None = None
     steps: tuple[Step, ...] = ()
     source: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def sha256(self) -> str:
+        """What tells features apart: the same for transforms that make the same features of the same raw rows."""
+        arrays = [("columns", self.columns), ("idf", self.idf)]
+        for number, step in enumerate(self.steps):
+            arrays.extend((f"{number} {step.kind} {name}", array) for name, array in sorted(step.arrays.items()))
+        there = [(name, np.ascontiguousarray(array)) for name, array in arrays if array is not None]
+        said = [self.kind, self.n_columns, self.words, self.token, self.weighting, [step.kind for step in self.steps]]
+        shapes = [(name, array.dtype.str, array.shape) for name, array in there]
+        found = hashlib.sha256(json.dumps([said, shapes]).encode())
+        for _, array in there:
+            found.update(array.tobytes())
+        return found.hexdigest()
 
     def apply(self, rows: Texts | Iterable[str] | Matrix) -> Matrix:
         """Turn raw rows into features, float32.

@@ -20,7 +20,9 @@ def closeness(model: Model, reference: Model) -> float:
     InputError
         If the two differ in classes or features, or the reference has no weights to be held against.
     """
-    if model.class_names != reference.class_names or model.n_features != reference.n_features:
+    if model.class_names != reference.class_names or not model.has_features(
+        reference.n_features, reference.features_sha256
+    ):
         raise InputError("the reference has other classes or features than the model; train both on one data set")
     expected, found = _weights(reference), _weights(model)
     if expected is None or not np.abs(expected).sum() > 0:

@@ -21,7 +21,7 @@ from xsoftmax.files import write_text, written_aside
 from xsoftmax.methods import Method
 from xsoftmax.model import Model, save_model
 from xsoftmax.training.fit import FitResult
-from xsoftmax.training.plan import Plan
+from xsoftmax.training.plan import SUBSET, Plan
 
 _KEYS = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 COLUMNS = [
@@ -60,7 +60,7 @@ def write_fit(
     write_text(folder / "status.json", json.dumps(status, indent=2, sort_keys=True) + "\n")
 
 
-def summary(result: FitResult, method: str) -> str:
+def summary(result: FitResult, method: str, n_train: int) -> str:
     """Say in a few lines what was kept, how good it is, and what took the time."""
     state, kept = result.state, result.kept
     taken = [
@@ -70,20 +70,25 @@ def summary(result: FitResult, method: str) -> str:
         (state.looked, f"{len(state.history)} evaluations"),
     ]
     times = ", ".join(f"{seconds:.3g} s {what}" for seconds, what in taken if seconds >= 0.05)
-    lines = [f"{method}: {state.status} after {state.history[-1]['epoch']:.4g} epochs ({times or 'no time at all'})"]
+    lines = [f"{method}: {state.status} after {_epochs(state.history[-1])} epochs ({times or 'no time at all'})"]
     if state.message:
         lines.append(state.message)
     if not kept:
         return "\n".join(lines)
     row = next(row for row in reversed(state.history) if row["epoch"] == kept["epoch"])
     why = f"the best by {kept['by'].replace('_log_likelihood', ' log-likelihood')}" if "value" in kept else "the last"
-    lines.append(f"kept: epoch {kept['epoch']:.4g}, {why}")
+    lines.append(f"kept: epoch {_epochs(kept)}, {why}")
     for split in ("train", "validation", "test"):
         if f"{split}_log_likelihood" in row:
             nats, accuracy = row[f"{split}_log_likelihood"], row[f"{split}_accuracy"]
-            some = " (some rows)" if split == "train" else ""
+            some = f" ({SUBSET:,} rows)" if split == "train" and n_train > SUBSET else ""
             lines.append(f"{split}{some}: log-likelihood {nats:.4f} nats a row, accuracy {accuracy:.4f}")
     return "\n".join(lines)
+
+
+def _epochs(found: Mapping[str, Any]) -> str:
+    epochs = float(found["epoch"])
+    return f"{epochs:,.0f}" if epochs >= 1000 else f"{epochs:.4g}"
 
 
 def describe(

@@ -36,8 +36,8 @@ class StoredTree:
     tree : Tree
     attributes : dict
         ``dataset``, ``n_classes``, ``n_features``, ``dimension``, ``regularizer``, ``folds`` and ``resplit`` as
-        asked for, ``seed``, ``labels_sha256`` of the training rows, ``seconds`` of fitting,
-        ``train_log_likelihood``, and versions; with folds also ``chosen_regularizer`` and the
+        asked for, ``seed``, ``rows_sha256`` of the training rows, ``features_sha256`` of how features are made,
+        ``seconds`` of fitting, ``train_log_likelihood``, and versions; with folds also ``chosen_regularizer`` and the
         ``cross_validation_regularizers`` among which it was chosen, with their
         ``cross_validation_log_likelihoods``.
     class_names : sequence of str
@@ -65,6 +65,7 @@ def fit_tree_file(
     check_seed(seed)
     with open_prepared(prepared) as data:
         train, name, class_names = data.split("train"), data.name, data.class_names
+        features = data.transform.sha256
     rows = train.X, train.y, len(class_names)
     with Progress(f"tree of {name}", "levels", total=depth_of(len(class_names))) as report:
         fitted = fit_timed(*rows, dimension, regularizer, seed, folds, resplit, report.move_to)
@@ -78,7 +79,8 @@ def fit_tree_file(
         "folds": folds,
         "resplit": resplit,
         "seed": seed,
-        "labels_sha256": labels_sha256(train.y),
+        "rows_sha256": rows_sha256(train.X, train.y),
+        "features_sha256": features,
         "seconds": fitted.seconds,
         "train_log_likelihood": tree.log_likelihood(tree.project(train.X), train.y),
     }
@@ -117,9 +119,14 @@ def fit_timed(
     return TimedTree(tree, time.perf_counter() - begin, choice)
 
 
-def labels_sha256(y: np.ndarray) -> str:
-    """Tell training sets apart by their classes, row by row."""
-    return hashlib.sha256(np.ascontiguousarray(y, np.int32).tobytes()).hexdigest()
+def rows_sha256(X: Features, y: np.ndarray) -> str:
+    """Tell training sets apart by their classes and features, row by row."""
+    sparse: Any = X
+    parts = (sparse.indptr, sparse.indices, sparse.data) if issparse(X) else (X,)
+    found = hashlib.sha256(np.ascontiguousarray(y, np.int32).tobytes())
+    for part in parts:
+        found.update(np.ascontiguousarray(part).data)
+    return found.hexdigest()
 
 
 def write_tree(path: str | Path, stored: StoredTree) -> None:
