@@ -144,7 +144,7 @@ def rows_of_text(path, content, transform):
 @pytest.mark.parametrize(("name", "first"), [("svmlight", 2), ("xc", 1)])
 @pytest.mark.fault(
     "a blank line among new rows in svmlight or Extreme Classification text",
-    happens="it is a row without features, so that predictions stand in the rows that they are of; blank lines at the "
+    happens="it is a row without features, so that predictions stand in their rows; blank lines at the "
     "end of the file are none",
     user="nothing",
 )

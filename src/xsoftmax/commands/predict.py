@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "rows",
         type=Path,
-        help="new rows, of the kind that the model was trained on: columns of a table are found by their names, in any "
-        "order, and others are passed over; in svmlight, a blank line is a row without features, unless only blank "
+        help="new rows, of the kind that the model was trained on: columns of a table are found by their names in "
+        "any order, others are passed over; in svmlight, a blank line is a row without features, unless only blank "
         "lines follow; see the README",
     )
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
