@@ -103,6 +103,17 @@ def test_one_text_per_line(model, tmp_path, capsys):
     assert [line["class"] for line in table(capsys.readouterr().out)] == ["cat, house", "dog"]
 
 
+def test_a_carriage_return_within_a_text_is_quoted(model, tmp_path, capsys):
+    """A text of new rows may have one; unquoted it ends a line for most programs."""
+    (tmp_path / "new.csv").write_bytes(b'comment\n"meow\rpurr"\nwoof\n')
+    assert predict(model, tmp_path / "new.csv", "--top", 1, "-o", tmp_path / "out.csv") == 0
+    written = (tmp_path / "out.csv").read_bytes()
+    assert b"\r\n" not in written
+    assert [line["text"] for line in table(written.decode())] == ["meow\rpurr", "woof"]
+    assert predict(model, tmp_path / "new.csv", "--top", 1) == 0
+    assert capsys.readouterr().out.encode() == written
+
+
 WRONG = [
     ("none.csv", None, "none.csv: no such file"),
     ("empty.csv", "", "empty.csv: the file is empty"),

@@ -66,6 +66,8 @@ def seal(path: Path) -> None:
 
 def is_hdf5(path: Path) -> bool:
     """Tell whether a file is meant to be HDF5: by its first bytes, or its name if it is not there or empty."""
+    if path.exists() and not path.is_file():  # opening a pipe would wait for its writer
+        return False
     try:
         with path.open("rb") as file:
             head = file.read(len(HDF5_SIGNATURE))

@@ -1,22 +1,30 @@
 """New rows of a user's own: each keeps its number, with labels or without, in whatever form a program wrote them."""
 
 import csv
+import dataclasses
 import gzip
 import io
 import json
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
 
+from data.toy import run
 from xsoftmax.cli import main
+from xsoftmax.data import sparse_text
 from xsoftmax.data.new_rows import read_labelled_rows, read_new_rows
 from xsoftmax.data.transform import Transform
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5_checks import ContentError
 from xsoftmax.model import load_model
 
 TEXTS = Transform("texts", words=("meow", "woof"), token=r"\w+", source={"format": "table", "options": {"text": "t"}})
 SPARSE = Transform("sparse", n_columns=4, source={"format": "svmlight", "options": {}})
+NUMBERS = Transform(
+    "dense", n_columns=3, source={"format": "table", "options": {"label": "y"}}, feature_names=(*"abc",)
+)
 
 
 def texts(path, transform=TEXTS):
@@ -44,6 +52,113 @@ def test_a_blank_line_of_a_single_column_is_a_row_without_text(end, tmp_path):
     assert texts(tmp_path / "new.csv") == ["meow", "", "woof", "", "meow"]
     (tmp_path / "two.csv").write_bytes(end.join(["t,id", "meow,1", "", "woof,2"]).encode())
     assert texts(tmp_path / "two.csv") == ["meow", "woof"]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".TSV", ".Parquet"])
+@pytest.mark.fault(
+    "a table of new numbers with its columns in another order, with others among them, or without one",
+    happens="columns are found by the names that they had in training; one that is missing is named",
+    user="`error: …: no column …`, with the columns that there are",
+)
+def test_columns_of_numbers_are_found_by_name(ending, tmp_path):
+    path = tmp_path / f"new{ending}"
+
+    def write(**columns):
+        frame = pd.DataFrame(columns)
+        if ending == ".Parquet":
+            frame.to_parquet(path, index=False)
+        else:
+            frame.to_csv(path, index=False, sep="\t" if ending == ".TSV" else ",")
+
+    a, b, c, y = [1, 2], [3, 4], [5, 6], ["u", "v"]
+    for columns in (
+        {"c": c, "b": b, "a": a},
+        {"id": ["#1", "#2"], "y": y, "c": c, "a": a, "more": ["", "x"], "b": b},
+    ):
+        write(**columns)
+        assert read_new_rows(path, NUMBERS).tolist() == [[1, 3, 5], [2, 4, 6]]
+    rows = read_labelled_rows(path, NUMBERS)
+    assert rows.features.tolist() == [[1, 3, 5], [2, 4, 6]]
+    assert rows.label_names == ("u", "v")
+    write(a=a, b=b, y=[1, 2])
+    for read in (read_new_rows, read_labelled_rows):
+        with pytest.raises(InputError, match=r"no column 'c'; columns: a, b, y"):
+            read(path, NUMBERS)
+    write(a=a, b=b, c=c)
+    with pytest.raises(InputError, match=r"no column 'y'; columns: a, b, c"):
+        read_labelled_rows(path, NUMBERS)
+
+
+def test_a_table_of_numbers_without_names(tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("1,2.5,3\n4,5,6\n")
+    with pytest.raises(
+        InputError, match=r"no column 'a'; columns: 1, 2.5, 3; the first line should name the columns"
+    ):
+        read_new_rows(path, NUMBERS)
+    without = dataclasses.replace(NUMBERS, feature_names=())
+    with pytest.raises(InputError, match=r"the first line is a row of numbers, .*: '1,2.5,3'; write them above it"):
+        read_new_rows(path, without)
+    path.write_text("0,1,2\n4,5,6\n")
+    assert read_new_rows(path, without).tolist() == [[4, 5, 6]]
+    path.write_text("a,b,c,a\n1,2,3,4\n")
+    with pytest.raises(InputError, match=r"several columns are named 'a'; rename all but one"):
+        read_new_rows(path, NUMBERS)
+    path.write_text("a,b,c,more,more\n1,2,3,4,5\n")
+    assert read_new_rows(path, NUMBERS).tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.fault(
+    "new rows in a file whose ending is in upper case, or unknown",
+    happens="an ending counts in any case; a file with an unknown one is not read",
+    user="`error: …: unknown ending …`, with the known ones",
+)
+def test_endings_in_upper_case_and_unknown_ones(tmp_path):
+    for name in ("NEW.CSV", "new.Csv", "NEW.CSV.GZ"):
+        content = b"id,t\n1,meow\n"
+        (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("GZ") else content)
+        assert texts(tmp_path / name) == ["meow"]
+    (tmp_path / "NEW.TXT").write_text("meow\nwoof\n")
+    assert texts(tmp_path / "NEW.TXT") == ["meow", "woof"]
+    for name, said in (
+        ("new.dat", "unknown ending '.dat'"),
+        ("new.csv.bak", "unknown ending '.bak'"),
+        ("new", "no ending"),
+    ):
+        (tmp_path / name).write_text("t\nmeow\n")
+        known = r"known: \.csv, \.npy, \.npz, \.parquet, \.tsv, \.txt"
+        with pytest.raises(InputError, match=f"{said}, which says how rows are to be read; {known}"):
+            read_new_rows(tmp_path / name, TEXTS)
+        with pytest.raises(InputError, match=f"{said}, .* \\.libsvm"):
+            read_labelled_rows(tmp_path / name, NUMBERS)
+    (tmp_path / "new.dat").write_text("1:2\n")
+    assert read_new_rows(tmp_path / "new.dat", SPARSE).toarray().tolist() == [[2, 0, 0, 0]]
+
+
+def rows_of_text(path, content, transform):
+    path.write_text(content)
+    return read_new_rows(path, transform).toarray()[:, 1].tolist()
+
+
+@pytest.mark.parametrize("block", [3, 2**22])
+@pytest.mark.parametrize(("name", "first"), [("svmlight", 2), ("xc", 1)])
+@pytest.mark.fault(
+    "a blank line among new rows in svmlight or Extreme Classification text",
+    happens="it is a row without features, so that predictions stand in their rows; blank lines at the "
+    "end of the file are none",
+    user="nothing",
+)
+def test_blank_lines_of_sparse_text(name, first, block, tmp_path, monkeypatch):
+    monkeypatch.setattr(sparse_text.line_blocks, "__defaults__", (block,))
+    transform = dataclasses.replace(SPARSE, source={"format": name, "options": {}})
+    path = tmp_path / "new.svm"
+    assert rows_of_text(path, f"{first}:1\n\n{first}:7\n", transform) == [1, 0, 7]
+    assert rows_of_text(path, f"\n\n0 {first}:1\n \r\n5\n\n \n\n", transform) == [0, 0, 1, 0, 0]
+    with pytest.raises(InputError, match="no row in it"):
+        rows_of_text(path, "\n\n", transform)
+    assert rows_of_text(path, "3 4 1\n 1:1\n\n 1:7\n", transform) == [1, 0, 7]
+    if name == "svmlight":
+        assert rows_of_text(path, "# of today\n2:1\n\n# the end\n", transform) == [1, 0]
 
 
 @pytest.mark.fault(
@@ -167,6 +282,47 @@ def test_predictions_show_the_texts_that_they_are_of(models, tmp_path, capsys):
     (tmp_path / "new.svm").write_text("1:1\n")
     assert main(["predict", str(found["svmlight"]), str(tmp_path / "new.svm"), "--top", "1"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "row,rank,class,probability"
+
+
+def test_a_table_of_numbers_keeps_the_names_of_its_columns(tmp_path, capsys):
+    """The label, told by its number, too: new rows need not have it in the same place."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=90)
+    frame = pd.DataFrame(np.eye(3)[y] + 0.05 * rng.random((90, 3)), columns=["a", "b", "c"]).assign(y=y)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "rows.yaml").write_text(
+        "name: rows\nformat: table\nfiles: [{path: rows.csv}]\noptions: {label: -1}\n"
+    )
+    for call in (
+        ["download", tmp_path / "rows.yaml", "-o", tmp_path / "raw"],
+        ["prepare", tmp_path / "rows.yaml", "--raw", tmp_path / "raw", "-o", tmp_path / "rows.h5"],
+        ["train", tmp_path / "rows.h5", "--method", "softmax", "--epochs", 30, "-o", tmp_path / "fit"],
+    ):
+        assert main([str(word) for word in call]) == 0
+    capsys.readouterr()
+    model, told = str(tmp_path / "fit" / "model.h5"), []
+    assert load_model(model).transform.feature_names == ("a", "b", "c")
+    for columns in ("abcy", "cyba"):
+        frame[list(columns)].to_csv(tmp_path / "new.csv", index=False)
+        assert main(["evaluate", model, str(tmp_path / "new.csv")]) == 0
+        told.append(json.loads(capsys.readouterr().out)["new"])
+    assert told[0] == told[1]
+    assert told[0]["accuracy"] > 0.9
+    assert main(["evaluate", model, str(tmp_path)]) == 1
+    assert "a folder, expected a file of rows" in capsys.readouterr().err
+
+
+def test_parts_whose_columns_have_other_names_are_refused(tmp_path):
+    settings = {"format": "table", "parts": {"train": "a.csv", "test": "b.csv"}}
+    with pytest.raises(InputError, match="where train has the column 'a', test has 'b'; give both the same columns"):
+        run(tmp_path, {"a.csv": "a,b,label\n1,2,x\n3,4,y\n", "b.csv": "b,a,label\n1,2,x\n"}, **settings)
+
+
+def test_a_model_whose_names_are_not_those_of_its_columns_is_refused(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        dataclasses.replace(NUMBERS, n_columns=4).to_group(file.create_group("transform"))
+        with pytest.raises(ContentError, match="transform of 4 columns with 3 names"):
+            Transform.from_group(file["transform"], 4)
 
 
 def test_paths_may_be_texts(models):

@@ -1,3 +1,4 @@
+import os
 from types import ModuleType
 
 import numpy as np
@@ -141,5 +142,9 @@ def test_errors_in_new_rows_say_what_to_do(tmp_path, of_texts):
     np.save(tmp_path / "new.npy", np.zeros((2, 3)))
     with pytest.raises(InputError, match="vectors given, but the data were prepared from texts"):
         texts.features_of(tmp_path / "new.npy")
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="a folder, expected a file of rows"):
         texts.features_of(tmp_path)
+    os.mkfifo(tmp_path / "pipe.csv")
+    for device in (tmp_path / "pipe.csv", "/dev/null"):
+        with pytest.raises(InputError, match="a pipe or device, expected a file: rows are read more than once"):
+            texts.features_of(device)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
+from typing import TextIO
 
 from xsoftmax.data.rows import Texts
 from xsoftmax.errors import InputError
@@ -18,7 +19,13 @@ from xsoftmax.threads import Team
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("model", type=Path, help="model.h5 of a fit")
-    parser.add_argument("rows", type=Path, help="new rows, of the kind that the model was trained on; see the README")
+    parser.add_argument(
+        "rows",
+        type=Path,
+        help="new rows, of the kind that the model was trained on: columns of a table are found by their names in "
+        "any order, others are passed over; in svmlight, a blank line is a row without features, unless only blank "
+        "lines follow; see the README",
+    )
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")
     parser.add_argument("-o", "--output", type=Path, help="CSV file; default: print")
@@ -36,10 +43,21 @@ def run(options: argparse.Namespace) -> None:
     prediction = top_k(model, model.transform.apply(rows), options.top, team)
     lines = _lines(model, prediction, rows if isinstance(rows, Texts) else None)
     if options.output is None:
-        csv.writer(sys.stdout, lineterminator="\n").writerows(lines)
+        csv.writer(_Lines(sys.stdout), lineterminator="\r\n").writerows(lines)
         return
     with written_aside(options.output) as aside, aside.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file, lineterminator="\n").writerows(lines)
+        csv.writer(_Lines(file), lineterminator="\r\n").writerows(lines)
+
+
+class _Lines:
+    """Ends lines in a newline; of what it writes, ``csv`` quotes only the characters that end its own lines."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, line: str) -> int:
+        """Write a line that ends in a carriage return and a newline."""
+        return self._file.write(line.removesuffix("\r\n") + "\n")
 
 
 def _lines(model: Model, prediction: Prediction, texts: Iterable[str] | None) -> Iterator[Sequence[str | int]]:

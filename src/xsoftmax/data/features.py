@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -32,6 +33,10 @@ class RawFeatures:
         The word of each column, for texts.
     options : TextOptions
     max_features : int or None
+    feature_names : tuple of str
+        Names of the raw columns; empty where they have none.
+    reader_options : mapping
+        Options of the reader that new rows are read with.
     """
 
     matrices: dict[str, Matrix]
@@ -41,6 +46,8 @@ class RawFeatures:
     words: list[str]
     options: TextOptions
     max_features: int | None
+    feature_names: tuple[str, ...]
+    reader_options: Mapping[str, Any]
 
     @classmethod
     def of(cls, parts: Mapping[str, Rows], config: DatasetConfig) -> "RawFeatures":
@@ -61,7 +68,8 @@ class RawFeatures:
         if config.max_features is not None and config.max_features < n_columns:
             columns = np.arange(config.max_features, dtype=np.int64)
             aligned = {part: X[:, : config.max_features] for part, X in aligned.items()}
-        return cls(aligned, kind, n_columns, columns, [], config.text, config.max_features)
+        names, options = _feature_names(parts, config.name), _reader_options(parts, config)
+        return cls(aligned, kind, n_columns, columns, [], config.text, config.max_features, names, options)
 
     def empty(self, part: str) -> np.ndarray:
         """Tell which rows have no feature; none counts as empty where there are no features at all."""
@@ -94,7 +102,8 @@ class RawFeatures:
             token=self.options.token if texts else "",
             weighting=self.options.weighting if texts else "counts",
             idf=vocabulary.inverse_document_frequency(X) if tfidf else None,
-            source={"format": config.format, "options": config.options},
+            source={"format": config.format, "options": self.reader_options},
+            feature_names=self.feature_names,
         )
 
 
@@ -103,10 +112,30 @@ def _of_texts(parts: Mapping[str, Rows], config: DatasetConfig) -> RawFeatures:
     ends = np.cumsum([rows.n_samples for rows in parts.values()])
     starts = ends - [rows.n_samples for rows in parts.values()]
     matrices = {part: counts[a:b] for part, a, b in zip(parts, starts, ends, strict=True)}
-    features = RawFeatures(matrices, "texts", 0, None, words, config.text, config.max_features)
+    options = _reader_options(parts, config)
+    features = RawFeatures(matrices, "texts", 0, None, words, config.text, config.max_features, (), options)
     if config.text.vocabulary == "train":
         return features
     return features._with_columns(vocabulary.kept_words(counts, config.text.min_df, config.max_features))
+
+
+def _feature_names(parts: Mapping[str, Rows], name: str) -> tuple[str, ...]:
+    """Give the names of columns, which all parts have in the same order."""
+    found = {part: rows.feature_names for part, rows in parts.items()}
+    first, names = next(iter(found.items()))
+    for part, others in found.items():
+        if len(others) == len(names) and others != names:
+            own, other = next(pair for pair in zip(names, others, strict=True) if pair[0] != pair[1])
+            raise InputError(
+                f"{name}: where {first} has the column {own!r}, {part} has {other!r}; give both the same columns in"
+                " the same order"
+            )
+    return names
+
+
+def _reader_options(parts: Mapping[str, Rows], config: DatasetConfig) -> dict[str, Any]:
+    """Give the options that new rows are read with: those of the description, as the first part has them."""
+    return {**config.options, **next(iter(parts.values())).options}
 
 
 def _joined(parts: Mapping[str, Rows]) -> Texts:

@@ -2,7 +2,8 @@
 
 A reader that can read such rows has a function ``read_new(path, transform)``, which gives texts or vectors, perhaps
 ``read_labelled(path, transform)``, which gives them with labels, and ``NEW_ROWS``, the endings of the files it takes;
-without endings it takes any file that no other reader takes, for models whose data it read.
+without endings it takes any file that no other reader takes, for models whose data it read. Endings are in lower case
+here; those of files may be in upper case, and that of a compressed file may follow.
 """
 
 from collections.abc import Iterator
@@ -20,9 +21,12 @@ from xsoftmax.errors import InputError
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform
 
+LINES = (".txt",)  # a text per line
+SPARSE_TEXT = (".svm", ".svmlight", ".libsvm", ".txt")
+
 
 def read_new_rows(path: str | Path, transform: "Transform") -> Features:
-    """Read a file by its ending; otherwise as the training rows were read, as svmlight, or one text per line.
+    """Read a file by its ending, or as the training rows were read.
 
     Returns
     -------
@@ -31,7 +35,7 @@ def read_new_rows(path: str | Path, transform: "Transform") -> Features:
     Raises
     ------
     InputError
-        If the file is missing or empty, or its form does not fit.
+        If the file is missing or empty, its ending unknown, or its form does not fit.
     """
     path = _there(path)
     reader = _reader(path, transform)
@@ -55,7 +59,11 @@ def read_labelled_rows(path: str | Path, transform: "Transform") -> Rows:
 
 def _there(path: str | Path) -> Path:
     path = Path(path)
-    if not path.is_file():
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, expected a file of rows")
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: a pipe or device, expected a file: rows are read more than once")
+    if not path.exists():
         raise InputError(f"{path}: no such file")
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty: there are no rows in it")
@@ -67,12 +75,18 @@ def _reader(path: Path, transform: "Transform") -> ModuleType | None:
     own = transform.source.get("format")
     modules = {name: registry.load(READERS, name) for name in registry.names(READERS)}
     able = {name: module for name, module in modules.items() if hasattr(module, "read_new")}
-    suffix = next((each for each in reversed(path.suffixes) if each not in checksum.SUFFIXES.values()), "")
+    suffixes = [suffix.lower() for suffix in reversed(path.suffixes)]
+    suffix = next((each for each in suffixes if each not in checksum.SUFFIXES.values()), "")
     by_suffix = [name for name, module in able.items() if suffix in module.NEW_ROWS]
     if by_suffix:
         return able[own if own in by_suffix else by_suffix[0]]
     if own in able and not able[own].NEW_ROWS:
         return able[own]
+    plain = LINES if transform.kind == "texts" else SPARSE_TEXT
+    if suffix not in plain:
+        known = sorted({*plain, *(each for module in able.values() for each in module.NEW_ROWS)})
+        found = f"unknown ending {suffix!r}" if suffix else "no ending"
+        raise InputError(f"{path}: {found}, which says how rows are to be read; known: {', '.join(known)}")
     return None if transform.kind == "texts" else able["svmlight"]
 
 

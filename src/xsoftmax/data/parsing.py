@@ -147,12 +147,24 @@ def _read_labels(text, p, n_known, labels, n_labels):
 
 @njit(cache=True, nogil=True)
 def parse_labelled(
-    text, base, n_features, n_known, svmlight, require_labels, indices, data, row_ends, labels, label_ends, status
+    text,
+    base,
+    n_features,
+    n_known,
+    svmlight,
+    require_labels,
+    blank_rows,
+    indices,
+    data,
+    row_ends,
+    labels,
+    label_ends,
+    status,
 ):
     """Parse lines of ``l1,l2 feature:value ...``.
 
     ``base`` is the first feature's number, ``n_features`` and ``n_known`` (labels) are limits (-1: none);
-    ``svmlight`` allows comments and ``qid:``, and passes over blank lines, which otherwise are empty rows.
+    ``svmlight`` allows comments and ``qid:``; blank lines are empty rows with ``blank_rows``, otherwise none.
     A line that begins with a feature is an error with ``require_labels``; without ``svmlight`` a space before it
     stands for an empty list of labels.
     """
@@ -162,7 +174,7 @@ def parse_labelled(
         failed = p
         unlabelled = not svmlight and (text[p] == SPACE or text[p] == TAB)
         p = _skip_spaces(text, p)
-        if svmlight and (text[p] == NEWLINE or text[p] == HASH):
+        if (text[p] == NEWLINE and not blank_rows) or (svmlight and text[p] == HASH):
             p = _skip_line(text, p) + 1
             continue
         if not unlabelled and text[p] != NEWLINE:

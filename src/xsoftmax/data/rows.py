@@ -1,8 +1,8 @@
 """What a reader returns: rows of features or texts, each with its labels."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -66,12 +66,18 @@ class Rows:
         Label ids.
     label_names : tuple of str, or None
         Names by id; None if the ids are the names.
+    feature_names : tuple of str
+        Names of the columns of vectors, by which new rows are read; empty where columns have none.
+    options : mapping
+        Options of the reader that new rows are read with, where they differ from those of these rows.
     """
 
     features: Features
     label_starts: np.ndarray
     labels: np.ndarray
     label_names: tuple[str, ...] | None = None
+    feature_names: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_samples(self) -> int:

@@ -163,6 +163,17 @@ class SparseRows:
         self._unsorted |= bool(status[parsing.UNSORTED])
         self.max_index = max(self.max_index, int(status[parsing.MAX_INDEX]))
 
+    def add_new(self, base: int, n_features: int, svmlight: bool) -> None:
+        """Parse the file as new rows, with labels or without: a row for each line, but for blank ones at its end."""
+        n_blank = 0
+        for block in line_blocks(self.path):
+            self.add(block, parsing.parse_labelled, base, n_features, -1, svmlight, False, True)
+            content = block.text.rstrip(b" \t\r\n")
+            n_newlines = block.text.count(b"\n", len(content))
+            n_blank = n_newlines - 1 if content else n_blank + n_newlines
+        for ends in (self._row_ends, self._label_ends):
+            ends.size -= n_blank
+
     def rows(self, n_features: int, label_names: tuple[str, ...] | None = None) -> Rows:
         """Finish: rows with ``n_features`` columns; entries are sorted, and those of one feature added up."""
         indptr = np.concatenate([[0], self._row_ends.taken()])

@@ -51,6 +51,8 @@ class Transform:
         Normalisation, in order.
     source : mapping
         ``format`` and ``options`` of the reader that the training rows came from.
+    feature_names : tuple of str
+        Names of the raw columns, by which new tables are read; empty where they had none.
     """
 
     kind: str
@@ -62,6 +64,7 @@ class Transform:
     idf: np.ndarray | None = None
     steps: tuple[Step, ...] = ()
     source: Mapping[str, Any] = field(default_factory=dict)
+    feature_names: tuple[str, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -115,7 +118,8 @@ class Transform:
         """Read new rows from a file, as ``apply`` takes them.
 
         Texts: ``.csv``, ``.tsv``, ``.parquet`` (column as in the training data) or ``.txt`` (one per line).
-        Vectors: ``.npy``, ``.npz``, ``.csv``, Extreme Classification text or svmlight.
+        Vectors: ``.csv``, ``.tsv``, ``.parquet`` (columns by the names of the training data, where they had some),
+        ``.npy``, ``.npz``, Extreme Classification text or svmlight.
         """
         # by name, so that the fingerprint of training does not contain the readers
         return import_module("xsoftmax.data.new_rows").read_new_rows(Path(file), self)
@@ -156,6 +160,8 @@ class Transform:
         put_text(group, "source", json.dumps(self.source, sort_keys=True))
         if self.kind == "texts":
             Names(self.words).to_group(group.create_group("words"))
+        if self.feature_names:
+            Names(self.feature_names).to_group(group.create_group("feature_names"))
         for name, array in (("columns", self.columns), ("idf", self.idf)):
             if array is not None:
                 group.create_dataset(name, data=array)
@@ -172,10 +178,15 @@ class Transform:
         ContentError
             If it is none.
         """
-        found, words = attributes(group), tuple(Names.from_group(group["words"])) if "words" in group else ()
+        found = attributes(group)
+        words, feature_names = (
+            tuple(Names.from_group(group[name])) if name in group else () for name in ("words", "feature_names")
+        )
         kind, n_columns, weighting = str(found["kind"]), int(found["n_columns"]), str(found["weighting"])
         if kind not in KINDS or weighting not in WEIGHTINGS or n_columns < 0:
             raise ContentError(f"transform of {kind} with {n_columns} columns, {weighting}")
+        if feature_names and len(feature_names) != n_columns:
+            raise ContentError(f"transform of {n_columns} columns with {len(feature_names)} names")
         n = len(words) if kind == "texts" else n_columns
         if "columns" in group:
             check_array(group["columns"], np.int64, None)
@@ -200,6 +211,7 @@ class Transform:
             idf=group["idf"][()] if "idf" in group else None,
             steps=tuple(steps),
             source=dict(json.loads(text_of(group["source"]))),
+            feature_names=feature_names,
         )
 
 

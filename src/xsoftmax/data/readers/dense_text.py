@@ -28,7 +28,7 @@ def read(*, features: Path, labels: Path) -> Rows:
     }
     collected = SparseRows(labels, hints)
     for block in blocks:
-        collected.add(block, parsing.parse_labelled, 0, n_labels, 0, False, False)
+        collected.add(block, parsing.parse_labelled, 0, n_labels, 0, False, False, True)
     found = collected.rows(n_labels).features
     if not found.shape[0] == n_rows == len(X):
         raise InputError(

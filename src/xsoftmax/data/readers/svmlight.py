@@ -29,32 +29,42 @@ def read(*, data: Path, zero_based: bool = False, n_features: int | None = None,
         A line that begins with a feature is an error, rather than a row without labels.
     """
     base, limit = 0 if zero_based else 1, -1 if n_features is None else n_features
-    of = "" if n_features is None else f" of {n_features}"
-    first = "from 0" if zero_based else "from 1; set options.zero_based if the file counts from 0"
-    hints = {
-        parsing.INDEX_RANGE: f"the feature number is out of range{of} ({first})",
-        parsing.NO_LABEL: "the label is missing; give one, or set options.require_labels: false to drop such rows",
-    }
-    collected = SparseRows(data, hints)
+    collected = SparseRows(data, _hints(zero_based, n_features))
     for block in line_blocks(data):
-        collected.add(block, parsing.parse_labelled, base, limit, -1, True, require_labels)
+        collected.add(block, parsing.parse_labelled, base, limit, -1, True, require_labels, False)
     if collected.n_rows == 0:
         raise InputError(f"{data}: no row in it")
     return collected.rows(collected.max_index + 1 if n_features is None else n_features)
 
 
 def read_new(path: Path, transform: "Transform") -> Features:
-    """Read rows with labels or without; with a header as Extreme Classification text."""
+    """Read rows with labels or without; with a header as Extreme Classification text.
+
+    A blank line is a row without features, but for those at the end of the file; a line with a comment alone is none.
+    """
     if xc.has_header(path):
         return xc.read_new(path, transform)
-    return _read_rows(path, transform, require_labels=False).features
+    zero_based = _zero_based(transform)
+    collected = SparseRows(path, _hints(zero_based, transform.n_columns))
+    collected.add_new(0 if zero_based else 1, transform.n_columns, svmlight=True)
+    return collected.rows(transform.n_columns).features
 
 
 def read_labelled(path: Path, transform: "Transform") -> Rows:
     """Read new rows with their labels; with a header as Extreme Classification text."""
-    return xc.read_labelled(path, transform) if xc.has_header(path) else _read_rows(path, transform, True)
+    if xc.has_header(path):
+        return xc.read_labelled(path, transform)
+    return read(data=path, zero_based=_zero_based(transform), n_features=transform.n_columns)
 
 
-def _read_rows(path: Path, transform: "Transform", require_labels: bool) -> Rows:
-    zero_based = bool(transform.source.get("options", {}).get("zero_based", False))
-    return read(data=path, zero_based=zero_based, n_features=transform.n_columns, require_labels=require_labels)
+def _zero_based(transform: "Transform") -> bool:
+    return bool(transform.source.get("options", {}).get("zero_based", False))
+
+
+def _hints(zero_based: bool, n_features: int | None) -> dict[int, str]:
+    of = "" if n_features is None else f" of {n_features}"
+    first = "from 0" if zero_based else "from 1; set options.zero_based if the file counts from 0"
+    return {
+        parsing.INDEX_RANGE: f"the feature number is out of range{of} ({first})",
+        parsing.NO_LABEL: "the label is missing; give one, or set options.require_labels: false to drop such rows",
+    }

@@ -1,10 +1,13 @@
 """Tables (CSV, TSV, Parquet): a column of texts and one of labels; without texts, columns of numbers."""
 
+import codecs
 import csv
 import io
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,31 +51,50 @@ def read(
         Otherwise a tab for ``.tsv`` and a comma for all else.
     """
     table = Table(data, header, delimiter, encoding)
-    names: list[str] = []
-    if text is not None:
-        names.extend(name for name, _ in table.columns([label, text]))
-        rows = Texts(lambda: (row[0] for row in table.columns([text])), len(names))
-        return _labelled(rows, names, data)
-    return _labelled(table.numbers(label, names), names, data)
+    features = None if text is not None else table.other_columns(label)
+    rows = _read(table, label, text, features)
+    if not table.named:
+        return rows
+    numbered = {key: value for key, value in (("label", label), ("text", text)) if isinstance(value, int)}
+    options = dict(zip(numbered, table.names_of(list(numbered.values())), strict=True))
+    return replace(rows, feature_names=tuple(table.names_of(features or [])), options=options)
 
 
 def read_new(path: Path, transform: "Transform") -> Features:
-    """Read the column of texts, or columns of numbers; a column of labels may be there or not."""
+    """Read the column of texts, or columns of numbers; a column of labels may be there or not.
+
+    Columns of numbers are those with the names that the training rows' had, in any order; others are passed over.
+    Where those had no names, all columns count, in their order.
+    """
     options = transform.source.get("options", {})
     table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
     if transform.kind == "texts":
         column = _column_of_texts(options)
         return Texts(lambda: (row[0] for row in table.columns([column])), sum(1 for _ in table.columns([column])))
+    if transform.feature_names and table.named:
+        return table.numbers(None, list(transform.feature_names), [])
     has_label = len(table.column_names()) == transform.n_columns + 1
-    return table.numbers(options.get("label", "label") if has_label else None, [])
+    label = options.get("label", "label") if has_label else None
+    return table.numbers(label, table.other_columns(label), [])
 
 
 def read_labelled(path: Path, transform: "Transform") -> Rows:
     """Read new rows with their labels, in columns of the same names."""
     options = transform.source.get("options", {})
-    texts = {"text": _column_of_texts(options)} if transform.kind == "texts" else {}
-    known = {key: options[key] for key in ("label", "header", "delimiter", "encoding") if key in options}
-    return read(data=path, **known, **texts)
+    table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
+    label = options.get("label", "label")
+    if transform.kind == "texts":
+        return _read(table, label, _column_of_texts(options), None)
+    named = transform.feature_names and table.named
+    return _read(table, label, None, transform.feature_names if named else table.other_columns(label))
+
+
+def _read(table: "Table", label: str | int, text: str | int | None, features: Sequence[str | int] | None) -> Rows:
+    names: list[str] = []
+    if text is None:
+        return _labelled(table.numbers(label, features or [], names), names, table.path)
+    names.extend(name for name, _ in table.columns([label, text]))
+    return _labelled(Texts(lambda: (row[0] for row in table.columns([text])), len(names)), names, table.path)
 
 
 def _column_of_texts(options: Mapping[str, Any]) -> Any:
@@ -102,30 +124,28 @@ class Table:
         self, path: Path, header: bool = True, delimiter: str | None = None, encoding: str = "utf-8"
     ) -> None:
         self.path, self.header, self.encoding = path, header, text_encoding(encoding)
-        self.parquet = path.suffix == ".parquet"
-        self.delimiter = delimiter or ("\t" if ".tsv" in path.suffixes else ",")
+        suffixes = [suffix.lower() for suffix in path.suffixes]
+        self.parquet = suffixes[-1:] == [".parquet"]
+        self.named = header or self.parquet
+        self.delimiter = delimiter or ("\t" if ".tsv" in suffixes else ",")
         if len(self.delimiter) != 1 or self.delimiter in '\r\n"':
             raise InputError(f"{path}: options.delimiter is {delimiter!r}; give one character, such as ';' or '\\t'")
         if not path.exists():
             raise InputError(f"{path}: no such file")
 
-    def columns(self, wanted: list[str | int]) -> Iterator[list[str]]:
+    def columns(self, wanted: Sequence[str | int]) -> Iterator[Sequence[str]]:
         """Walk through some columns."""
-        if self.parquet:
-            return self._parquet(wanted)
-        return self._csv_columns(wanted)
+        return (row for _, row in self._cells(wanted))
 
-    def numbers(self, label: str | int | None, names: list[str]) -> np.ndarray:
-        """Read all columns but ``label`` as numbers; labels are added to ``names``."""
-        walk = enumerate(self._parquet(None), 1) if self.parquet else self._rows()
-        first = self.column_names()
-        at = None if label is None else self._position(label, first)
+    def numbers(self, label: str | int | None, wanted: Sequence[str | int], names: list[str]) -> np.ndarray:
+        """Read the columns ``wanted`` as numbers; cells of the column ``label`` are added to ``names``."""
         blocks: list[np.ndarray] = []
-        block: list[list[str]] = []
+        block: list[Sequence[str]] = []
         lines: list[int] = []
-        for line, row in walk:
-            if at is not None:
-                names.append(row.pop(at))
+        for line, row in self._cells([*wanted, *([] if label is None else [label])]):
+            if label is not None:
+                names.append(row[-1])
+                row = row[:-1]
             block.append(row)
             lines.append(line)
             if len(block) == BLOCK_ROWS:
@@ -133,9 +153,34 @@ class Table:
                 block, lines = [], []
         if block:
             blocks.append(self._numbers(block, lines))
-        return np.concatenate(blocks) if blocks else np.zeros((0, len(first)), dtype=np.float32)
+        return np.concatenate(blocks) if blocks else np.zeros((0, len(wanted)), dtype=np.float32)
 
-    def _numbers(self, block: list[list[str]], lines: list[int]) -> np.ndarray:
+    def other_columns(self, label: str | int | None) -> list[str | int]:
+        """Give the numbers of all columns but one, whose names, where they have some, are not said twice."""
+        columns = self.column_names()
+        at = None if label is None else self._positions([label], columns)[0]
+        others = [i for i in range(len(columns)) if i != at]
+        if self.named:
+            self._positions([columns[i] for i in others], columns)
+            self._refuse_numbers_as_names(columns)
+        return list(others)
+
+    def names_of(self, columns: Sequence[str | int]) -> list[str]:
+        """Name columns."""
+        names = self.column_names()
+        return [names[i] for i in self._positions(columns, names)]
+
+    def _refuse_numbers_as_names(self, columns: list[str]) -> None:
+        """Raise an error if the first line is rather a row; pandas counts columns that have no names."""
+        counted = [[str(start + i) for i in range(len(columns))] for start in (0, 1)]
+        if columns and all(map(_is_number, columns)) and columns not in counted:
+            first = self.delimiter.join(columns)[:40]
+            raise InputError(
+                f"{self.path}: the first line is a row of numbers, expected the names of columns: {first!r}; write"
+                " them above it, or before preparing set options.header: false"
+            )
+
+    def _numbers(self, block: list[Sequence[str]], lines: list[int]) -> np.ndarray:
         try:
             values = np.array(block, dtype=np.float32)
         except ValueError:
@@ -157,19 +202,37 @@ class Table:
         _, names = next(self._lines(), (0, []))
         return names if self.header else [str(i) for i in range(len(names))]
 
-    def _csv_columns(self, wanted: list[str | int]) -> Iterator[list[str]]:
+    def _cells(self, wanted: Sequence[str | int]) -> Iterator[tuple[int, Sequence[str]]]:
+        """Walk through some columns, each row with the line it begins on, or its number in Parquet."""
         names = self.column_names()
-        positions = [self._position(column, names) for column in wanted]
-        for _, row in self._rows():
-            yield [row[i] for i in positions]
+        positions = self._positions(wanted, names)
+        if self.parquet:
+            return enumerate(self._parquet([names[i] for i in positions]), 1)
+        if len(positions) == 1:  # of which itemgetter gives the cell alone
+            return ((line, row[positions[0] : positions[0] + 1]) for line, row in self._rows())
+        taken: Callable[[list[str]], Sequence[str]] = itemgetter(*positions) if positions else lambda row: []
+        return ((line, taken(row)) for line, row in self._rows())
 
-    def _position(self, column: str | int, names: list[str]) -> int:
-        if isinstance(column, int) and -len(names) <= column < len(names):
-            return column % len(names)
-        if column in names:
-            return names.index(str(column))
-        remedy = "rename one, or before preparing name it in the data set's options"
-        raise InputError(f"{self.path}: no column {column!r}; columns: {', '.join(names[:20]) or 'none'}; {remedy}")
+    def _positions(self, columns: Sequence[str | int], names: list[str]) -> list[int]:
+        """Find columns by name or number; a name that several have is an error."""
+        by_name: dict[str, int] = {}
+        twice = {name for i, name in enumerate(names) if by_name.setdefault(name, i) != i}
+        positions = []
+        for column in columns:
+            if isinstance(column, int):
+                at = column % len(names) if -len(names) <= column < len(names) else None
+            else:
+                at = by_name.get(column)
+            if at is None:
+                remedy = "rename one, or before preparing name it in the data set's options"
+                if names and all(map(_is_number, names)):
+                    remedy = "the first line should name the columns"
+                shown = ", ".join(names[:20]) or "none"
+                raise InputError(f"{self.path}: no column {column!r}; columns: {shown}; {remedy}")
+            if column in twice:
+                raise InputError(f"{self.path}: several columns are named {column!r}; rename all but one")
+            positions.append(at)
+        return positions
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """Walk through the rows below the header; all must have as many cells as the first line."""
@@ -201,13 +264,25 @@ class Table:
                         single = len(row) == 1
                         yield line, row
                     line = reader.line_num + 1
-            except (UnicodeDecodeError, csv.Error, *checksum.DAMAGED) as error:
+            except UnicodeDecodeError as error:
+                where = f"{self.path}, line {self._undecodable_line()}"
+                raise InputError(f"{where}: cannot read on ({error}); see options.encoding") from error
+            except (csv.Error, *checksum.DAMAGED) as error:
                 where = f"{self.path}, after line {reader.line_num}"
                 raise InputError(f"{where}: cannot read on ({error}); see options.encoding and delimiter") from error
 
-    def _parquet(self, wanted: list[str | int] | None) -> Iterator[list[str]]:
-        names = self.column_names()
-        columns = names if wanted is None else [names[self._position(column, names)] for column in wanted]
+    def _undecodable_line(self) -> int:
+        """Find the line with the first bytes that are no text: what is read ahead of a row says nothing of it."""
+        decoder, line = codecs.getincrementaldecoder(self.encoding)(), 1
+        with checksum.open_content(self.path) as file:
+            try:
+                for piece in file:
+                    line += decoder.decode(piece).count("\n")
+            except UnicodeDecodeError:
+                pass
+        return line
+
+    def _parquet(self, columns: list[str]) -> Iterator[list[str]]:
         for lists in self._batches(columns):
             for row in zip(*lists, strict=True):
                 yield [self._cell(cell) for cell in row]

@@ -35,7 +35,7 @@ def read(*, data: Path, require_labels: bool = True) -> Rows:
     }
     collected = SparseRows(data, hints)
     for block in chain([LineBlock(rest, 2)] if rest else [], blocks):
-        collected.add(block, parsing.parse_labelled, 0, n_features, n_labels, False, require_labels)
+        collected.add(block, parsing.parse_labelled, 0, n_features, n_labels, False, require_labels, True)
     rows = collected.rows(n_features)
     if rows.n_samples != n_rows:
         raise InputError(
@@ -45,25 +45,30 @@ def read(*, data: Path, require_labels: bool = True) -> Rows:
 
 
 def read_new(path: Path, transform: "Transform") -> Features:
-    """Read rows with labels or without; a header may be missing."""
-    return _read_rows(path, transform, require_labels=False).features
+    """Read rows with labels or without; a header may be missing.
+
+    A blank line is a row without features; without a header, which says how many rows there are, those at the end of
+    the file are none.
+    """
+    if has_header(path):
+        return read(data=path, require_labels=False).features
+    collected = _collector(path, transform.n_columns)
+    collected.add_new(0, transform.n_columns, svmlight=False)
+    return collected.rows(transform.n_columns).features
 
 
 def read_labelled(path: Path, transform: "Transform") -> Rows:
     """Read new rows with their labels; a header may be missing."""
-    return _read_rows(path, transform, require_labels=True)
-
-
-def _read_rows(path: Path, transform: "Transform", require_labels: bool) -> Rows:
     if has_header(path):
-        return read(data=path, require_labels=require_labels)
-    n_features = transform.n_columns
-    collected = SparseRows(
-        path, {parsing.INDEX_RANGE: f"the feature number is out of range of {n_features} (from 0)"}
-    )
+        return read(data=path)
+    collected = _collector(path, transform.n_columns)
     for block in line_blocks(path):
-        collected.add(block, parsing.parse_labelled, 0, n_features, -1, False, require_labels)
-    return collected.rows(n_features)
+        collected.add(block, parsing.parse_labelled, 0, transform.n_columns, -1, False, True, True)
+    return collected.rows(transform.n_columns)
+
+
+def _collector(path: Path, n_features: int) -> SparseRows:
+    return SparseRows(path, {parsing.INDEX_RANGE: f"the feature number is out of range of {n_features} (from 0)"})
 
 
 def has_header(path: Path) -> bool:
