@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
@@ -253,11 +253,14 @@ class Table:
             raise InputError(f"{self.path}: the file is empty")
         csv.field_size_limit(sys.maxsize)
         with io.TextIOWrapper(checksum.open_content(self.path), self.encoding, newline="") as file:
-            reader = csv.reader(file, delimiter=self.delimiter)
+            ended: list[bool] = []
+            reader = csv.reader(_told_of_the_end(file, ended), delimiter=self.delimiter)
             try:
                 line = 1
                 single = False
                 for row in reader:
+                    if ended:  # it took the end of the file to end the row
+                        raise InputError(f"{self.path}, line {line}: a quote opens in this row and never closes")
                     if not row and single:  # an empty cell, where there is but one
                         row = [""]
                     if row:
@@ -346,3 +349,8 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _told_of_the_end(lines: Iterable[str], ended: list[bool]) -> Iterator[str]:
+    yield from lines
+    ended.append(True)
