@@ -6,7 +6,6 @@ everything; ``{pca: k}`` subtracts the training mean and projects onto the k lea
 principal components (not whitened).
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -87,7 +86,8 @@ def parse(wanted: Any) -> list[tuple[str, float]]:
         if kind not in KINDS:
             raise InputError(f"normalize: unknown step {kind!r}; known: none, {', '.join(KINDS)}")
         needs_argument = kind in ("pca", "divide")
-        number = isinstance(argument, (int, float)) and not isinstance(argument, bool) and 0 < argument < math.inf
+        number = isinstance(argument, (int, float)) and not isinstance(argument, bool)
+        number = number and float(SMALLEST) <= argument <= float(LARGEST)  # what a file keeps is float32
         if needs_argument != number or (kind == "pca" and not isinstance(argument, int)):
             raise InputError(f"normalize: {kind}: expected {_form(kind)}, found {item!r}")
         found.append((kind, float(argument or 0)))
@@ -95,17 +95,29 @@ def parse(wanted: Any) -> list[tuple[str, float]]:
 
 
 def _form(kind: str) -> str:
-    return f"'{{{kind}: a positive number}}'" if kind in ("pca", "divide") else f"just '{kind}'"
+    if kind in ("pca", "divide"):
+        return f"'{{{kind}: a positive number}}', {SMALLEST:.3g} to {LARGEST:.3g}"
+    return f"just '{kind}'"
 
 
 def _fit(kind: str, argument: float, X: Matrix) -> Step:
     if kind == "column_max":
         return Step(kind, {"maxima": _column_maxima(X)})
     if kind == "divide":
-        return Step(kind, {"divisor": np.array([argument], dtype=np.float32)})
+        return Step(kind, {"divisor": _divisor(argument, X)})
     if kind == "pca":
         return Step(kind, principal_components(X, int(argument)))
     return Step(kind, {})
+
+
+def _divisor(argument: float, X: Matrix) -> np.ndarray:
+    """Take a number to divide by, shape (1,), if it leaves something of the rows."""
+    divisor = np.array([argument], dtype=np.float32)
+    values = X.data if issparse(X) else X
+    largest = max(values.max(initial=0), -values.min(initial=0))
+    if largest > 0 and largest / divisor[0] == 0:
+        raise InputError(f"normalize: divide: by {argument:g} all features become 0 (the largest is {largest:g})")
+    return divisor
 
 
 def _column_maxima(X: Matrix) -> np.ndarray:

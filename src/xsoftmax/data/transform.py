@@ -1,7 +1,6 @@
 """From a raw row to features: everything prepare learned, kept so that new rows go the same way."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.encoding import word_pattern
 from xsoftmax.data.names import Names
 from xsoftmax.data.normalization import Matrix, Step
 from xsoftmax.data.rows import Texts
@@ -157,7 +157,10 @@ class Transform:
         ContentError
             If it is none.
         """
-        found, words = attributes(group), tuple(Names.from_group(group["words"])) if "words" in group else ()
+        names = Names.from_group(group["words"]) if "words" in group else Names()
+        if (twice := names.repeated()) is not None:
+            raise ContentError(f"{group.name}: the word {twice[:40]!r} comes twice")
+        found, words = attributes(group), tuple(names)
         kind, n_columns, weighting = str(found["kind"]), int(found["n_columns"]), str(found["weighting"])
         if kind not in KINDS or weighting not in WEIGHTINGS or n_columns < 0:
             raise ContentError(f"transform of {kind} with {n_columns} columns, {weighting}")
@@ -180,12 +183,27 @@ class Transform:
             n_columns=n_columns,
             columns=group["columns"][()] if "columns" in group else None,
             words=words,
-            token=re.compile(text_of(group["token"])).pattern,
+            token=word_pattern(text_of(group["token"]), "token", groups=1).pattern,
             weighting=weighting,
             idf=group["idf"][()] if "idf" in group else None,
             steps=tuple(steps),
-            source=dict(json.loads(text_of(group["source"]))),
+            source=_source(json.loads(text_of(group["source"]))),
         )
+
+
+def _source(found: Any) -> dict[str, Any]:
+    """Check what a file says of the reader of its training rows, whose ``read_new`` takes options from it.
+
+    Raises
+    ------
+    ContentError
+        If it is nothing that a reader takes.
+    """
+    if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
+        raise ContentError(f"source: {str(found)[:60]!r}, expected a format and its options")
+    # by name, so that the fingerprint of training does not contain the readers
+    import_module("xsoftmax.data.reading").check_options(found.get("format", ""), found.get("options", {}))
+    return found
 
 
 def _check_finite(X: Matrix) -> None:
