@@ -65,7 +65,7 @@ def _of_repeat(kind: str, least: int, most: int, body: Sequence[Any], exact: boo
 
 
 def _says_where_it_begins(body: Sequence[Any]) -> bool:
-    """Tell whether a repeated part is one of certain characters, then others, of which one at most may vary in number.
+    """Tell whether a repeated part begins with certain characters, and has others behind it, one repeat at most.
 
     There is one way then to cut a text into these parts, as in ``(?:-[a-z]+)*``.
     """

@@ -6,6 +6,7 @@ everything; ``{pca: k}`` subtracts the training mean and projects onto the k lea
 principal components (not whitened).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -86,18 +87,17 @@ def parse(wanted: Any) -> list[tuple[str, float]]:
         if kind not in KINDS:
             raise InputError(f"normalize: unknown step {kind!r}; known: none, {', '.join(KINDS)}")
         needs_argument = kind in ("pca", "divide")
-        number = isinstance(argument, (int, float)) and not isinstance(argument, bool)
-        number = number and float(SMALLEST) <= argument <= float(LARGEST)  # what a file keeps is float32
+        number = isinstance(argument, (int, float)) and not isinstance(argument, bool) and 0 < argument < math.inf
         if needs_argument != number or (kind == "pca" and not isinstance(argument, int)):
             raise InputError(f"normalize: {kind}: expected {_form(kind)}, found {item!r}")
+        if argument is not None and not float(SMALLEST) <= argument <= float(LARGEST):
+            raise InputError(f"normalize: {kind}: give a number from {SMALLEST:.3g} to {LARGEST:.3g}, as of float32")
         found.append((kind, float(argument or 0)))
     return found
 
 
 def _form(kind: str) -> str:
-    if kind in ("pca", "divide"):
-        return f"'{{{kind}: a positive number}}', {SMALLEST:.3g} to {LARGEST:.3g}"
-    return f"just '{kind}'"
+    return f"'{{{kind}: a positive number}}'" if kind in ("pca", "divide") else f"just '{kind}'"
 
 
 def _fit(kind: str, argument: float, X: Matrix) -> Step:
