@@ -36,7 +36,7 @@ class _Loader(yaml.SafeLoader):
         """Construct a mapping."""
         for key, _ in node.value:
             if key.tag in _NO_NAMES:
-                raise InputError(f"{_place(key)}: the key {key.value} is no text to YAML; write it as '{key.value}'")
+                raise InputError(f"{_place(key)}: the key {key.value} is read as no text; write it as '{key.value}'")
         keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         if len(set(keys)) < len(keys):
             twice = next(key for number, key in enumerate(keys) if key in keys[:number])

@@ -51,12 +51,13 @@ def _of_node(kind: str, argument: Any, exact: bool) -> int:
         inner = _of_sequence(argument if kind == "ATOMIC_GROUP" else argument[1], exact)
         return 1 if inner <= MOST_WAYS else inner
     if kind in _REPEATS:
-        return _of_repeat(kind, *argument, exact)
+        least, most, body = argument
+        return _of_repeat(kind, int(least), int(most), body, exact)
     return 1
 
 
 def _of_repeat(kind: str, least: int, most: int, body: Sequence[Any], exact: bool) -> int:
-    inner, least, most = _of_sequence(body, exact), min(int(least), LETTERS), min(int(most), LETTERS)
+    inner, least, most = _of_sequence(body, exact), min(least, LETTERS), min(most, LETTERS)
     if inner == 1:
         return 1 if kind == "POSSESSIVE_REPEAT" else most - least + 1
     if most > 1 and exact and _says_where_it_begins(body):
