@@ -47,10 +47,10 @@ def test_words_are_found_as_ever(token):
 
 @pytest.mark.parametrize("token", ENDLESS)
 def test_what_may_search_for_ever_is_refused(token):
-    with pytest.raises(InputError, match="^here: .* a search may never end; write"):
+    with pytest.raises(InputError, match=r"^here: .* a search may never end; write"):
         word_pattern(token, "here", groups=9)
 
 
 def test_what_is_nested_too_deeply_is_refused():
-    with pytest.raises(InputError, match="^here: not a regular expression"):
+    with pytest.raises(InputError, match=r"^here: not a regular expression"):
         word_pattern("(" * 500 + "a" + ")*" * 500, "here", groups=999)

@@ -72,8 +72,9 @@ def fit_steps(wanted: Any, X: Matrix) -> list[Step]:
     for number, (kind, argument) in enumerate(kinds):
         step = _fit(kind, argument, X)
         steps.append(step)
-        if any(later in LEARNED for later, _ in kinds[number + 1 :]):
-            X = step.apply(X)
+        if any(later in (*LEARNED, "divide") for later, _ in kinds[number + 1 :]):
+            with np.errstate(over="ignore", invalid="ignore"):  # said by Transform.finish, with the row
+                X = step.apply(X)
     return steps
 
 
