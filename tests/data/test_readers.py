@@ -470,3 +470,10 @@ def test_gaussians_scatter_around_the_same_centres_in_all_parts():
 def test_every_format_is_a_reader():
     for name in registry.names("xsoftmax.data.readers"):
         assert callable(registry.load("xsoftmax.data.readers", name).read)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_cell_that_float32_does_not_hold_gives_no_raw_warning(tmp_path):
+    (tmp_path / "a.csv").write_text("a,label\n1,y\n1e39,y\n")
+    with pytest.raises(InputError, match="line 3: not a finite number: '1e39'"):
+        table.read(data=tmp_path / "a.csv")
