@@ -35,10 +35,15 @@ def test_what_is_there_is_read(tmp_path):
         ("a: 2026-99-99", "is not YAML"),
         ("a: !!python/object/apply:os.system [ls]", "is not YAML: could not determine a constructor"),
         ("a: \0", "is not YAML"),
+        ("a: 1\nb: {yes: 1}\n", "the key yes is read as no text; write it as 'yes'"),
+        ("5: {a: 1}\n", "line 1: the key 5 is read as no text"),
+        ("a:\n  null: 1\n", "line 2: the key null is read as no text"),
+        ("a: 1" + "0" * 400, "line 1: a whole number too large for any setting"),
+        ("a: 0x" + "f" * 5000, "a whole number too large for any setting"),
     ],
 )
 def test_yaml_that_is_refused(text, reason, tmp_path):
-    with pytest.raises(InputError, match="^here(: | ).*" + reason if "YAML" not in reason else "^here " + reason):
+    with pytest.raises(InputError, match="^here(: | |, ).*" + reason if "YAML" not in reason else "^here " + reason):
         parse_yaml(text, "here")
     (tmp_path / "a.yaml").write_text(text)
     with pytest.raises(InputError, match=r"a\.yaml"):
@@ -52,6 +57,7 @@ def test_yaml_that_is_refused(text, reason, tmp_path):
         ("{", "here is not JSON: "),
         ('{"a": {"b": 1, "b": 2}}', "here is not JSON: the key 'b' comes twice"),
         ("9" * 10_000, "here is not JSON: Exceeds the limit"),
+        ('{"a": -1' + "0" * 400 + "}", "here is not JSON: .* a whole number too large for any setting"),
     ],
 )
 def test_json_that_is_refused(text, reason):
@@ -65,3 +71,16 @@ def test_files_that_are_no_text(tmp_path):
         read_yaml(tmp_path / "a.yaml")
     with pytest.raises(InputError, match=r"none\.json: no such file"):
         read_json(tmp_path / "none.json")
+
+
+def test_keys_may_be_quoted_and_merged():
+    assert parse_yaml("base: &b {'yes': 1, '5': 2}\nown: {<<: *b, x: 3}\n", "here")["own"] == {
+        "yes": 1,
+        "5": 2,
+        "x": 3,
+    }
+
+
+def test_a_device_is_no_document():
+    with pytest.raises(InputError, match="/dev/zero: a device"):
+        read_yaml("/dev/zero")

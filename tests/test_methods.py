@@ -107,6 +107,16 @@ def test_the_settings_build_the_same_method_again():
             "learning_rate is nan; set it to 0 or more",
         ),
         (settings(optimizer=with_parameters("sgd", learning_rate=float("inf"))), "learning_rate is inf; set it to"),
+        (
+            settings(optimizer=with_parameters("sgd", learning_rate=1e39)),
+            "learning_rate is more than 3.4e+38; set it l",
+        ),
+        (settings(optimizer=with_parameters("sgd", learning_rate=10**400)), "learning_rate is more than 3.4e+38"),
+        (settings(ridge=10**5000), "ridge is more than 3.4e+38; set it lower"),
+        (
+            settings(with_parameters("one-vs-each", n_sampled=10**400)),
+            "n_sampled is more than 9.22e+18; set it lower",
+        ),
         (settings(with_parameters("one-vs-each", n_sampled=1.5)), "n_sampled is 1.5; set it to a whole number"),
         (settings(with_parameters("one-vs-each", n_sampled=0)), "n_sampled is 0; set it to 1 or more"),
         (settings(with_parameters("one-vs-each", n_sampled=[1])), "n_sampled is [1]; set it to a whole number"),

@@ -205,3 +205,12 @@ def test_scores_follow_the_weights_unless_these_are_promised_not_to_change(monke
     assert len(copies) == 3
     W[0, 0] = 5
     assert first_score() == 5
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_that_are_not_finite_give_scores_without_a_warning():
+    model = model_of()
+    model.W[1, 1:3] = np.inf, -np.inf
+    found = []
+    model.visit_scores(np.ones((3, 5), np.float32), lambda block: found.append(block.scores.copy()))
+    assert np.isnan(found[0][:, 1]).all()

@@ -26,6 +26,20 @@ class BusyError(InputError):
     """Another program has held a lock for too long."""
 
 
+def expanded(path: str | Path) -> Path:
+    """Put the folder where a user is at home in the place of ``~`` or ``~name``.
+
+    Raises
+    ------
+    InputError
+        If there is no such user, or nothing says where the folder is.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        raise InputError(f"{path}: no such user's folder; write the path out, or ./~ for a name like that") from None
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text as ``written_aside`` does, in UTF-8."""
     with written_aside(path) as aside:

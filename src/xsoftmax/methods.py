@@ -26,6 +26,8 @@ _NEEDS = {
     "proximal": "a proximal step, solved for the weights it ends at",
 }
 BIAS_STARTS = ("zero", "minus-log-q")
+# What compiled code takes for a count, int64, and for a number, float32.
+MOST_COUNT, MOST_NUMBER = 2**63 - 1, (2 - 2**-23) * 2.0**127
 
 
 class Batch(NamedTuple):
@@ -238,11 +240,13 @@ def _as_type_of(where: str, default: Any, value: Any) -> Any:
             return value
         raise InputError(f"{where} is {value!r}; set it to true or false")
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or (kind is int and not float(value).is_integer()):
+    if not is_number or (kind is int and value % 1 != 0):
         raise InputError(f"{where} is {value!r}; set it to {'a whole number' if kind is int else 'a number'}")
-    lowest = 1 if kind is int else 0
+    lowest, most = (1, MOST_COUNT) if kind is int else (0, MOST_NUMBER)
     if not lowest <= value < math.inf:
         raise InputError(f"{where} is {value!r}; set it to {lowest} or more")
+    if value > most:
+        raise InputError(f"{where} is more than {most:.3g}; set it lower")
     return kind(value)
 
 

@@ -202,10 +202,12 @@ def load_model(path: str | Path) -> Model:
             return _tree_as_model(path)
         attributes = dict(json.loads(text_of(file["attributes"])))
         if "W" not in file:
-            raise DivergedError(f"{path} holds no model: {attributes['message']}")
+            raise DivergedError(f"{path} holds no model: {_message(attributes)}")
         class_names, n_features = Names.from_group(file["class_names"]), int(known["n_features"])
         check_number(file, "n_classes", len(class_names))
         check_array(file["W"], np.float32, len(class_names), n_features + 1)
+        if (twice := class_names.repeated()) is not None:
+            raise ContentError(f"two classes are named {twice[:40]!r}")
         if not class_names or "status" not in attributes:
             raise ContentError(f"{len(class_names)} classes, attributes {', '.join(attributes)}")
         check_free(file["W"].nbytes, f"the weights of {path}")
@@ -230,6 +232,12 @@ def _write_rows(dataset: h5py.Dataset, W: np.ndarray) -> None:
     step = max(1, WRITTEN_AT_ONCE // W.shape[1])
     for start in range(0, len(W), step):
         dataset[start : start + step] = W[start : start + step]
+
+
+def _message(attributes: dict[str, Any]) -> str:
+    if not attributes.get("message"):
+        raise ContentError("no weights, and no message that says why")
+    return str(attributes["message"])
 
 
 def _restore(file: h5py.File, n_classes: int, n_features: int) -> Any:

@@ -106,7 +106,12 @@ class Scorer:
             return lambda first, last, scores: score_block(features, samples, copy, first - stretch.start, scores)
         inputs = np.empty((rows.stop - rows.start, W.shape[1]), np.float32)
         inputs[:, :-1], inputs[:, -1] = features.X[rows], features.constant
-        return lambda first, last, scores: np.matmul(inputs, W[first:last].T, out=scores)
+
+        def multiply(first: int, last: int, scores: np.ndarray) -> None:
+            with np.errstate(over="ignore", invalid="ignore"):  # a fit says that it diverged
+                np.matmul(inputs, W[first:last].T, out=scores)
+
+        return multiply
 
 
 @njit(**OPTIONS)

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from xsoftmax import registry
-from xsoftmax.data.config import load_config
+from xsoftmax.data.config import DatasetConfig, Source, load_config
+from xsoftmax.data.download import download
 from xsoftmax.data.normalization import parse
 from xsoftmax.data.recorded import needs_record
 from xsoftmax.errors import InputError
@@ -46,6 +47,9 @@ BAD = [
         r"files\[0\].sha256: expected text, found 3",
     ),
     ("name: a\nformat: xc\nfiles: [{path: x, sha256: abc}]", r"files\[0\].sha256: expected 64 hexadecimal digits"),
+    ("name: a\nformat: xc\nfiles: [{path: x, size: 3}]", r"files\[0\].size is about downloads"),
+    ("name: a\nformat: xc\nfiles: [{path: x, archive: {}}]", r"files\[0\].archive is about downloads"),
+    ("name: a\nformat: xc\nfiles: [{path: x, urls: ['https://h/x']}]", r"files\[0\].urls is about downloads"),
     ("name: a\nformat: xc\nmax_features: 0", "max_features: 0 keeps nothing"),
     ("name: a\nformat: xc\nmax_samples: 0", "max_samples: 0 keeps nothing"),
     ("name: a\nformat: xc\nparts: {train: 3}", "parts.train: expected a file, or files by role, found 3"),
@@ -106,3 +110,15 @@ def test_what_a_data_set_is_like_must_be_there_and_not_like_itself(tmp_path):
         load_config(write(tmp_path, "b", "like: a"))
     with pytest.raises(InputError, match="found 3"):
         load_config(write(tmp_path, "c", "like: 3"))
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("~nobodyx/r.csv", "~nobodyx/r.csv: no such user's folder"),
+        ("/dev/zero", "/dev/zero is neither a file nor a fo"),
+    ],
+)
+def test_files_of_ones_own_that_are_none(path, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        download(DatasetConfig("a", "table", files=(Source(name="r.csv", path=path),)), tmp_path / "raw")

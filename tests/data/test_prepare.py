@@ -194,6 +194,11 @@ def test_pca_agrees_with_scikit_learn(tmp_path, monkeypatch, n_features):
         ({"pca": 0}, "pca: expected '{pca: a positive number}'"),
         ({"l2": 3}, "l2: expected just 'l2'"),
         ("pca", "pca: expected '{pca: a positive number}', found 'pca'"),
+        ({"divide": 1e300}, "divide: give a number from 1.18e-38 to 3.4e\\+38, as of float32"),
+        ({"divide": 1e-300}, "divide: give a number from 1.18e-38 to 3.4e\\+38, as of float32"),
+        ({"divide": 10**400}, "divide: give a number from"),
+        ({"pca": 10**400}, "pca: give a number from"),
+        ([{"divide": 1e30}, {"divide": 1e30}], r"divide: by 1e\+30 all features become 0 \(the largest is"),
         ({"pca": 99}, "pca: 99 components of 2 rows with 4 features"),
     ],
 )

@@ -1,5 +1,6 @@
 import gzip
 import io
+import os
 import struct
 import zipfile
 
@@ -108,6 +109,19 @@ def test_bad_folders(groups):
         folders.read(data=groups / "a" / "0")
 
 
+@pytest.mark.parametrize("kind", ["a link to nothing", "a folder", "no file"])
+def test_what_is_no_text_in_a_folder_of_texts(groups, kind):
+    odd = groups / "b" / "odd"
+    make = {
+        "a link to nothing": lambda: odd.symlink_to("none"),
+        "a folder": odd.mkdir,
+        "no file": lambda: os.mkfifo(odd),
+    }
+    make[kind]()
+    with pytest.raises(InputError, match=f"b/odd: {kind}; expected one folder per class"):
+        folders.read(data=groups)
+
+
 CSV = 'id,label,text\n1,cat,"Meow, ""loud""\nmeow"\n2,,nothing\n3,dog,Woof\n'
 
 
@@ -151,6 +165,7 @@ BAD_TABLE = [
     ("a,b\nx,y\n", {"text": "a"}, "no column 'label'; columns: a, b"),
     ("text,label\nx,y\nx,y,z\n", {"text": "text"}, "line 3: 3 cells, the first line has 2: 'x,y,z'"),
     ("a,label\n1,y\nabc,y\n", {}, "line 3: not a finite number: 'abc'"),
+    ("a,label\n1,y\n1e39,y\n", {}, "line 3: not a finite number: '1e39'"),
     ("a,label\n1,y\nnan,y\n", {}, "line 3: not a finite number: 'nan'"),
     ("a,label\n1,y\n,y\n", {}, "line 3: not a finite number: ''"),
     ("a,label\n1,y\n\nabc,y\n", {}, "line 4: not a finite number: 'abc'"),
@@ -465,3 +480,10 @@ def test_gaussians_scatter_around_the_same_centres_in_all_parts():
 def test_every_format_is_a_reader():
     for name in registry.names("xsoftmax.data.readers"):
         assert callable(registry.load("xsoftmax.data.readers", name).read)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_cell_that_float32_does_not_hold_gives_no_raw_warning(tmp_path):
+    (tmp_path / "a.csv").write_text("a,label\n1,y\n1e39,y\n")
+    with pytest.raises(InputError, match="line 3: not a finite number: '1e39'"):
+        table.read(data=tmp_path / "a.csv")

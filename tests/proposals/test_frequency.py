@@ -4,6 +4,7 @@ from scipy.stats import chi2
 
 import naive
 from kernels.drawing import drawn, log_probabilities_of
+from xsoftmax.errors import InputError
 from xsoftmax.kernels.random import stream
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency, FrequencyDraws, alias_table
@@ -75,3 +76,8 @@ def test_probabilities_and_correction(power):
     log_probabilities_of(proposal.kernel(None), 0, found)
     assert np.allclose(found, expected, rtol=1e-6)
     assert isinstance(proposal.kernel(None), FrequencyDraws)
+
+
+def test_a_power_too_large_is_refused():
+    with pytest.raises(InputError, match=r"7 rows to the power of 3e\+38 are too many; lower power"):
+        fitted([7, 1], power=3e38)

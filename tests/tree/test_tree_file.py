@@ -141,3 +141,12 @@ def test_command_names_missing_data(tmp_path):
     assert found.returncode == 1
     assert "no such file; make it with" in found.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["mean", "components"])
+def test_a_projection_that_is_not_finite_is_refused(name, stored, tmp_path):
+    write_tree(tmp_path / "tree.h5", stored)
+    with edited(tmp_path / "tree.h5") as file:
+        file[name][0] = np.inf
+    with pytest.raises(InputError, match=f"{name}: not all of them are finite"):
+        read_tree(tmp_path / "tree.h5")

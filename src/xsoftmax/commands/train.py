@@ -27,6 +27,7 @@ from xsoftmax.training.plan import KEEP, Plan
 from xsoftmax.training.record import summary, write_fit
 
 MOST_POINTS = 100_000  # their list alone would take minutes, and memory
+MOST_EPOCHS = 2**53  # which float64 counts exactly
 _STREAM = {"auto": None, "always": True, "never": False}
 
 
@@ -155,6 +156,8 @@ def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...
     """When to evaluate, in epochs or seconds, as the budget is."""
     if options.at is not None:
         return tuple(options.at)
+    if isinstance(budget, int) and budget > MOST_EPOCHS:
+        raise InputError(f"--epochs is more than {MOST_EPOCHS}; set it lower")
     if not 1 <= options.points <= MOST_POINTS:
         raise InputError(f"--points is {options.points}; set it to 1 or more, {MOST_POINTS} at most")
     return tuple(budget * (k + 1) / options.points for k in range(options.points)) if budget > 0 else ()

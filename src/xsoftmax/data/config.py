@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from xsoftmax.data.encoding import word_pattern
 from xsoftmax.documents import read_yaml
 from xsoftmax.errors import InputError, suggestion
+from xsoftmax.files import expanded
 from xsoftmax.shipped import description
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
@@ -141,7 +142,7 @@ class DatasetConfig:
 
     def local_path(self, source: Source) -> Path:
         """Find a file named by ``path``: from the working directory, otherwise from the config's folder."""
-        path = Path(source.path or "").expanduser()
+        path = expanded(source.path or "")
         return (path if path.exists() else self.folder / path).absolute()
 
     def local_files(self) -> list[Path]:
@@ -216,6 +217,11 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
             raise InputError(f"{where}: files[{number}] needs a plain file name, an address or a path")
         if source.path is None and not source.urls and source.mirror is None:
             raise InputError(f"{where}: files[{number}] ({source.name}) needs 'urls', 'path' or 'mirror'")
+        if source.path is not None and (odd := _of_downloads(source)):
+            raise InputError(
+                f"{where}: files[{number}].{odd} is about downloads, which a file of your own is not: leave it out; "
+                "sha256 says what the file must be"
+            )
         if source.sha256 is not None and not SHA256.fullmatch(source.sha256):
             raise InputError(f"{where}: files[{number}].sha256: expected 64 hexadecimal digits in lower case")
         if names.count(source.name) > 1:
@@ -233,6 +239,13 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
     if config.parts and not {"all", "train"} & set(config.parts):
         raise InputError(f"{where}: parts: neither 'all' nor 'train' is given")
     return config
+
+
+def _of_downloads(source: Source) -> str | None:
+    """Name a key that would not be looked at of a file named by ``path``."""
+    keys = ("urls", "mirror", "size", "of", "version", "archive")
+    default = Source()
+    return next((key for key in keys if getattr(source, key) != getattr(default, key)), None)
 
 
 def _others(config: DatasetConfig) -> str:

@@ -16,7 +16,7 @@ from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.fetch import FetchError, Patience, fetch
 from xsoftmax.data.raw import RECEIPT, Entry, read_receipt, write_receipt
 from xsoftmax.errors import InputError
-from xsoftmax.files import locked
+from xsoftmax.files import expanded, locked
 
 MISMATCH = "sha256 of the download is"
 LOCKED_SECONDS = 3600.0  # that one waits for another program to download the same
@@ -110,6 +110,8 @@ def _local(config: DatasetConfig, source: Source) -> Entry:
     path = config.local_path(source)
     if not path.exists():
         raise InputError(f"{config.name}: files: no file {source.path}, looked for {path}")
+    if not path.is_file() and not path.is_dir():
+        raise InputError(f"{config.name}: files: {path} is neither a file nor a folder; copy what it gives to a file")
     sha256 = checksum.of_path(path)
     if source.sha256 not in (None, sha256):
         raise InputError(_mismatch(config.name, source, str(path), sha256))
@@ -166,7 +168,7 @@ def _origins(config: DatasetConfig, source: Source, mirror: str | None) -> Itera
     """List addresses: the mirror's, perhaps compressed there, then the upstream ones."""
     if mirror:
         inside = source.mirror or f"{config.files_of}/{source.name}"
-        base = mirror if "://" in mirror else Path(mirror).expanduser().absolute().as_uri()
+        base = mirror if "://" in mirror else expanded(mirror).absolute().as_uri()
         suffixes = [""] if source.mirror else ["", *checksum.SUFFIXES.values()]
         for suffix in suffixes:
             yield Origin(f"{base.rstrip('/')}/{inside}{suffix}", optional=True)

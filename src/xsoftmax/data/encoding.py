@@ -2,6 +2,7 @@
 
 import re
 
+from xsoftmax.data.backtracking import may_take_for_ever
 from xsoftmax.errors import InputError
 
 
@@ -29,12 +30,18 @@ def word_pattern(token: str, where: str, groups: int = 0) -> re.Pattern[str]:
     Raises
     ------
     InputError
-        If it is none, or has more groups.
+        If it is none, has more groups, or may search a text for ever.
     """
     try:
         pattern = re.compile(token)
+        for_ever = may_take_for_ever(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise InputError(f"{where}: not a regular expression ({error}): {token[:60]!r}") from None
     if pattern.groups > groups:
         raise InputError(f"{where}: {token[:60]!r} has groups; write (?:...) for (...)")
+    if for_ever:
+        raise InputError(
+            f"{where}: {token[:60]!r} can match in so many ways that a search may never end; write a+ for (?:a+)+, "
+            "and a++ for a+ within another repeat"
+        )
     return pattern

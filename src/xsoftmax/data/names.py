@@ -81,6 +81,15 @@ class Names(Sequence[str]):
     def __repr__(self) -> str:
         return f"Names({self[:3]}{' ...' if len(self) > 3 else ''}, {len(self)} in all)"
 
+    def repeated(self) -> str | None:
+        """Find a name that comes twice; of ten million this takes a few hundred MB for a few seconds."""
+        hashes = np.fromiter((hash(self._encoded(k)) for k in range(len(self))), np.int64, len(self))
+        order = np.argsort(hashes)
+        for at in np.flatnonzero(np.diff(hashes[order]) == 0):
+            if self[order[at]] == self[order[at + 1]]:
+                return self[order[at]]
+        return None
+
     def _encoded(self, k: int) -> bytes:
         return self._text[self._ends[k] : self._ends[k + 1]]
 

@@ -72,8 +72,9 @@ def fit_steps(wanted: Any, X: Matrix) -> list[Step]:
     for number, (kind, argument) in enumerate(kinds):
         step = _fit(kind, argument, X)
         steps.append(step)
-        if any(later in LEARNED for later, _ in kinds[number + 1 :]):
-            X = step.apply(X)
+        if any(later in (*LEARNED, "divide") for later, _ in kinds[number + 1 :]):
+            with np.errstate(over="ignore", invalid="ignore"):  # said by Transform.finish, with the row
+                X = step.apply(X)
     return steps
 
 
@@ -90,6 +91,8 @@ def parse(wanted: Any) -> list[tuple[str, float]]:
         number = isinstance(argument, (int, float)) and not isinstance(argument, bool) and 0 < argument < math.inf
         if needs_argument != number or (kind == "pca" and not isinstance(argument, int)):
             raise InputError(f"normalize: {kind}: expected {_form(kind)}, found {item!r}")
+        if argument is not None and not float(SMALLEST) <= argument <= float(LARGEST):
+            raise InputError(f"normalize: {kind}: give a number from {SMALLEST:.3g} to {LARGEST:.3g}, as of float32")
         found.append((kind, float(argument or 0)))
     return found
 
@@ -102,10 +105,20 @@ def _fit(kind: str, argument: float, X: Matrix) -> Step:
     if kind == "column_max":
         return Step(kind, {"maxima": _column_maxima(X)})
     if kind == "divide":
-        return Step(kind, {"divisor": np.array([argument], dtype=np.float32)})
+        return Step(kind, {"divisor": _divisor(argument, X)})
     if kind == "pca":
         return Step(kind, principal_components(X, int(argument)))
     return Step(kind, {})
+
+
+def _divisor(argument: float, X: Matrix) -> np.ndarray:
+    """Take a number to divide by, shape (1,), if it leaves something of the rows."""
+    divisor = np.array([argument], dtype=np.float32)
+    values = X.data if issparse(X) else X
+    largest = max(values.max(initial=0), -values.min(initial=0))
+    if largest > 0 and largest / divisor[0] == 0:
+        raise InputError(f"normalize: divide: by {argument:g} all features become 0 (the largest is {largest:g})")
+    return divisor
 
 
 def _column_maxima(X: Matrix) -> np.ndarray:

@@ -48,16 +48,38 @@ def check_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], 
     InputError
         If one is unknown or missing, or its value is none of its type.
     """
-    known, hints = inspect.signature(function).parameters, get_type_hints(function)
-    for name, value in arguments.items():
+    known = inspect.signature(function).parameters
+    for name in arguments:
         if name not in known:
             raise InputError(f"{who}: unknown file or option {name!r}; {suggestion(name, known)}")
-        if not _is_of(hints[name], value):
-            wanted = " or ".join(_word(kind) for kind in get_args(hints[name]) or [hints[name]])
-            raise InputError(f"{who}: option {name}: expected {wanted}, found {str(value)[:40]!r}")
+    _check_types(function, arguments, who)
     for name, parameter in known.items():
         if parameter.default is inspect.Parameter.empty and name not in arguments:
             raise InputError(f"{who}: {name!r} is missing; name it in 'parts' (a file) or 'options'")
+
+
+def _check_types(function: Callable[..., Any], arguments: Mapping[str, Any], who: str) -> None:
+    hints = get_type_hints(function)
+    for name, value in arguments.items():
+        if not _is_of(hints[name], value):
+            wanted = " or ".join(_word(kind) for kind in get_args(hints[name]) or [hints[name]])
+            raise InputError(f"{who}: option {name}: expected {wanted}, found {str(value)[:40]!r}")
+
+
+def check_options(format: str, options: Mapping[str, Any]) -> None:
+    """Compare options that come from a file with what the reader of that name takes; others are passed over.
+
+    Raises
+    ------
+    InputError
+        If a value is none of its type.
+    """
+    if format not in registry.names(READERS):
+        return
+    reader = registry.load(READERS, format).read
+    known = inspect.signature(reader).parameters
+    there = {name: value for name, value in options.items() if name in known}
+    _check_types(reader, there, f"reader {format}")
 
 
 def _is_of(hint: Any, value: Any) -> bool:
@@ -67,7 +89,7 @@ def _is_of(hint: Any, value: Any) -> bool:
     kind = get_origin(hint) or hint
     if kind in (int, float):
         number = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
-        return number and math.isfinite(value)
+        return number and abs(value) < math.inf  # of any size: isfinite would convert it
     return isinstance(value, kind)
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.encoding import word_pattern
 from xsoftmax.data.names import Names
 from xsoftmax.data.normalization import Matrix, Step
 from xsoftmax.data.rows import Texts
@@ -73,9 +73,9 @@ class Transform:
         for number, step in enumerate(self.steps):
             arrays.extend((f"{number} {step.kind} {name}", array) for name, array in sorted(step.arrays.items()))
         there = [(name, np.ascontiguousarray(array)) for name, array in arrays if array is not None]
-        said = [self.kind, self.n_columns, self.words, self.token, self.weighting, [step.kind for step in self.steps]]
+        said = [self.kind, self.n_columns, self.words, self.feature_names, self.token, self.weighting]
         shapes = [(name, array.dtype.str, array.shape) for name, array in there]
-        found = hashlib.sha256(json.dumps([said, shapes]).encode())
+        found = hashlib.sha256(json.dumps([said, [step.kind for step in self.steps], shapes]).encode())
         for _, array in there:
             found.update(array.tobytes())
         return found.hexdigest()
@@ -178,10 +178,12 @@ class Transform:
         ContentError
             If it is none.
         """
-        found = attributes(group)
-        words, feature_names = (
-            tuple(Names.from_group(group[name])) if name in group else () for name in ("words", "feature_names")
-        )
+        found, names = attributes(group), {}
+        for name in ("words", "feature_names"):
+            names[name] = Names.from_group(group[name]) if name in group else Names()
+            if (twice := names[name].repeated()) is not None:
+                raise ContentError(f"{group.name}: {twice[:40]!r} comes twice in {name}")
+        words, feature_names = tuple(names["words"]), tuple(names["feature_names"])
         kind, n_columns, weighting = str(found["kind"]), int(found["n_columns"]), str(found["weighting"])
         if kind not in KINDS or weighting not in WEIGHTINGS or n_columns < 0:
             raise ContentError(f"transform of {kind} with {n_columns} columns, {weighting}")
@@ -206,13 +208,28 @@ class Transform:
             n_columns=n_columns,
             columns=group["columns"][()] if "columns" in group else None,
             words=words,
-            token=re.compile(text_of(group["token"])).pattern,
+            token=word_pattern(text_of(group["token"]), "token", groups=1).pattern,
             weighting=weighting,
             idf=group["idf"][()] if "idf" in group else None,
             steps=tuple(steps),
-            source=dict(json.loads(text_of(group["source"]))),
+            source=_source(json.loads(text_of(group["source"]))),
             feature_names=feature_names,
         )
+
+
+def _source(found: Any) -> dict[str, Any]:
+    """Check what a file says of the reader of its training rows, whose ``read_new`` takes options from it.
+
+    Raises
+    ------
+    ContentError
+        If it is nothing that a reader takes.
+    """
+    if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
+        raise ContentError(f"source: {str(found)[:60]!r}, expected a format and its options")
+    # by name, so that the fingerprint of training does not contain the readers
+    import_module("xsoftmax.data.reading").check_options(found.get("format", ""), found.get("options", {}))
+    return found
 
 
 def _check_finite(X: Matrix) -> None:

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 from numba import njit
 
+from xsoftmax.errors import InputError
 from xsoftmax.hdf5_checks import check_array
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
@@ -31,8 +32,14 @@ class Frequency(NamedTuple):
     def fit(self, data: TrainingSet) -> "FittedFrequency":
         """Learn the class frequencies; a class that never occurs is never drawn."""
         start = time.perf_counter()
-        weights = data.class_counts.astype(np.float64) ** self.power
+        with np.errstate(over="ignore"):
+            weights = data.class_counts.astype(np.float64) ** self.power
         weights[data.class_counts == 0] = 0
+        if not np.isfinite(weights.sum()):
+            most = data.class_counts.max()
+            raise InputError(
+                f"proposal frequency: {most} rows to the power of {self.power:g} are too many; lower power"
+            )
         with np.errstate(divide="ignore"):
             log_q = np.log(weights / weights.sum()).astype(np.float32)
         return FittedFrequency(log_q, time.perf_counter() - start)

@@ -14,7 +14,7 @@ import numpy as np
 from xsoftmax.data.store import Prepared, Split
 from xsoftmax.data.windows import Windows, taken
 from xsoftmax.errors import InputError, StoppedError
-from xsoftmax.methods import Method
+from xsoftmax.methods import MOST_NUMBER, Method
 from xsoftmax.model import Model
 from xsoftmax.progress import Progress
 from xsoftmax.proposals import Proposal, TrainingSet
@@ -263,7 +263,11 @@ class _Fit:
 
     def _rate(self) -> float:
         state = self.state
-        return self.method.optimizer.learning_rate * self.method.schedule.factor(state.epoch, state.step)
+        try:
+            rate = self.method.optimizer.learning_rate * self.method.schedule.factor(state.epoch, state.step)
+        except OverflowError:  # of a factor that grows
+            rate = np.inf
+        return min(rate, MOST_NUMBER)
 
     def _epochs(self) -> float:
         return self.state.epoch + self.state.position / self.train.n_samples

@@ -63,6 +63,10 @@ def fit_tree_file(
     and choice, not reading and not the compilation of the kernels.
     """
     check_seed(seed)
+    if dimension >= 2**31:
+        raise InputError(
+            f"dimension of the tree is {dimension:,}; it has no more components than the data, give fewer"
+        )
     with open_prepared(prepared) as data:
         train, name, class_names = data.split("train"), data.name, data.class_names
         features = data.transform.sha256

@@ -138,6 +138,9 @@ class Tree:
         check_below(group["class_of_leaf"], n_classes, lowest=-1)
         projection = Projection(group["mean"][()], group["components"][()])
         tree = cls(projection, group["weights"][()], group["class_of_leaf"][()])
+        for name, values in (("mean", projection.mean), ("components", projection.components)):
+            if not np.isfinite(values).all():
+                raise ContentError(f"{name}: not all of them are finite")
         _check_leaves(tree, n_classes)
         return tree
 

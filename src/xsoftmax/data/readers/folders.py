@@ -24,6 +24,9 @@ def read(*, data: Path, encoding: str = "utf-8", skip_header: bool = False) -> R
         raise InputError(f"{data}: expected a folder with one folder per class")
     folders = [folder for folder in sorted(data.iterdir()) if folder.is_dir() and folder.name[0] != "."]
     files = [file for folder in folders for file in sorted(folder.iterdir()) if file.name[0] != "."]
+    if odd := next((file for file in files if not file.is_file()), None):
+        kind = "a folder" if odd.is_dir() else "a link to nothing" if odd.is_symlink() else "no file"
+        raise InputError(f"{odd}: {kind}; expected one folder per class and in it a file per text: take it away")
     if not files:
         raise InputError(f"{data}: no texts in it; expected one folder per class and a file per text")
 

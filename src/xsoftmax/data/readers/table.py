@@ -182,7 +182,8 @@ class Table:
 
     def _numbers(self, block: list[Sequence[str]], lines: list[int]) -> np.ndarray:
         try:
-            values = np.array(block, dtype=np.float32)
+            with np.errstate(over="ignore"):  # said below, with the line
+                values = np.array(block, dtype=np.float32)
         except ValueError:
             values = np.array([[_number(cell) for cell in row] for row in block])
         if not np.isfinite(values).all():
