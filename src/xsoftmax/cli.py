@@ -66,7 +66,8 @@ def _replace_closed() -> None:
     """Open to nowhere what whoever started us has closed: else the next file that is opened becomes our output."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("r" if name == "stdin" else "w", encoding="utf-8"))
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _speak_utf8() -> None:

@@ -60,11 +60,11 @@ def wait_for_checkpoint(kept, program):
 
 
 @pytest.mark.fault(
-    "SIGTERM or Ctrl-C to a training job",
+    "SIGTERM, Ctrl-C or SIGHUP to a training job",
     happens="it writes a checkpoint and ends with status 143",
     user="`stopped: … at epoch …; the same command goes on from …`",
 )
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_fit_that_is_told_to_stop_keeps_all_of_its_work(number, data, tmp_path):
     budget = ("--epochs", 400, "--points", 4)
     kept = tmp_path / "kept.h5"
