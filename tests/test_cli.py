@@ -174,7 +174,10 @@ def test_a_mirror_may_be_named_by_the_environment(tmp_path, monkeypatch):
         (RecursionError("maximum"), "nested too deeply; make it flatter"),
         (OSError(28, "No space left on device", "x"), "x: No space left on device; make room on the disk"),
         (OSError(5, "Input/output error"), "Input/output error; the disk or the network's file system has failed"),
-        (OSError(12, "Cannot allocate memory"), "not enough memory (OSError: [Errno 12] Cannot allocate memory); free"),
+        (
+            OSError(12, "Cannot allocate memory"),
+            "not enough memory (OSError: [Errno 12] Cannot allocate memory); free",
+        ),
         (ImportError("x.so: failed to map segment from shared object"), "not enough memory (ImportError: x.so"),
         (OSError("nothing known"), "OSError: nothing known; this should not happen"),
     ],

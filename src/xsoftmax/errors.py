@@ -78,7 +78,9 @@ def as_line(error: BaseException) -> str:
 def _finds_no_memory(error: BaseException) -> bool:
     """Whether a library could not be loaded, or a program not be started, for want of memory."""
     causes = [each for each in (error, error.__cause__, error.__context__) if isinstance(each, OSError | ImportError)]
-    return any(getattr(each, "errno", None) == errno.ENOMEM or "failed to map segment" in str(each) for each in causes)
+    return any(
+        getattr(each, "errno", None) == errno.ENOMEM or "failed to map segment" in str(each) for each in causes
+    )
 
 
 def first_line(error: BaseException) -> str:
