@@ -202,6 +202,11 @@ def test_a_mirror_may_be_named_by_the_environment(tmp_path, monkeypatch):
         (RecursionError("maximum"), "nested too deeply; make it flatter"),
         (OSError(28, "No space left on device", "x"), "x: No space left on device; make room on the disk"),
         (OSError(5, "Input/output error"), "Input/output error; the disk or the network's file system has failed"),
+        (
+            OSError(12, "Cannot allocate memory"),
+            "not enough memory (OSError: [Errno 12] Cannot allocate memory); free",
+        ),
+        (ImportError("x.so: failed to map segment from shared object"), "not enough memory (ImportError: x.so"),
         (OSError("nothing known"), "OSError: nothing known; this should not happen"),
     ],
 )
@@ -227,6 +232,13 @@ def test_ctrl_c_is_no_traceback(data, capsys, monkeypatch):
     monkeypatch.setattr(evaluate, "run", interrupted)
     assert status_of("evaluate", "model.h5", data) == 130
     assert capsys.readouterr().err == "stopped: interrupted; what was there is still there\n"
+
+
+def test_closed_standard_output_is_an_error_where_it_would_get_the_results(data):
+    command = f"{sys.executable} -m xsoftmax evaluate none.h5 {data} >&-"
+    ended = subprocess.run(["bash", "-c", command], stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: standard output is closed; name a file with -o, or send it somewhere: > FILE\n"
 
 
 def under(data, **environment):

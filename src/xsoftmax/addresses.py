@@ -12,13 +12,15 @@ HIDDEN = "…"
 SHORT = 4  # with fewer letters than that, what looks like a secret in a text may be part of a word
 _SCHEME = re.compile(r"[A-Za-z][\w+.-]*:(?://)?")
 _OF_A_FILE = re.compile(r"(file|sqlite[\w+]*):///")
+_MARK = re.compile(r"[?#]|;(?=.)", re.DOTALL)  # what follows may be secret; a text may have a `;` behind an address
+_MARK_OF_A_FILE = re.compile("[?#]")
 _IN_A_TEXT = re.compile(r"[A-Za-z][\w+.-]*://\S+")
 
 
 def without_secrets(address: str) -> str:
-    """Hide in an address all up to its last ``@``, its query and its fragment.
+    """Hide in an address all up to its last ``@``, its query, its fragment, and what follows a ``;``.
 
-    Where an ``@`` follows a ``?`` or ``#``, it cannot be told which is part of a password: all but the
+    Where an ``@`` follows a ``?``, ``#`` or ``;``, it cannot be told which is part of a password: all but the
     scheme is hidden. What is before an ``@`` in the path of a file stays, as nobody logs in there.
     """
     parts = _parts(address)
@@ -76,7 +78,8 @@ def _parts(address: str) -> _Parts:
     found = _SCHEME.match(address)
     scheme = found[0] if found else ""
     rest = address[len(scheme) :]
-    mark = next((letter for letter in rest if letter in "?#"), "")
+    found = _MARK.search(rest) if _OF_A_FILE.match(address) is None else _MARK_OF_A_FILE.search(rest)
+    mark = found[0] if found else ""
     begin, _, hidden = rest.partition(mark) if mark else (rest, "", "")
     if _OF_A_FILE.match(address):
         return _Parts(scheme, "", begin, mark, hidden)

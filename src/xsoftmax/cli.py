@@ -8,12 +8,14 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
 import xsoftmax
 from xsoftmax import registry
 from xsoftmax.errors import InputError, StoppedError, as_line
+from xsoftmax.outputs import check_outputs
 
 COMMANDS = "xsoftmax.commands"
 TRACEBACK = "--traceback"
@@ -26,10 +28,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stopped when asked to. A word ``@file`` stands for the words in a file, one per line. ``--traceback``, anywhere,
     lets exceptions through.
     """
+    no_output = sys.stdout is None
+    _replace_closed()
     _speak_utf8()
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options = _parser(arguments).parse_args([word for word in arguments if word != TRACEBACK])
+        if no_output and getattr(options, "output", None) is None:
+            raise InputError("standard output is closed; name a file with -o, or send it somewhere: > FILE")
+        check_outputs(options, options.writes, arguments)
         with threadpool_limits(_n_threads()):  # more do not help small products, and change bits
             options.run(options)
     except StoppedError as stopped:
@@ -53,6 +60,14 @@ def program() -> int:
     """Run ``main`` as a program of its own, which tells where it was if compiled code ends it."""
     faulthandler.enable()
     return main()
+
+
+def _replace_closed() -> None:
+    """Open to nowhere what whoever started us has closed: else the next file that is opened becomes our output."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _speak_utf8() -> None:
@@ -88,5 +103,5 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         command = registry.load(COMMANDS, name)
         verb = verbs.add_parser(name, help=registry.summary(COMMANDS, name), description=command.__doc__)
         command.add_arguments(verb)
-        verb.set_defaults(run=command.run)
+        verb.set_defaults(run=command.run, writes=getattr(command, "WRITES", ()))
     return parser

@@ -61,7 +61,7 @@ def as_line(error: BaseException) -> str:
     """Say what an exception means to whoever ran a command: what, the value, what to do."""
     if isinstance(error, InputError):
         return str(error)
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or _finds_no_memory(error):
         said = f" ({first_line(error)})" if str(error) else ""
         return f"not enough memory{said}; free some, or ask for less: fewer features, classes or rows at a time"
     if isinstance(error, ModuleNotFoundError) and (module := str(error.name).partition(".")[0]) in EXTRAS:
@@ -73,6 +73,14 @@ def as_line(error: BaseException) -> str:
         remedy = REMEDIES.get(error.errno)
         return f"{where}{error.strerror or error}{remedy and '; '}{remedy or ''}"
     return f"{first_line(error)}; this should not happen: run it again with --traceback, and report what it prints"
+
+
+def _finds_no_memory(error: BaseException) -> bool:
+    """Whether a library could not be loaded, or a program not be started, for want of memory."""
+    causes = [each for each in (error, error.__cause__, error.__context__) if isinstance(each, OSError | ImportError)]
+    return any(
+        getattr(each, "errno", None) == errno.ENOMEM or "failed to map segment" in str(each) for each in causes
+    )
 
 
 def first_line(error: BaseException) -> str:

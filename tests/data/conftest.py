@@ -18,6 +18,11 @@ class Handler(BaseHTTPRequestHandler):
         server.requests.append((behaviour, name, self.headers.get("Range")))
         server.counts[self.path] += 1
         first = server.counts[self.path] == 1
+        server.authorizations.append(self.headers.get("Authorization"))
+        if server.wanted not in (None, self.headers.get("Authorization")):
+            return self.answer(401, b"who are you?")
+        if behaviour == "redirect":
+            return self.answer(302, b"", Location=server.redirect)
         content = server.files.get(name)
         if content is None:
             return self.answer(404, b"not here")
@@ -51,8 +56,10 @@ class Handler(BaseHTTPRequestHandler):
         start = int(wanted.removeprefix("bytes=").split("-")[0])
         return start if start < len(content) else 0
 
-    def answer(self, status, body):
+    def answer(self, status, body, **headers):
         self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -66,6 +73,7 @@ def server():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     server.files, server.requests, server.counts = {}, [], Counter()
+    server.authorizations, server.wanted, server.redirect = [], None, None
     server.released = threading.Event()
     server.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)

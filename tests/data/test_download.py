@@ -1,3 +1,4 @@
+import base64
 import bz2
 import errno
 import gzip
@@ -61,6 +62,24 @@ def test_a_whole_file_arrives_whatever_happens(files, tmp_path, behaviour):
     assert left_in(tmp_path) == ["a.bin", "receipt.json"]
     assert not parts_of(tmp_path).exists()
     checked_files(tmp_path, "toy", ["a.bin"])
+
+
+@pytest.mark.parametrize("as_mirror", [False, True])
+def test_a_password_before_the_host_is_basic_authorization(files, tmp_path, as_mirror):
+    files.wanted = "Basic " + base64.b64encode(b"ann:s/e@cret").decode()
+    base = files.url.replace("//", "//ann:s%2Fe%40cret@") + "/ok"
+    config = config_of(f"{base}/a.bin") if not as_mirror else config_of(mirror="a.bin")
+    download(config, tmp_path, mirror=base if as_mirror else None, patience=QUICK)
+    assert (tmp_path / "a.bin").read_bytes() == CONTENT
+    with pytest.raises(InputError, match="HTTP status 401"):
+        download(config_of(f"{files.url}/ok/a.bin"), tmp_path / "other", patience=QUICK)
+
+
+@pytest.mark.parametrize(("host", "sent"), [("127.0.0.1", True), ("localhost", False)])
+def test_a_redirection_takes_the_password_to_the_same_host_alone(files, tmp_path, host, sent):
+    files.redirect = files.url.replace("127.0.0.1", host) + "/ok/a.bin"
+    download(config_of(files.url.replace("//", "//ann:cret@") + "/redirect/a.bin"), tmp_path, patience=QUICK)
+    assert [authorization is not None for authorization in files.authorizations] == [True, sent]
 
 
 @pytest.mark.parametrize("behaviour", ["cut", "stall"])

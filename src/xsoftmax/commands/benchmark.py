@@ -12,6 +12,7 @@ from xsoftmax import benchmark_file
 from xsoftmax.benchmark import suites
 from xsoftmax.benchmark.machine import describe
 from xsoftmax.marked_blocks import renew
+from xsoftmax.outputs import file_to_write
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         summary = (suite.__doc__ or "").strip().splitlines()[0]
         choice = choices.add_parser(name, help=summary, description=summary)
         suite.add_arguments(choice)
-        choice.add_argument("--json", type=Path, metavar="FILE", help="write what was measured, every round of it")
+        choice.add_argument(
+            "--json", type=file_to_write, metavar="FILE", help="write what was measured, every round of it"
+        )
         choice.set_defaults(suite=name, measure=suite.run)
     summary = "Draw figures and renew tables from what the suites wrote."
     report = choices.add_parser("report", help=summary, description=summary)

@@ -7,6 +7,7 @@ from typing import Any
 from xsoftmax.documents import parse_json
 from xsoftmax.errors import InputError
 from xsoftmax.files import write_json
+from xsoftmax.outputs import file_to_write
 from xsoftmax.search import choose
 
 
@@ -15,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trials", type=Path, metavar="DIR", help="with a folder for each trial, by its name")
     parser.add_argument("--grid", required=True, metavar="JSON", help="settings of each trial, by its name")
     parser.add_argument("--by", default="validation_log_likelihood", metavar="COLUMN", help="default: %(default)s")
-    parser.add_argument("-o", "--output", required=True, type=Path, metavar="chosen.json")
+    parser.add_argument("-o", "--output", required=True, type=file_to_write, metavar="chosen.json")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -22,6 +22,7 @@ from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.files import write_text
 from xsoftmax.model import DivergedError, Model, load_model
+from xsoftmax.outputs import file_to_write
 from xsoftmax.sealed import is_hdf5
 from xsoftmax.threads import Team
 
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "2018), or of probabilities that are normalised once more (Fagan & Iyengar 2018)",
     )
     parser.add_argument("--threads", type=int, default=1, help="metrics do not depend on it (default: %(default)s)")
-    parser.add_argument("-o", "--output", type=Path, help="metrics.json; default: print")
+    parser.add_argument("-o", "--output", type=file_to_write, help="metrics.json; default: print")
 
 
 def run(options: argparse.Namespace) -> None:

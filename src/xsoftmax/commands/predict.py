@@ -13,6 +13,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.evaluation.prediction import Prediction, top_k
 from xsoftmax.files import written_aside
 from xsoftmax.model import Model, load_model
+from xsoftmax.outputs import file_to_write
 from xsoftmax.threads import Team
 
 
@@ -28,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")
-    parser.add_argument("-o", "--output", type=Path, help="CSV file; default: print")
+    parser.add_argument("-o", "--output", type=file_to_write, help="CSV file; default: print")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from xsoftmax.data.config import load_config
 from xsoftmax.data.prepare import prepare
+from xsoftmax.outputs import Named, check_not_read, file_to_write
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,10 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="description of the data set (YAML), or a shipped one's name, such as icd10",
     )
     parser.add_argument("--raw", type=Path, required=True, help="folder that download filled")
-    parser.add_argument("-o", "--output", type=Path, required=True, help="prepared file to write")
+    parser.add_argument("-o", "--output", type=file_to_write, required=True, help="prepared file to write")
 
 
 def run(options: argparse.Namespace) -> None:
     """Prepare, and print the sizes."""
-    sizes = prepare(load_config(options.config), options.raw, options.output)
+    config = load_config(options.config)
+    check_not_read([Named(options.output, "-o")], config.local_files())
+    sizes = prepare(config, options.raw, options.output)
     print(f"{options.output}: " + ", ".join(f"{name} {size}" for name, size in sizes.items()))

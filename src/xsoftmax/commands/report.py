@@ -4,13 +4,14 @@ import argparse
 from pathlib import Path
 
 from xsoftmax.files import write_text
+from xsoftmax.outputs import file_to_write
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("results", type=Path, metavar="RESULTS_DIR", help="what compare wrote")
     parser.add_argument("--config", required=True, type=Path, help="the experiment's YAML file")
-    parser.add_argument("-o", "--output", required=True, type=Path, metavar="report.html", help="the page")
+    parser.add_argument("-o", "--output", required=True, type=file_to_write, metavar="report.html", help="the page")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.evaluation.signal_to_noise import SignalToNoise, signal_to_noise
 from xsoftmax.files import written_aside
 from xsoftmax.methods import build_method
+from xsoftmax.outputs import file_to_write
 from xsoftmax.proposals import TrainingSet
 
 
@@ -29,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--draws", type=int, default=4_000_000, help="simulated gradients (default %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="CSV", help="table to write")
-    parser.add_argument("--figure", type=Path, metavar="SVG", help="figure to write; a PNG goes beside it")
+    parser.add_argument("-o", "--output", type=file_to_write, required=True, metavar="CSV", help="table to write")
+    parser.add_argument("--figure", type=file_to_write, metavar="SVG", help="figure to write; a PNG goes beside it")
 
 
 def run(options: argparse.Namespace) -> None:

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from xsoftmax.files import write_json
+from xsoftmax.outputs import file_to_write
 from xsoftmax.search import read_search
 from xsoftmax.tracking import track
 
@@ -14,7 +15,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("fits", nargs="+", type=Path, metavar="FIT_DIR", help="written by train and evaluate")
     parser.add_argument("--searches", nargs="*", default=[], type=Path, metavar="DIR", help="written by choose")
     parser.add_argument("--experiment", required=True, metavar="NAME", help="the MLflow experiment")
-    parser.add_argument("-o", "--output", type=Path, metavar="tracking.json", help="what is logged and pending")
+    parser.add_argument(
+        "-o", "--output", type=file_to_write, metavar="tracking.json", help="what is logged and pending"
+    )
 
 
 def run(options: argparse.Namespace) -> None:

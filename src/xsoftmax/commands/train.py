@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Iterator
@@ -20,12 +21,15 @@ from xsoftmax.evaluation import links
 from xsoftmax.files import remove
 from xsoftmax.fingerprint import fingerprint
 from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
+from xsoftmax.outputs import file_to_write
 from xsoftmax.search import read_chosen
 from xsoftmax.shipped import methods_file
+from xsoftmax.training.checkpoint import check_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import KEEP, Plan
 from xsoftmax.training.record import summary, write_fit
 
+WRITES = ("model.h5", "history.csv", "status.json")  # into the folder of the fit
 MOST_POINTS = 100_000  # their list alone would take minutes, and memory
 MOST_EPOCHS = 2**53  # which float64 counts exactly
 _STREAM = {"auto": None, "always": True, "never": False}
@@ -66,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", type=int, help="look at so many rows of each split at most, not at all (`evaluate` does)"
     )
-    parser.add_argument("--checkpoint", type=Path, help="file to resume from, removed when done")
+    parser.add_argument("--checkpoint", type=file_to_write, help="file to resume from, removed when done")
     parser.add_argument(
         "--checkpoint-seconds",
         type=float,
@@ -86,6 +90,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train and write the fit; a fit that diverges is a result, not an error."""
+    if options.checkpoint:
+        check_checkpoint(options.checkpoint)
     plan = Plan(
         epochs=options.epochs,
         seconds=options.seconds,
@@ -132,24 +138,38 @@ def run(options: argparse.Namespace) -> None:
 
 @contextmanager
 def told_to_stop() -> Iterator[threading.Event]:
-    """Give an event that is set on SIGTERM or SIGINT: a scheduler's way to announce SIGKILL, or Ctrl-C.
+    """Give an event that is set on SIGTERM, SIGINT or SIGHUP: of a scheduler, of Ctrl-C, of a terminal that has gone.
 
-    A second signal ends the program at once.
+    A second signal ends the program at once, but for SIGHUP, which the kernel and a shell send both. Under `nohup`,
+    where SIGHUP is ignored, it stays so.
     """
     stop = threading.Event()
     before = {}
 
     def set_stop(number: int, frame: object) -> None:
         stop.set()
-        signal.signal(number, signal.SIG_DFL)
+        if number == signal.SIGHUP:
+            _leave_the_terminal()
+        else:
+            signal.signal(number, signal.SIG_DFL)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    hung_up = [] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGHUP]
+    for number in (signal.SIGTERM, signal.SIGINT, *hung_up):
         before[number] = signal.signal(number, set_stop)
     try:
         yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _leave_the_terminal() -> None:
+    """Write to nowhere what was for a terminal: one that has gone fails whoever writes to it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in (1, 2):
+        if stat.S_ISCHR(os.fstat(descriptor).st_mode):
+            os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from xsoftmax.outputs import file_to_write
 from xsoftmax.tree.file import fit_tree_file
 
 
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="starts the search for the components, and draws the folds"
     )
-    parser.add_argument("-o", "--output", type=Path, required=True, help="tree file to write")
+    parser.add_argument("-o", "--output", type=file_to_write, required=True, help="tree file to write")
 
 
 def run(options: argparse.Namespace) -> None:

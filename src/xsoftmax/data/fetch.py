@@ -1,14 +1,17 @@
 """Fetch one address into a file: retries with growing pauses, resume by Range, a stall timeout, progress."""
 
+import base64
 import http.client
 import shutil
 import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import xsoftmax
@@ -17,6 +20,7 @@ from xsoftmax.errors import NO_ROOM
 from xsoftmax.progress import Progress
 
 BLOCK = 2**16
+_HEADERS = {"User-Agent": f"xsoftmax/{xsoftmax.__version__}", "Accept-Encoding": "identity"}
 GONE = (400, 401, 403, 404, 405, 410, 451)
 
 
@@ -134,10 +138,10 @@ def _reason(error: Exception, stall: float) -> str:
 def _attempt(url: str, part: Path, stall: float) -> None:
     """Ask once, from where the part ends; a server that ignores Range starts it over."""
     start = _size(part)
-    headers = {"User-Agent": f"xsoftmax/{xsoftmax.__version__}", "Accept-Encoding": "identity"}
+    headers = _HEADERS
     if start:
-        headers["Range"] = f"bytes={start}-"
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=stall) as response:
+        headers = headers | {"Range": f"bytes={start}-"}
+    with urllib.request.build_opener(_Redirects).open(_request(url, headers), timeout=stall) as response:
         if response.status != 206:
             start = 0
         elif not response.headers.get("Content-Range", "").startswith(f"bytes {start}-"):
@@ -148,6 +152,35 @@ def _attempt(url: str, part: Path, stall: float) -> None:
         _receive(response, part, start, total)
     if total is not None and _size(part) < total:
         raise OSError(f"connection ended after {_size(part)} of {total} bytes")
+
+
+def _request(url: str, headers: Mapping[str, str]) -> urllib.request.Request:
+    """Ask for an address; a user and password before its host go as HTTP's basic authorization, to no other host."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    request = urllib.request.Request(parts._replace(netloc=host).geturl() if at else url, headers=dict(headers))
+    if at:
+        name, _, password = user.partition(":")
+        pair = f"{unquote(name)}:{unquote(password)}".encode()
+        request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(pair).decode()}")
+    return request
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Redirections, which take authorization along to the same host alone."""
+
+    def redirect_request(
+        self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
+    ) -> urllib.request.Request | None:
+        """Ask once more, at another address."""
+        following = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if following is None:
+            return None
+        asked = _request(newurl, following.headers)
+        known = req.unredirected_hdrs.get("Authorization")
+        if known and urlsplit(req.full_url)[:2] == urlsplit(asked.full_url)[:2]:
+            asked.add_unredirected_header("Authorization", known)
+        return asked
 
 
 def _receive(response: http.client.HTTPResponse, part: Path, start: int, total: int | None) -> None:

@@ -19,7 +19,7 @@ from xsoftmax.model import Model
 from xsoftmax.progress import Progress
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.threads import Team
-from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
+from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
 from xsoftmax.training.looks import Looks, all_finite
 from xsoftmax.training.memory import check_memory, must_stream
 from xsoftmax.training.plan import FitState, Plan
@@ -321,6 +321,7 @@ class _Fit:
     def _resume(self) -> None:
         if not self.plan.checkpoint:
             return
+        check_checkpoint(self.plan.checkpoint)
         found = read_checkpoint(self.plan.checkpoint, self._identity(), self._arrays(), FitState)
         if found is not None:
             self.state = found
