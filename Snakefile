@@ -36,7 +36,7 @@ rule all:
 onstart:
     from inputs import check_inputs  # not for a dry run, which has no time for it
 
-    check_inputs(workflow.dag.needrun_jobs())
+    check_inputs(workflow.dag.needrun_jobs(), EXPERIMENT.datasets)
 
 
 onsuccess:
