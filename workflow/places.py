@@ -42,5 +42,5 @@ def _special(folder: str | Path) -> Iterator[str]:
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             yield from _special(entry.path)
-        elif not (entry.is_file() or entry.is_dir()) and os.path.exists(entry.path):
+        elif not (entry.is_file() or entry.is_dir()) and Path(entry).exists():
             yield entry.path
