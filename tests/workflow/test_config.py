@@ -93,7 +93,9 @@ def test_the_largest_numbers_that_train_takes_are_taken():
 
 def test_the_name_of_a_trial_has_room_in_a_path():
     rates = {"optimizer.learning_rate": [int("1" * 200)]}
-    with pytest.raises(InputError, match="softmax: the trial 'optimizer.learning_rate-1.*has 224 bytes; 200 at most"):
+    with pytest.raises(
+        InputError, match=r"softmax: the trial 'optimizer\.learning_rate-1.*has 224 bytes; 200 at most"
+    ):
         Experiment.from_config(quickstart(**searched({"softmax": rates})), CONFIG)
 
 
@@ -200,6 +202,21 @@ def test_snakemake_stops_with_the_message(checkout):
     printed = done.stdout + done.stderr
     assert "budget.epochs" in printed
     assert "Building DAG" not in printed
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_config_that_is_not_utf_8_is_refused_in_a_line(checkout, encoding):
+    config = checkout.folder / "config/config.yaml"
+    text = config.read_text()
+    try:
+        config.write_bytes(f"{text}# né\n".encode(encoding))
+        done = [checkout.run("snakemake", "-n"), checkout.run("make", "run", "-o", "setup", "SHELL=/bin/bash")]
+    finally:
+        config.write_text(text)
+    for each in done:
+        assert each.returncode != 0
+        assert "error: config/config.yaml: not UTF-8; save it as UTF-8" in each.stderr
+        assert "Traceback" not in each.stderr
 
 
 def test_auto_stands_for_its_candidates():
