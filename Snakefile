@@ -1,6 +1,13 @@
 """From data sources to one report: `snakemake --cores all`, or `make run` on a machine with nothing set up."""
 
+import sys
+
 if not workflow.overwrite_configfiles:
+    try:  # Snakemake ends in a traceback; a file of --configfile it reads before this
+        with open("config/config.yaml", encoding="utf-8") as _file:
+            _file.read()
+    except UnicodeDecodeError:
+        sys.exit("error: config/config.yaml: not UTF-8; save it as UTF-8")
 
     configfile: "config/config.yaml"
 
@@ -36,7 +43,7 @@ rule all:
 onstart:
     from inputs import check_inputs  # not for a dry run, which has no time for it
 
-    check_inputs(workflow.dag.needrun_jobs())
+    check_inputs(workflow.dag.needrun_jobs(), EXPERIMENT.datasets)
 
 
 onsuccess:

@@ -11,7 +11,7 @@ from urllib.request import url2pathname
 import pandas as pd
 import pytest
 
-from report.fake_fits import write_fits, write_model, write_search
+from report.fake_fits import change, write_fits, write_model, write_search
 from xsoftmax import tracking, tracking_store
 from xsoftmax.cli import main
 from xsoftmax.run_content import metric_name
@@ -297,8 +297,7 @@ def test_a_damaged_model_is_not_logged(here, damage):
 def test_a_fit_that_mlflow_refuses_does_not_hold_up_the_others(here):
     folders = write_fits(here, methods=("softmax", "u-max"))
     status = json.loads((folders[0] / "status.json").read_text())
-    status["parameters"]["bad*name"] = 1
-    (folders[0] / "status.json").write_text(json.dumps(status))
+    change(folders[0], parameters=status["parameters"] | {"bad*name": 1})
     record = track(folders, "quick")
     assert [entry["method"] for entry in record["pending"]] == ["softmax"]
     assert [entry["method"] for entry in record["logged"]] == ["u-max"]

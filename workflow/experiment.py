@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import asdict, dataclass
 from itertools import product
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
+from jsonschema.validators import extend
 
 from xsoftmax import registry
 from xsoftmax.addresses import all_without_secrets, stamped_without_secrets
@@ -21,11 +23,21 @@ from xsoftmax.fingerprint import ROOT
 from xsoftmax.methods import AUTO, Method, build_method, component_modules, members, merged
 from xsoftmax.training.plan import Plan
 
+# To JSON 1.0 is an integer; to the verbs, and as part of a path, it is not.
+_Validator = extend(
+    Draft202012Validator,
+    type_checker=Draft202012Validator.TYPE_CHECKER.redefine(
+        "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
+    ),
+)
 SCHEMAS = Path(__file__).parent / "schemas"
 READERS = "xsoftmax.data.readers"
 PAPERS = "xsoftmax.papers"
 ADVICE = ROOT / "advice" / "model.json"
 TREE_PARAMETERS = ("dimension", "regularizer", "folds", "resplit")
+LONGEST_NAME = 200  # bytes; most file systems allow 255, and some files have more to their names
+REPEATS = 20
+PERIODIC = re.compile(rf"(.+)\1{{{REPEATS - 1}}}\Z")  # Snakemake takes such a wildcard for a rule that needs itself
 PLANNED = "XSOFTMAX_PLAN"  # in the environment of jobs
 PROSE = {"title", "description", "homepage", "licence", "citation"}
 FIT = "fits/{dataset}/{method}/seed-{seed}"  # folders below an experiment's results
@@ -159,6 +171,7 @@ class Experiment:
         schema = _schema("config")
         config = {key: part["default"] for key, part in schema["properties"].items() if "default" in part} | config
         _check(config, schema, "config")
+        _check_path_part("config: experiment:", config["experiment"])
         config["for"] = {name: own for name, own in config["for"].items() if own is not None}
         methods = _read(folder / "methods.yaml")
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
@@ -172,6 +185,10 @@ class Experiment:
         datasets = _datasets(config["datasets"], folder / "datasets")
         _check_known("config: for: unknown data set", config["for"], datasets)
         tasks = {name: _task(config, name, methods) for name in datasets}
+        for name, task in tasks.items():
+            for each in task.methods:
+                _check_path_part("config: methods:", each)
+            _check_path_part(f"{datasets[name].file}: name", name)
         _check_used(config, tasks, [*methods, *config["define"], AUTO])
         return cls(config, datasets, tasks)
 
@@ -342,7 +359,9 @@ def _points(
         point = _built(where, method, merged(chosen[method], changes))
         if _tree_of(point) != _tree_of(built[method]):
             raise InputError(f"{where}: a tree's parameters cannot be searched; name a method for each tree")
-        found["_".join(f"{key}-{value}" for key, value in zip(grid, values, strict=True))] = changes
+        name = "_".join(f"{key}-{value}" for key, value in zip(grid, values, strict=True))
+        _check_path_part(f"{where}: the trial", name)
+        found[name] = changes
     return found
 
 
@@ -405,6 +424,14 @@ def _check_evaluations(budget: dict[str, float], evaluate: dict[str, Any], where
                 )
 
 
+def _check_path_part(where: str, name: str) -> None:
+    """Make sure that a name may be part of a path, and a wildcard of Snakemake."""
+    if (n_bytes := len(name.encode())) > LONGEST_NAME:
+        raise InputError(f"{where} {name[:40]!r}... has {n_bytes} bytes; {LONGEST_NAME} at most, as it names files")
+    if PERIODIC.search(name):
+        raise InputError(f"{where} {name!r} ends in {REPEATS} repeats, which Snakemake refuses; choose another name")
+
+
 def _check_known(where: str, names: Iterable[str], known: Iterable[str]) -> None:
     for name in names:
         if name not in known:
@@ -412,7 +439,7 @@ def _check_known(where: str, names: Iterable[str], known: Iterable[str]) -> None
 
 
 def _check(value: Any, schema: dict[str, Any], source: str) -> None:
-    error = best_match(Draft202012Validator(schema).iter_errors(value))
+    error = best_match(_Validator(schema).iter_errors(value))
     if error is not None:
         where = [".".join(map(str, error.path))] if error.path else []
         raise InputError(": ".join([source, *where, _meaning(error)]))

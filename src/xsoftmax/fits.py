@@ -1,6 +1,7 @@
 """Read fit directories: what `train` and `evaluate` left of one (data set, method, seed)."""
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
+from xsoftmax.hdf5 import text_of
+from xsoftmax.sealed import opened
 
 if TYPE_CHECKING:  # an optional dependency, which takes half a second to import
     import pandas as pd
 
 DIVERGED = "diverged"
 FILES = ("model.h5", "history.csv", "status.json", "metrics.json")
+IDENTITY = ("dataset", "method", "seed", "parameters")
+AGAIN = "delete it and start the same command again"
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,10 @@ def read_fit(folder: Path) -> Fit:
     Raises
     ------
     InputError
-        If a file is missing or is not what `train` and `evaluate` write.
+        If a file is missing or is not what `train` and `evaluate` write, or the model is of another fit.
     """
+    if (folder / "model.h5").exists():
+        check_model(folder / "model.h5")
     return Fit(folder, read_status(folder), _read_json(folder / "metrics.json", "evaluate"), read_history(folder))
 
 
@@ -98,6 +105,26 @@ def read_status(folder: Path) -> dict[str, Any]:
     if missing:
         raise InputError(f"{folder / 'status.json'}: no {', '.join(sorted(missing))}; train this fit again")
     return status
+
+
+def check_model(path: Path) -> None:
+    """Make sure that a model is the one that the ``status.json`` beside it tells of, by all that both say.
+
+    Raises
+    ------
+    InputError
+        If it is another's, or either cannot be read.
+    """
+    status = read_status(path.parent)
+    with opened(path, ["model"], AGAIN, whole=False) as file:
+        known = json.loads(text_of(file["attributes"]))
+        keys = dict.fromkeys([*IDENTITY, *known])
+        pairs = [(key, _plain(known.get(key)), _plain(status.get(key))) for key in keys]
+    for key, found, told in pairs:
+        if found != told:
+            raise InputError(
+                f"{path}: the model of another fit ({key}: it has {found:.60}, status.json {told:.60}); {AGAIN}"
+            )
 
 
 def read_fits(folders: Iterable[Path]) -> list[Fit]:
@@ -129,9 +156,21 @@ def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _read_json(path: Path, verb: str) -> dict[str, Any]:
+def _plain(value: Any) -> str:
+    """Write a value as text that is equal wherever the value is, NaN too."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _check_file(path: Path, verb: str) -> None:
+    """Make sure that a file is there and can be read to its end, as a FIFO cannot."""
     if not path.exists():
         raise InputError(f"{path} is missing; run `python -m xsoftmax {verb}` first")
+    if not path.is_file():
+        raise InputError(f"{path}: no regular file; delete it and run `python -m xsoftmax {verb}` again")
+
+
+def _read_json(path: Path, verb: str) -> dict[str, Any]:
+    _check_file(path, verb)
     again = f"run `python -m xsoftmax {verb}` again"
     try:
         found = read_json(path)
@@ -153,10 +192,9 @@ def read_history(folder: Path) -> "pd.DataFrame":
     import pandas as pd
 
     path = folder / "history.csv"
+    _check_file(path, "train")
     try:
         history = pd.read_csv(path)
-    except FileNotFoundError:
-        raise InputError(f"{path} is missing; run `python -m xsoftmax train` first") from None
     except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
         raise InputError(f"{path} is not a table ({error}); run `python -m xsoftmax train` again") from None
     missing = [name for name in ("epoch", "step", "seconds", "test_log_likelihood") if name not in history]

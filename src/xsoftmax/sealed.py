@@ -8,6 +8,7 @@ only a wrong number.
 import hashlib
 import io
 import os
+import stat
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -69,7 +70,7 @@ def is_hdf5(path: Path) -> bool:
     if path.exists() and not path.is_file():  # opening a pipe would wait for its writer
         return False
     try:
-        with path.open("rb") as file:
+        with path.open("rb") if path.is_file() else io.BytesIO() as file:
             head = file.read(len(HDF5_SIGNATURE))
     except OSError:
         head = b""
@@ -82,8 +83,10 @@ def check_seal(path: Path) -> None:
     Raises
     ------
     DamagedError
-        If it was cut short or changed, or never sealed.
+        If it was cut short or changed, or never sealed, or is no regular file.
     """
+    if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would block for ever
+        raise DamagedError(f"{path}: no regular file")
     with path.open("rb") as file:
         if file.read(len(HDF5_SIGNATURE)) != HDF5_SIGNATURE:
             raise DamagedError(f"{path}: not an HDF5 file, or damaged at its beginning")
@@ -98,7 +101,7 @@ def check_seal(path: Path) -> None:
 
 
 @contextmanager
-def opened(path: Path, kinds: Collection[str], remedy: str) -> Iterator[h5py.File]:
+def opened(path: Path, kinds: Collection[str], remedy: str, whole: bool = True) -> Iterator[h5py.File]:
     """Open a sealed file, for as long as the context lasts, after a look at all of it.
 
     Parameters
@@ -108,13 +111,15 @@ def opened(path: Path, kinds: Collection[str], remedy: str) -> Iterator[h5py.Fil
         What it may hold.
     remedy : str
         What to do if it cannot be used: ends the error message.
+    whole : bool
+        Whether the seal is checked, which reads every byte; without it, read only what tells whose file it is.
 
     Raises
     ------
     InputError
         If the file is missing, of another kind or version; ``DamagedError`` if it is not as it was written.
     """
-    with open_sealed(path, kinds, remedy) as file, reading(path, remedy):
+    with open_sealed(path, kinds, remedy, whole) as file, reading(path, remedy):
         yield file
 
 
@@ -138,12 +143,13 @@ def reading(path: Path, remedy: str) -> Iterator[None]:
         raise InputError(f"{path}: not what xsoftmax writes ({said}); {remedy}") from error
 
 
-def open_sealed(path: Path, kinds: Collection[str], remedy: str) -> h5py.File:
+def open_sealed(path: Path, kinds: Collection[str], remedy: str, whole: bool = True) -> h5py.File:
     """Open a sealed file as ``opened`` does; the caller closes it."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file; {remedy}")
+        raise InputError(f"{path}: {'no regular' if path.exists() else 'no such'} file; {remedy}")
     try:
-        check_seal(path)
+        if whole:
+            check_seal(path)
     except DamagedError as error:
         raise DamagedError(f"{error}; {remedy}") from None
     with ExitStack() as stack:

@@ -1,8 +1,10 @@
 """What happens to whole runs: two in one folder, edits meanwhile, a clock that jumps, too little memory."""
 
+import contextlib
 import json
 import os
 import shutil
+import socket
 import time
 from pathlib import Path
 
@@ -237,6 +239,109 @@ def test_a_damaged_input_costs_no_finished_output(damaged, whole_run):
         assert (fit / "metrics.json").read_bytes() == before[(fit / "metrics.json").relative_to(results)]
     tree.snakemake("--until", "prepare")  # nothing needs the data now, but they may be asked for
     assert "Nothing to be done" in tree.snakemake()
+
+
+@contextlib.contextmanager
+def in_place_of(path):
+    """Move a file away while the context lasts."""
+    aside = path.with_name(f"{path.name}.aside")
+    path.rename(aside)
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        aside.rename(path)
+
+
+def refused(tree, *words):
+    """Run the tiny experiment, which must end without anything done, and return what it said."""
+    results = tree.folder / "results/tiny"
+    before = {path: path.stat().st_mtime_ns for path in results.rglob("*") if path.is_file()}
+    done = tree.run("timeout", "120", "snakemake", "--configfile", "tiny.yaml", "--cores", "2", *words)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert {path: path.stat().st_mtime_ns for path in results.rglob("*") if path.is_file()} == before
+    return [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+
+
+@pytest.mark.fault(
+    "another fit's whole model under the name of this one, in a run of Snakemake",
+    happens="the model is compared with the `status.json` beside it before the first job starts; `evaluate`, "
+    "`compare` and `track` refuse it, too",
+    user="`error: …/model.h5: the model of another fit (method: …); delete it and start the same command again`",
+)
+def test_a_model_of_another_fit(whole_run):
+    fits = whole_run.folder / "results/tiny/fits/digits"
+    model = fits / "softmax/seed-0/model.h5"
+    with in_place_of(model):
+        shutil.copy(fits / "adversarial/seed-0/model.h5", model)
+        assert refused(whole_run) == [
+            "error: results/tiny/fits/digits/softmax/seed-0/model.h5: the model of another fit (method: it has "
+            '"adversarial", status.json "softmax"); delete it and start the same command again'
+        ]
+        evaluated = whole_run.run("python", "-m", "xsoftmax", "evaluate", str(model), PREPARED)
+        compared = whole_run.run("python", "-m", "xsoftmax", "compare", str(model.parent), "-o", "elsewhere")
+        for done in (evaluated, compared):
+            assert done.returncode == 1
+            assert "the model of another fit" in done.stderr
+    assert "Nothing to be done" in whole_run.snakemake()
+
+
+@pytest.mark.fault(
+    "other data prepared under the name of these, in a run of Snakemake",
+    happens="what they were made from is compared with the description, and with the raw files, before the first job",
+    user="`error: data/prepared/….h5: prepared from something else than … says (…); delete it and start the same "
+    "command again`",
+)
+def test_other_data_under_the_same_name(whole_run):
+    folder = whole_run.folder
+    prepared, described = folder / PREPARED, (folder / "config/datasets/digits.yaml").read_text()
+    other = yaml.safe_load(described) | {"max_samples": 500, "expect": {}}
+    (folder / "other.yaml").write_text(yaml.safe_dump(other))
+    words = ("python", "-m", "xsoftmax", "prepare", "other.yaml", "--raw", "data/raw/digits", "-o", PREPARED)
+    with in_place_of(prepared):
+        done = whole_run.run(*words)
+        assert done.returncode == 0, done.stderr
+        assert refused(whole_run) == [
+            f"error: {PREPARED}: prepared from something else than config/datasets/digits.yaml says "
+            "(parameters differs); delete it and start the same command again"
+        ]
+    receipt = folder / "data/raw/digits/receipt.json"
+    with in_place_of(receipt):
+        content = json.loads((receipt.parent / "receipt.json.aside").read_text())
+        (entry,) = content["files"].values()
+        entry["sha256"] = "0" * 64
+        receipt.write_text(json.dumps(content))
+        assert "(source_sha256 differs)" in " ".join(refused(whole_run, "--forcerun", "train"))
+    assert whole_run.jobs() == {}  # its content is what it was
+
+
+@pytest.mark.fault(
+    "a FIFO, a socket or a device in place of an input, or a file in place of a folder",
+    happens="Snakemake would wait for ever, or end in a traceback: the run is refused before it looks",
+    user="`error: …: neither a regular file nor a folder; delete it …`, `error: …: not a folder …`",
+)
+def test_what_is_no_file_or_no_folder(whole_run):
+    model = whole_run.folder / "results/tiny/fits/digits/softmax/seed-0/model.h5"
+    made = [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), bind]
+    for make in made:
+        with in_place_of(model):
+            make(model)
+            (line,) = refused(whole_run)
+            assert "model.h5: neither a regular file nor a folder; delete it and start the same command" in line
+    with in_place_of(whole_run.folder / "logs"):
+        (whole_run.folder / "logs").touch()
+        assert refused(whole_run) == ["error: logs: not a folder, which has to be here; rename it, or delete it"]
+
+
+def bind(path):
+    """Make a socket, whose whole path may be too long for one."""
+    here = os.open(path.parent, os.O_RDONLY)
+    try:
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind(f"/proc/self/fd/{here}/{path.name}")
+    finally:
+        os.close(here)
 
 
 @pytest.mark.parametrize("damaged", ["fits/digits/softmax/*/status.json", "fits/digits/softmax/*/history.csv"])

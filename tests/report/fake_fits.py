@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xsoftmax.hdf5 import put
+from xsoftmax.fits import IDENTITY
+from xsoftmax.hdf5 import put, put_text
 from xsoftmax.sealed import written_sealed
 from xsoftmax.search import choose
 
@@ -142,9 +143,10 @@ def metrics(dataset: str, rows: pd.DataFrame, diverged: bool) -> dict:
 
 
 def change(folder: Path, **values) -> None:
-    """Change what the status of a fit says."""
+    """Change what a fit says of itself: its status, and its model."""
     path = folder / "status.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
+    write_model(folder / "model.h5", json.dumps(values))
 
 
 def kept_at(epoch: float) -> dict:
@@ -166,9 +168,11 @@ def write_search(folder: Path, dataset: str = "icd10", method: str = "softmax", 
 
 
 def write_model(path: Path, words: str) -> None:
-    """Write a sealed file that says of which fit it would hold the model, and nothing else."""
+    """Write a sealed file that says of which fit it would hold the model, as the status beside does, and no more."""
+    said = json.loads(path.with_name("status.json").read_text())
     with written_sealed(path, "model") as file:
         put(file, words=words)
+        put_text(file, "attributes", json.dumps({key: said[key] for key in IDENTITY}))
 
 
 def _write_fit(results: Path, dataset: str, method: str, seed: int, diverged: bool, epochs: int) -> Path:

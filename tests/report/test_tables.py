@@ -1,5 +1,6 @@
 import json
 import math
+import os
 
 import pandas as pd
 import pytest
@@ -156,3 +157,22 @@ def test_the_same_fit_twice_is_refused(tmp_path):
         read_fits([folder, folder])
     with pytest.raises(InputError, match="no fit directory"):
         read_fits([])
+
+
+@pytest.mark.parametrize("name", ["model.h5", "status.json", "metrics.json", "history.csv"])
+def test_a_fifo_among_a_fit_is_refused_not_waited_for(tmp_path, name):
+    (folder,) = write_fits(tmp_path, datasets=("icd10",), methods=("softmax",), seeds=(0,))
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(InputError, match=f"{name}: no regular file; delete it"):
+        read_fits([folder])
+
+
+@pytest.mark.parametrize(("key", "value"), [("seed", 1), ("dataset", "digits"), ("parameters", {})])
+def test_a_model_of_another_fit_is_refused(tmp_path, key, value):
+    (folder,) = write_fits(tmp_path, datasets=("icd10",), methods=("softmax",), seeds=(0,))
+    before = (folder / "status.json").read_bytes()
+    change(folder, **{key: value})
+    (folder / "status.json").write_bytes(before)
+    with pytest.raises(InputError, match=f"model.h5: the model of another fit .{key}: .*; delete it and start"):
+        read_fits([folder])

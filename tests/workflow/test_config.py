@@ -6,8 +6,11 @@ import pytest
 import yaml
 
 from workflow.checkout import REPOSITORY
+from xsoftmax.commands.train import MOST_POINTS
 from xsoftmax.errors import InputError
 from xsoftmax.proposals.tree import Tree
+from xsoftmax.threads import MOST_THREADS
+from xsoftmax.training_set import LARGEST_SEED
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))
 from experiment import Experiment, Fit, Trial
@@ -28,6 +31,16 @@ def searched(grid):
     [
         ({"seedz": [0]}, "seedz"),
         ({"seeds": [-1]}, "seeds.0: -1"),
+        ({"seeds": [LARGEST_SEED + 1]}, f"seeds.0: {LARGEST_SEED + 1} is greater than the maximum of {LARGEST_SEED}"),
+        ({"seeds": [int("9" * 23)]}, "seeds.0: 9+ is greater than the maximum"),
+        ({"seeds": [1.0]}, "seeds.0: 1.0 is not of type 'integer'"),
+        ({"budget": {"epochs": 2.0}}, "budget.epochs: 2.0 is not of type 'integer'"),
+        ({"threads": MOST_THREADS + 1}, f"threads: {MOST_THREADS + 1} is greater than the maximum of {MOST_THREADS}"),
+        ({"evaluate": {"points": MOST_POINTS + 1}}, f"evaluate.points: .*the maximum of {MOST_POINTS}"),
+        ({"search": {"grid": {"softmax": {"ridge": [1]}}, "seed": LARGEST_SEED + 1}}, "search.seed: .*maximum"),
+        ({"experiment": "long" * 75}, "experiment: 'long.*has 300 bytes; 200 at most"),
+        ({"define": {"a" * 201: {"like": "softmax"}}, "methods": ["a" * 201]}, "methods: 'a.*has 201 bytes"),
+        ({"define": {"ab" * 20: {"like": "softmax"}}, "methods": ["ab" * 20]}, "methods: .*ends in 20 repeats"),
         ({"seeds": "0"}, "seeds: '0' is not of type 'array'"),
         ({"experiment": "../elsewhere"}, "experiment"),
         ({"budget": {"epochs": 0}}, "budget.epochs: 0"),
@@ -71,6 +84,19 @@ def searched(grid):
 def test_a_wrong_config_names_the_key(changes, message):
     with pytest.raises(InputError, match=message):
         Experiment.from_config(quickstart(**changes), CONFIG)
+
+
+def test_the_largest_numbers_that_train_takes_are_taken():
+    config = quickstart(seeds=[LARGEST_SEED], threads=MOST_THREADS, evaluate={"points": MOST_POINTS})
+    assert Experiment.from_config(config, CONFIG).config["seeds"] == [LARGEST_SEED]
+
+
+def test_the_name_of_a_trial_has_room_in_a_path():
+    rates = {"optimizer.learning_rate": [int("1" * 200)]}
+    with pytest.raises(
+        InputError, match=r"softmax: the trial 'optimizer\.learning_rate-1.*has 224 bytes; 200 at most"
+    ):
+        Experiment.from_config(quickstart(**searched({"softmax": rates})), CONFIG)
 
 
 @pytest.mark.parametrize(
@@ -176,6 +202,21 @@ def test_snakemake_stops_with_the_message(checkout):
     printed = done.stdout + done.stderr
     assert "budget.epochs" in printed
     assert "Building DAG" not in printed
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_a_config_that_is_not_utf_8_is_refused_in_a_line(checkout, encoding):
+    config = checkout.folder / "config/config.yaml"
+    text = config.read_text()
+    try:
+        config.write_bytes(f"{text}# né\n".encode(encoding))
+        done = [checkout.run("snakemake", "-n"), checkout.run("make", "run", "-o", "setup", "SHELL=/bin/bash")]
+    finally:
+        config.write_text(text)
+    for each in done:
+        assert each.returncode != 0
+        assert "error: config/config.yaml: not UTF-8; save it as UTF-8" in each.stderr
+        assert "Traceback" not in each.stderr
 
 
 def test_auto_stands_for_its_candidates():

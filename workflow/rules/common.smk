@@ -11,6 +11,7 @@ sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
 
 import experiment
 from experiment import Experiment
+from places import check_places
 from xsoftmax.errors import InputError
 from xsoftmax.fingerprint import fingerprint, modules_below
 from xsoftmax.methods import merged
@@ -18,6 +19,7 @@ from xsoftmax.methods import merged
 try:
     EXPERIMENT = Experiment.from_config(config)
     EXPERIMENT.check_unchanged(os.environ)
+    check_places(EXPERIMENT.name)
 except InputError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(1)

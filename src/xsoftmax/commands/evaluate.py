@@ -21,6 +21,7 @@ from xsoftmax.evaluation import as_published
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.files import write_text
+from xsoftmax.fits import check_model
 from xsoftmax.model import DivergedError, Model, load_model
 from xsoftmax.outputs import file_to_write
 from xsoftmax.sealed import is_hdf5
@@ -56,6 +57,9 @@ def run(options: argparse.Namespace) -> None:
         metrics["message"] = str(error)
     if model is not None:
         metrics["status"] = model.attributes["status"]
+    for path in filter(None, (options.model, options.reference)):
+        if path.name == "model.h5" and path.with_name("status.json").exists():
+            check_model(path)
     prepared = is_hdf5(options.data)
     splits = _prepared_rows(options, model) if prepared else _new_rows(options, model)
     for name, (dataset, split) in splits:

@@ -79,7 +79,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
         class_names=[str(label) if names is None else names[label] for label in classes],
         class_counts=np.bincount(final["train"].y, minlength=classes.size),
         transform=transform,
-        parameters=_parameters(config),
+        parameters=parameters_of(config),
         source_sha256={name: entry["sha256"] for name, entry in entries.items()},
         dropped={name.removeprefix("dropped_"): n for name, n in sizes.items() if name.startswith("dropped_")},
     )
@@ -205,5 +205,6 @@ def _check_sizes(config: DatasetConfig, sizes: Mapping[str, int]) -> None:
         )
 
 
-def _parameters(config: DatasetConfig) -> dict[str, Any]:
+def parameters_of(config: DatasetConfig) -> dict[str, Any]:
+    """Take from a description what the prepared file tells of it, beside what the raw files were."""
     return {key: value for key, value in asdict(config).items() if key not in NOT_PARAMETERS}

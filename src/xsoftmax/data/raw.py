@@ -62,6 +62,8 @@ def checked_files(folder: Path, dataset: str, names: list[str]) -> dict[str, Ent
         raise InputError(f"{folder}: no complete download of {dataset} here; run `python -m xsoftmax download`")
     for name in names:
         path, expected = location(folder, name, entries[name]), entries[name]["sha256"]
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise InputError(f"{path}: neither a regular file nor a folder; delete it and download it again")
         found = checksum.of_path(path) if path.exists() else "missing"
         if found != expected:
             raise InputError(f"{path}: sha256 is {found}, at download it was {expected}; download it again")

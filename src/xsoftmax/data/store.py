@@ -24,7 +24,7 @@ from xsoftmax.errors import InputError
 from xsoftmax.free_memory import check_free
 from xsoftmax.hdf5 import attributes, put, put_text, text_of
 from xsoftmax.hdf5_checks import ContentError, check_array, check_below, check_starts
-from xsoftmax.sealed import open_sealed, reading, written_sealed
+from xsoftmax.sealed import open_sealed, opened, reading, written_sealed
 
 REMEDY = "make it with `python -m xsoftmax prepare`"
 SPLITS = ("train", "validation", "test")
@@ -181,6 +181,30 @@ def open_prepared(path: str | Path) -> Prepared:
         If the file is missing, damaged, not a prepared file, or has another schema version.
     """
     return Prepared(path)
+
+
+def origin(path: Path, remedy: str) -> dict[str, Any]:
+    """Tell what a prepared file was made from, without reading its rows.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        What to do if it cannot be used: ends the error message.
+
+    Returns
+    -------
+    dict
+        ``dataset``, its name; ``parameters``, as ``prepare.parameters_of`` gives them; ``source_sha256``, by file.
+
+    Raises
+    ------
+    InputError
+        If it is no prepared file.
+    """
+    with opened(path, ["prepared"], remedy, whole=False) as file:
+        known = _attributes(file)
+        return {name: known[name] for name in ("dataset", "parameters", "source_sha256")}
 
 
 def write_prepared(
