@@ -280,13 +280,14 @@ def test_no_lock_lies_among_everyones_temporary_files(here, monkeypatch):
     happens="the fit is not logged, the others are; what MLflow has of the fit stays",
     user="`warning: n fits are not logged: damaged model: …`",
 )
-@pytest.mark.parametrize("damage", ["cut", "flipped"])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "zeroed"])
 def test_a_damaged_model_is_not_logged(here, damage):
     folders = write_fits(here, methods=("softmax", "u-max"))
     path = folders[0] / "model.h5"
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
-    path.write_bytes(bytes(content if damage == "flipped" else content[:-1]))
+    damaged = {"cut": content[:-1], "flipped": content, "zeroed": content[:8] + bytes(len(content) - 8)}
+    path.write_bytes(bytes(damaged[damage]))
     record = track(folders, "quick")
     assert [entry["method"] for entry in record["logged"]] == ["u-max"]
     assert record["pending"][0]["method"] == "softmax"

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
 from xsoftmax.hdf5 import text_of
-from xsoftmax.sealed import opened
+from xsoftmax.sealed import DamagedError, check_seal, opened
 
 if TYPE_CHECKING:  # an optional dependency, which takes half a second to import
     import pandas as pd
@@ -80,15 +81,21 @@ class Fit:
 
 
 def read_fit(folder: Path) -> Fit:
-    """Read one fit directory.
+    """Read one fit directory; its model is looked at if it is there, and damage of it is left to who needs it.
 
     Raises
     ------
     InputError
         If a file is missing or is not what `train` and `evaluate` write, or the model is of another fit.
     """
-    if (folder / "model.h5").exists():
-        check_model(folder / "model.h5")
+    model = folder / "model.h5"
+    try:
+        if model.exists():
+            check_model(model)
+    except InputError:
+        with suppress(DamagedError):
+            check_seal(model)
+            raise
     return Fit(folder, read_status(folder), _read_json(folder / "metrics.json", "evaluate"), read_history(folder))
 
 
