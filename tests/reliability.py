@@ -16,6 +16,7 @@ from xsoftmax.report.suites import table
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/reliability.md"
 LOAD = ROOT / "docs/reliability/load.json"
+TRIALS = ROOT / "docs/reliability/trials.json"
 
 
 class Fault(NamedTuple):
@@ -73,6 +74,28 @@ def table_of_faults(_: str = "") -> str:
     return table(["fault", "what happens", "what the user sees", "lost", "test"], rows, 0)
 
 
+def figures(_: str = "") -> str:
+    """Count what was tried, by tests and by people, what survived, and what was lost."""
+    told = faults()
+    losing = [fault for fault in told if fault.lost != "nothing"]
+    rounds = json.loads(TRIALS.read_text())
+    rows = [["faults that tests try, below", str(len(told)), str(len(told) - len(losing)), str(len(losing))]]
+    for each in rounds:
+        sums = [str(sum(row[key] for row in each["rows"])) for key in ("tried", "survived", "lost")]
+        rows.append([f"{each['what']} ({each['date']}, commit {each['commit']})", *sums])
+    return table(["faults", "tried", "survived", "lost"], rows, 3)
+
+
+def table_of_trials(_: str = "") -> str:
+    """What people tried, by area, as Markdown."""
+    rows = [
+        [row["area"], *(str(row[key]) for key in ("tried", "survived", "lost"))]
+        for each in json.loads(TRIALS.read_text())
+        for row in each["rows"]
+    ]
+    return table(["area", "tried", "survived", "lost"], rows, 3)
+
+
 def table_of_load(_: str = "") -> str:
     """What tests/load.py measured, as Markdown."""
     if not LOAD.exists():
@@ -83,7 +106,12 @@ def table_of_load(_: str = "") -> str:
     return f"{table(['what', 'asked', 'measured'], rows, 1)}\n\n{where}"
 
 
-WRITERS = {"faults": table_of_faults, "load": table_of_load}
+WRITERS = {
+    "figures": figures,
+    "faults": table_of_faults,
+    "trials": table_of_trials,
+    "load": table_of_load,
+}
 
 
 def is_current() -> bool:
