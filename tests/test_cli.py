@@ -155,7 +155,7 @@ def test_evaluating_on_other_features_is_refused(tmp_path, capsys):
     assert "2 rows have no feature that the model knows; they count" in capsys.readouterr().err
     changes = ["--set", '{"proposal": {"dimension": 2}}', "--epochs", "1", "--tree", tree, "-o", tmp_path / "other"]
     assert status_of("train", two, "--method", "adversarial", *changes) == 1
-    assert "a tree of rows_sha256" in capsys.readouterr().err
+    assert "a tree of features_sha256" in capsys.readouterr().err
 
 
 def test_a_damaged_model_is_an_input_error(tmp_path, data, capsys):

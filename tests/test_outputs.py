@@ -21,6 +21,8 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "mine.yaml").write_text("name: mine\nformat: table\nfiles: [{path: rows.csv}]\n")
     (tmp_path / "link.h5").symlink_to("fit/model.h5")
     os.link(tmp_path / "rows.csv", tmp_path / "hard.csv")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "summary.csv").symlink_to("../fit/status.json")
     return tmp_path
 
 
@@ -46,6 +48,7 @@ TRAIN = "train data.h5 --method m --epochs 1"
         "prepare mine.yaml --raw raw -o raw/receipt.json",
         "prepare mine.yaml --raw raw -o rows.csv",
         "track fit --experiment e -o fit/status.json",
+        "compare fit -o linked",
         "choose trials --grid {} -o trials/a/history.csv",
         "report raw --config mine.yaml -o mine.yaml",
         f"{TRAIN} --tree fit/model.h5 -o fit",

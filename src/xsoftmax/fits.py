@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
 from xsoftmax.hdf5 import text_of
+from xsoftmax.outputs import FILES
 from xsoftmax.sealed import DamagedError, check_seal, opened
 
 if TYPE_CHECKING:  # an optional dependency, which takes half a second to import
     import pandas as pd
 
 DIVERGED = "diverged"
-FILES = ("model.h5", "history.csv", "status.json", "metrics.json")
 IDENTITY = ("dataset", "method", "seed", "parameters")
 AGAIN = "delete it and start the same command again"
 

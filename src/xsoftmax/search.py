@@ -11,8 +11,7 @@ from typing import Any
 from xsoftmax.documents import read_json
 from xsoftmax.errors import InputError
 from xsoftmax.fits import Fit, read_history, read_status
-
-CHOSEN = "chosen.json"
+from xsoftmax.outputs import CHOSEN
 
 
 @dataclass(frozen=True)

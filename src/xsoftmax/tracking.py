@@ -15,9 +15,10 @@ from typing import Any, TextIO
 from xsoftmax import run_content
 from xsoftmax.addresses import text_without_secrets, without_secrets
 from xsoftmax.errors import InputError, as_line, first_line
-from xsoftmax.fits import FILES, Fit, read_fits
+from xsoftmax.fits import Fit, read_fits
+from xsoftmax.outputs import CHOSEN, FILES
 from xsoftmax.sealed import DamagedError, check_seal
-from xsoftmax.search import CHOSEN, Search
+from xsoftmax.search import Search
 from xsoftmax.tracking_store import artifact_location, only_one, prepare_database, tracking_uri
 
 PARENT = "mlflow.parentRunId"

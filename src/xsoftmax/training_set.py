@@ -35,6 +35,8 @@ class TrainingSet:
     seed : int
     tree : Path or None
         A fitted tree to use instead of fitting one.
+    features_sha256 : str or None
+        What tells the features from others, as of a transform, so that a tree of others is not taken.
     """
 
     X: Any
@@ -42,6 +44,7 @@ class TrainingSet:
     n_classes: int
     seed: int = 0
     tree: Path | None = None
+    features_sha256: str | None = None
 
     @property
     def class_counts(self) -> np.ndarray:

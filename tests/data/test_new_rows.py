@@ -49,14 +49,17 @@ def test_every_line_is_a_row(tmp_path):
 @pytest.mark.fault(
     "a quote in a CSV file that never closes, and swallows all rows after it",
     happens="the file is refused, for training and as new rows",
-    user="`error: …, line …: a quote opens in this row and never closes`",
+    user="`error: …, line …: a quote opens in this row and is not closed`",
 )
 def test_an_open_quote_swallows_no_rows(tmp_path):
     (tmp_path / "new.csv").write_text('t,id\nmeow,1\n"woof,2\nmeow,3\nmeow,4\n')
-    with pytest.raises(InputError, match=r"new\.csv, line 3: a quote opens in this row and never closes"):
+    with pytest.raises(InputError, match=r"new\.csv, line 3: a quote opens in this row and is not closed"):
         texts(tmp_path / "new.csv")
     (tmp_path / "new.csv").write_text('t,id\nmeow,1\n2,"woof')
-    with pytest.raises(InputError, match=r"new\.csv, line 3: a quote opens in this row and never closes"):
+    with pytest.raises(InputError, match=r"new\.csv, line 3: a quote opens in this row and is not closed"):
+        texts(tmp_path / "new.csv")
+    (tmp_path / "new.csv").write_text('t,id\nmeow,1\n"woof,2\nmeow,3\n"meow,4\n')
+    with pytest.raises(InputError, match=r"new\.csv, line 3: a quote opens in this row and is not closed"):
         texts(tmp_path / "new.csv")
     (tmp_path / "new.csv").write_text('t,id\n"me\now",1\nwo"of,"2"')
     assert texts(tmp_path / "new.csv") == ["me\now", 'wo"of']

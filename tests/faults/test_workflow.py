@@ -41,7 +41,7 @@ def start(tree, *words):
     return tree.start("snakemake", "--configfile", "long.yaml", "--cores", "2", *words)
 
 
-def wait_for(path, seconds=60):
+def wait_for(path, seconds=240):
     end = time.monotonic() + seconds
     while not path.exists():
         assert time.monotonic() < end, path

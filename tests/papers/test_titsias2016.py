@@ -1,5 +1,6 @@
 """The page of one-vs-each: it builds, with what is there, and its verdicts follow the numbers."""
 
+import json
 import shutil
 from dataclasses import replace
 
@@ -51,7 +52,8 @@ def prepared(tmp_path_factory):
 def with_model(folder, data, method, W, bias=True, **measures):
     """Write a fit on prepared data with these weights."""
     fit = write_fit(folder, data.name, method, 0, measures)
-    attributes = {"status": "finished", "dataset": data.name, "method": method}
+    status = json.loads((fit / "status.json").read_text())
+    attributes = {key: status.get(key) for key in ("dataset", "method", "seed", "status", "parameters")}
     model = Model(np.asarray(W, np.float32), data.class_names, data.n_features, bias, attributes=attributes)
     save_model(model, fit / "model.h5")
     return fit

@@ -375,7 +375,7 @@ def test_a_tree_of_other_rows_is_refused(path, prepare, tmp_path, capsys):
     arguments = ["train", "--method", "adversarial", "--set", changes, "--epochs", "1", "--tree", tree]
     assert main([*arguments, str(other), "-o", str(tmp_path / "fit")]) == 0
     assert main([*arguments, str(path), "-o", str(tmp_path / "fit")]) == 1
-    assert "rows_sha256" in capsys.readouterr().err
+    assert "labels_sha256" in capsys.readouterr().err
 
 
 def test_a_tree_that_is_none_is_an_input_error(path, tmp_path, capsys):

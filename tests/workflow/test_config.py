@@ -92,11 +92,15 @@ def test_the_largest_numbers_that_train_takes_are_taken():
 
 
 def test_the_name_of_a_trial_has_room_in_a_path():
-    rates = {"optimizer.learning_rate": [int("1" * 200)]}
-    with pytest.raises(
-        InputError, match=r"softmax: the trial 'optimizer\.learning_rate-1.*has 224 bytes; 200 at most"
-    ):
-        Experiment.from_config(quickstart(**searched({"softmax": rates})), CONFIG)
+    parts = (
+        "optimizer.learning_rate",
+        "optimizer.initial_accumulator",
+        "objective.local_rate",
+        "objective.local_power",
+    )
+    grid = {part: [0.12345678901234566] for part in parts} | {"objective.n_sampled": [2**62]}
+    with pytest.raises(InputError, match=r"augment-reduce: the trial '.* has \d+ bytes; 200 at most"):
+        Experiment.from_config(quickstart(**searched({"augment-reduce": grid})), CONFIG)
 
 
 @pytest.mark.parametrize(

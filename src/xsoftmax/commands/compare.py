@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+WRITES = ("summary.csv", "curves.csv", "summary.md", "fits.json", "searches.json")  # into the folder of results
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

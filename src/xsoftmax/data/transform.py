@@ -68,12 +68,15 @@ class Transform:
 
     @property
     def sha256(self) -> str:
-        """What tells features apart: the same for transforms that make the same features of the same raw rows."""
+        """What tells features apart: the same for transforms that make the same features of the same raw rows.
+
+        Whether these are stored as sparse or dense rows makes no difference.
+        """
         arrays = [("columns", self.columns), ("idf", self.idf)]
         for number, step in enumerate(self.steps):
             arrays.extend((f"{number} {step.kind} {name}", array) for name, array in sorted(step.arrays.items()))
         there = [(name, np.ascontiguousarray(array)) for name, array in arrays if array is not None]
-        said = [self.kind, self.n_columns, self.words, self.feature_names, self.token, self.weighting]
+        said = [self.n_columns, self.words, self.feature_names, self.token, self.weighting]
         shapes = [(name, array.dtype.str, array.shape) for name, array in there]
         found = hashlib.sha256(json.dumps([said, [step.kind for step in self.steps], shapes]).encode())
         for _, array in there:
@@ -196,6 +199,8 @@ class Transform:
             n = len(group["columns"])
         if "idf" in group:
             check_array(group["idf"], np.float32, n)
+            if not np.isfinite(group["idf"][()]).all():
+                raise ContentError("weights of words that are NaN or infinite")
         steps = []
         for number, name in enumerate(str(found["steps"]).split()):
             arrays = group.get(f"step-{number}", {})
@@ -225,7 +230,8 @@ def _source(found: Any) -> dict[str, Any]:
     ContentError
         If it is nothing that a reader takes.
     """
-    if not isinstance(found, dict) or not isinstance(found.get("options", {}), dict):
+    told = isinstance(found, dict) and isinstance(found.get("options", {}), dict)
+    if not told or ("options" in found) > isinstance(found.get("format"), str):
         raise ContentError(f"source: {str(found)[:60]!r}, expected a format and its options")
     # by name, so that the fingerprint of training does not contain the readers
     import_module("xsoftmax.data.reading").check_options(found.get("format", ""), found.get("options", {}))

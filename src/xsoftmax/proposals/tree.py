@@ -17,7 +17,7 @@ from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import draw, draw_ahead, log_probability
 from xsoftmax.kernels.tree import TreeView, descend, descend_block, log_probability_of
 from xsoftmax.proposals import TrainingSet, proposal
-from xsoftmax.tree.file import fit_timed, read_tree, rows_sha256
+from xsoftmax.tree.file import fit_timed, labels_sha256, read_tree
 from xsoftmax.tree.model import Tree as TreeModel
 from xsoftmax.tree.model import on_cache_lines
 
@@ -40,7 +40,9 @@ class Tree(NamedTuple):
         """Take the tree that is given, or fit one."""
         if data.tree is not None:
             wanted = {"n_classes": data.n_classes, "n_features": data.X.shape[1], **self._asdict()}
-            wanted["rows_sha256"] = rows_sha256(data.X, data.y)
+            wanted["labels_sha256"] = labels_sha256(data.y)
+            if data.features_sha256 is not None:
+                wanted["features_sha256"] = data.features_sha256
             stored = read_tree(data.tree, wanted)
             return FittedTree(stored.tree, stored.attributes["seconds"])
         rows = data.X, data.y, data.n_classes

@@ -11,6 +11,7 @@ import pandas as pd
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
+from xsoftmax.addresses import text_without_secrets
 from xsoftmax.errors import InputError
 from xsoftmax.fits import DIVERGED, flatten
 from xsoftmax.report.figures import GAP, PLOTS
@@ -98,7 +99,7 @@ def _there(path: Path) -> Path:
 
 
 def _config(path: Path, results: Path) -> tuple[str, str]:
-    """Read the config: the experiment's name and the text."""
+    """Read the config: the experiment's name, and the text without what is secret in addresses."""
     try:
         text = path.read_text(encoding="utf-8")
         said = yaml.safe_load(text)
@@ -107,7 +108,7 @@ def _config(path: Path, results: Path) -> tuple[str, str]:
     except yaml.YAMLError as error:
         raise InputError(f"config {path} is not YAML: {error}; mend it") from None
     name = said.get("experiment") if isinstance(said, dict) else None
-    return str(name or results.resolve().name), text
+    return str(name or results.resolve().name), text_without_secrets(text)
 
 
 def _section(results: Path, dataset: Any, rows: pd.DataFrame, statuses: Sequence[dict]) -> dict[str, Any]:

@@ -114,7 +114,8 @@ class _Fit:
         self.train, self.visits = training_rows(data, method, seed, bool(plan.stream), plan)
         self.class_names, self.transform = data.class_names, data.transform
         X, y = self.train.X, self.train.y
-        training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree)
+        features = self.transform.sha256 if plan.tree else None
+        training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree, features)
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
         self.proposal: Proposal = proposal or method.proposal.fit(training_set)

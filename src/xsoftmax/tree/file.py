@@ -36,7 +36,7 @@ class StoredTree:
     tree : Tree
     attributes : dict
         ``dataset``, ``n_classes``, ``n_features``, ``dimension``, ``regularizer``, ``folds`` and ``resplit`` as
-        asked for, ``seed``, ``rows_sha256`` of the training rows, ``features_sha256`` of how features are made,
+        asked for, ``seed``, ``labels_sha256`` of the training rows, ``features_sha256`` of how features are made,
         ``seconds`` of fitting, ``train_log_likelihood``, and versions; with folds also ``chosen_regularizer`` and the
         ``cross_validation_regularizers`` among which it was chosen, with their
         ``cross_validation_log_likelihoods``.
@@ -83,7 +83,7 @@ def fit_tree_file(
         "folds": folds,
         "resplit": resplit,
         "seed": seed,
-        "rows_sha256": rows_sha256(train.X, train.y),
+        "labels_sha256": labels_sha256(train.y),
         "features_sha256": features,
         "seconds": fitted.seconds,
         "train_log_likelihood": tree.log_likelihood(tree.project(train.X), train.y),
@@ -123,14 +123,9 @@ def fit_timed(
     return TimedTree(tree, time.perf_counter() - begin, choice)
 
 
-def rows_sha256(X: Features, y: np.ndarray) -> str:
-    """Tell training sets apart by their classes and features, row by row."""
-    sparse: Any = X
-    parts = (sparse.indptr, sparse.indices, sparse.data) if issparse(X) else (X,)
-    found = hashlib.sha256(np.ascontiguousarray(y, np.int32).tobytes())
-    for part in parts:
-        found.update(np.ascontiguousarray(part).data)
-    return found.hexdigest()
+def labels_sha256(y: np.ndarray) -> str:
+    """Tell training sets apart by their classes, row by row."""
+    return hashlib.sha256(np.ascontiguousarray(y, np.int32).tobytes()).hexdigest()
 
 
 def write_tree(path: str | Path, stored: StoredTree) -> None:

@@ -4,7 +4,7 @@ import codecs
 import csv
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
@@ -254,14 +254,11 @@ class Table:
             raise InputError(f"{self.path}: the file is empty")
         csv.field_size_limit(sys.maxsize)
         with io.TextIOWrapper(checksum.open_content(self.path), self.encoding, newline="") as file:
-            ended: list[bool] = []
-            reader = csv.reader(_told_of_the_end(file, ended), delimiter=self.delimiter)
+            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             try:
                 line = 1
                 single = False
                 for row in reader:
-                    if ended:  # it took the end of the file to end the row
-                        raise InputError(f"{self.path}, line {line}: a quote opens in this row and never closes")
                     if not row and single:  # an empty cell, where there is but one
                         row = [""]
                     if row:
@@ -271,7 +268,12 @@ class Table:
             except UnicodeDecodeError as error:
                 where = f"{self.path}, line {self._undecodable_line()}"
                 raise InputError(f"{where}: cannot read on ({error}); see options.encoding") from error
-            except (csv.Error, *checksum.DAMAGED) as error:
+            except csv.Error as error:
+                raise InputError(
+                    f"{self.path}, line {line}: a quote opens in this row and is not closed as it should be"
+                    f" ({error}); within a cell it is written twice; see options.encoding and delimiter"
+                ) from error
+            except checksum.DAMAGED as error:
                 where = f"{self.path}, after line {reader.line_num}"
                 raise InputError(f"{where}: cannot read on ({error}); see options.encoding and delimiter") from error
 
@@ -282,7 +284,7 @@ class Table:
             try:
                 for piece in file:
                     line += decoder.decode(piece).count("\n")
-            except UnicodeDecodeError:
+            except (UnicodeDecodeError, *checksum.DAMAGED):
                 pass
         return line
 
@@ -350,8 +352,3 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _told_of_the_end(lines: Iterable[str], ended: list[bool]) -> Iterator[str]:
-    yield from lines
-    ended.append(True)
