@@ -35,6 +35,7 @@ rule all:
                 f"{RESULTS}/report.html",
                 f"{RESULTS}/tracking.json",
                 *expand("{fit}/{file}", fit=FITS, file=FIT_FILES),
+                *TREES,
                 *([f"{RESULTS}/paper"] if PAPER else []),
             ]
         ),

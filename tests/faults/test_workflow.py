@@ -237,7 +237,8 @@ def test_a_damaged_input_costs_no_finished_output(damaged, whole_run):
     assert files(results).keys() == before.keys()
     for fit in results.glob("fits/*/*/*"):
         assert (fit / "metrics.json").read_bytes() == before[(fit / "metrics.json").relative_to(results)]
-    tree.snakemake("--until", "prepare")  # nothing needs the data now, but they may be asked for
+    tree.snakemake(PREPARED)  # nothing needs the data now, but they may be asked for
+    assert (tree.folder / PREPARED).exists()
     assert "Nothing to be done" in tree.snakemake()
 
 
@@ -413,7 +414,7 @@ def test_a_fit_that_the_kernel_kills_for_memory(tree, little_memory):
     config = (
         LONG.replace("tiny", "starved")
         .replace("[softmax, u-max]", "[softmax]")
-        .replace("epochs: 4000", "epochs: 1500")
+        .replace("epochs: 4000", "epochs: 20000")
     )
     (tree.folder / "starved.yaml").write_text(config)
     words = ("snakemake", "--configfile", "starved.yaml", "--cores", "2", "--until", "train")

@@ -100,7 +100,9 @@ def test_the_name_of_a_trial_has_room_in_a_path():
     )
     grid = {part: [0.12345678901234566] for part in parts} | {"objective.n_sampled": [2**62]}
     with pytest.raises(InputError, match=r"augment-reduce: the trial '.* has \d+ bytes; 200 at most"):
-        Experiment.from_config(quickstart(**searched({"augment-reduce": grid})), CONFIG)
+        Experiment.from_config(
+            quickstart(methods=["augment-reduce"], set={}, **searched({"augment-reduce": grid})), CONFIG
+        )
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,11 @@ except InputError as error:
 
 RESULTS = EXPERIMENT.results
 TREE = f"{RESULTS}/trees/{{dataset}}/{{tree}}.h5"
+TREES = [
+    TREE.format(dataset=name, tree=tree)
+    for name, task in EXPERIMENT.tasks.items()
+    for tree in task.trees
+]
 FIT = f"{RESULTS}/{experiment.FIT}"
 FITS = EXPERIMENT.fit_folders()
 SEARCH = f"{RESULTS}/{experiment.SEARCH}"
