@@ -84,12 +84,14 @@ def _plain(value: Any) -> str:
 
 
 def _check_text(path: Path) -> None:
-    """Read what verbs write: JSON with keys and values, CSV with as many cells in each line."""
+    """Read what verbs write: JSON with keys and values, CSV with as many cells in each line, to its end."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
             if path.suffix == ".json" and not isinstance(json.load(file), dict | list):
                 raise ValueError("neither keys and values nor a list")
-            if path.suffix == ".csv" and len({len(row) for row in csv.reader(file)}) != 1:
-                raise ValueError("its lines differ in length")
+            if path.suffix == ".csv":
+                lines = file.readlines()
+                if len({len(row) for row in csv.reader(lines)}) != 1 or not lines[-1].endswith("\n"):
+                    raise ValueError("its lines differ in length")
     except (ValueError, RecursionError, csv.Error) as error:
         raise DamagedError(f"{path}: damaged ({error})") from None
