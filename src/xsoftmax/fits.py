@@ -89,13 +89,14 @@ def read_fit(folder: Path) -> Fit:
         If a file is missing or is not what `train` and `evaluate` write, or the model is of another fit.
     """
     model = folder / "model.h5"
-    try:
-        if model.exists():
+    if model.exists():
+        _check_file(model, "train")
+        try:
             check_model(model)
-    except InputError:
-        with suppress(DamagedError):
-            check_seal(model)
-            raise
+        except InputError:
+            with suppress(DamagedError):
+                check_seal(model)
+                raise
     return Fit(folder, read_status(folder), _read_json(folder / "metrics.json", "evaluate"), read_history(folder))
 
 

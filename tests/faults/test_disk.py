@@ -93,7 +93,7 @@ def test_a_limit_on_the_size_of_files(data, tmp_path):
 
 def test_a_quota_says_what_to_do():
     """Kernels without quotas can't try the real one."""
-    error = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT), "/home/me/model.h5")
+    error = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT), "model.h5")
     assert as_line(error).endswith("Disk quota exceeded; make room within your quota and run it again")
 
 
