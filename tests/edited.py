@@ -6,7 +6,7 @@ from pathlib import Path
 
 import h5py
 
-from xsoftmax.sealed import SEAL_BYTES, seal
+from xsoftmax.internal.sealed import SEAL_BYTES, seal
 
 
 @contextmanager

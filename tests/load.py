@@ -20,7 +20,7 @@ import numpy as np
 import yaml
 
 from workflow.checkout import Checkout
-from xsoftmax.benchmark.machine import describe
+from xsoftmax.lab.benchmark.machine import describe
 
 ROOT = Path(__file__).parents[1]
 LOAD = ROOT / "docs/reliability/load.json"

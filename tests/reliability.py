@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from xsoftmax.marked_blocks import renew, renewed
-from xsoftmax.report.suites import table
+from xsoftmax.lab.marked_blocks import renew, renewed
+from xsoftmax.lab.report.suites import table
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/reliability.md"

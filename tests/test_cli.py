@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from edited import edited
-from xsoftmax import __version__, registry
+from xsoftmax import __version__
 from xsoftmax.cli import main
-from xsoftmax.commands import evaluate
-from xsoftmax.errors import EXTRAS
-from xsoftmax.hdf5 import put
+from xsoftmax.commands import evaluate, verbs
+from xsoftmax.internal.errors import EXTRAS
+from xsoftmax.internal.hdf5 import put
 
 ROOT = Path(__file__).parents[1]
 
@@ -52,10 +52,10 @@ def test_version_and_help(capsys):
     assert __version__ in capsys.readouterr().out
     assert status_of("--help") == 0
     overview = capsys.readouterr().out
-    assert all(name in overview for name in registry.names("xsoftmax.commands"))
+    assert all(name in overview for name in verbs())
 
 
-@pytest.mark.parametrize("verb", registry.names("xsoftmax.commands"))
+@pytest.mark.parametrize("verb", verbs())
 def test_every_verb_explains_itself(verb, capsys):
     assert status_of(verb, "--help") == 0
     assert len(capsys.readouterr().out) > 100
@@ -295,9 +295,10 @@ HEAVY = ("PIL", "jinja2", "matplotlib", "mlflow", "pandas", "pyarrow", "seaborn"
 def test_help_imports_nothing_that_an_installation_may_lack():
     program = f"""
 import contextlib, sys
-from xsoftmax import cli, registry
+from xsoftmax import cli
+from xsoftmax.commands import verbs
 light = not {{"numpy", "scipy", "numba", "h5py"}} & set(sys.modules)
-for words in [["--help"], *([verb, "--help"] for verb in registry.names(cli.COMMANDS))]:
+for words in [["--help"], *([verb, "--help"] for verb in verbs())]:
     with contextlib.suppress(SystemExit):
         cli.main(words)
     if found := set(sys.modules) & set({HEAVY}):
@@ -306,7 +307,7 @@ sys.exit(not light)
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ended.stderr, ended.returncode) == ("", 0)
-    assert ended.stdout.count("usage: ") == 1 + len(registry.names("xsoftmax.commands"))
+    assert ended.stdout.count("usage: ") == 1 + len(verbs())
 
 
 @pytest.mark.parametrize(

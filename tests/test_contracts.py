@@ -12,11 +12,11 @@ from scipy.sparse import csr_array
 import naive
 import xsoftmax.training.fit as fit_module
 from objectives import one_step
-from xsoftmax import registry
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels.minibatch import loss_block
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of

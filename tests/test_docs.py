@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from xsoftmax.catalogue import catalogue
-from xsoftmax.errors import InputError
-from xsoftmax.marked_blocks import renewed
-from xsoftmax.method_pages import OUTCOME, PAGES, writers
+from xsoftmax.internal.errors import InputError
+from xsoftmax.lab.marked_blocks import renewed
+from xsoftmax.lab.pages.catalogue import catalogue
+from xsoftmax.lab.pages.methods import OUTCOME, PAGES, writers
 from xsoftmax.methods import read_methods
 
 ROOT = Path(__file__).parents[1]

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, component_modules, merged, read_methods
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.schedules import Constant, Exponential, Power, schedule_type

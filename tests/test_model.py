@@ -8,13 +8,13 @@ from scipy.sparse import csr_array
 import naive
 from edited import edited
 from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5 import put
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5 import put
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import DivergedError, Model, load_model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Scorer, weights_copied
-from xsoftmax.threads import Team
 
 NAMES = ["a", "ß∂", "class with spaces", "0"]
 

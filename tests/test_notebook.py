@@ -5,8 +5,8 @@ import nbclient
 import nbformat
 import pytest
 
-from report.fake_fits import write_fits
-from xsoftmax.report.compare import compare
+from lab.report.fake_fits import write_fits
+from xsoftmax.lab.report.compare import compare
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from xsoftmax import registry
-from xsoftmax.errors import EXTRAS
+from xsoftmax.commands import verbs
+from xsoftmax.internal.errors import EXTRAS
 
 ROOT = Path(__file__).parents[1]
 FRESH = os.environ.get("XSOFTMAX_FRESH") == "1"
@@ -93,7 +93,7 @@ def test_it_says_what_it_can_do(run, installed, tmp_path):
     bare = subprocess.run([installed / "xsoftmax"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (bare.returncode, bare.stderr.count("\n")) == (2, 2)
     overview = run("--help")
-    assert all(verb in overview for verb in registry.names("xsoftmax.commands"))
+    assert all(verb in overview for verb in verbs())
     assert run("compare", "--help").startswith("usage: xsoftmax compare")
     assert "softmax-lbfgs" in run("methods")
     assert "quadratic-kernel" in run("methods", "--members")

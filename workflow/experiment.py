@@ -13,13 +13,13 @@ from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.validators import extend
 
-from xsoftmax import registry
-from xsoftmax.addresses import all_without_secrets, stamped_without_secrets
 from xsoftmax.advice.asked import Asked
 from xsoftmax.data.config import DatasetConfig, load_config
-from xsoftmax.documents import read_yaml
-from xsoftmax.errors import InputError, suggestion
-from xsoftmax.fingerprint import ROOT
+from xsoftmax.internal import registry
+from xsoftmax.internal.addresses import all_without_secrets, stamped_without_secrets
+from xsoftmax.internal.documents import read_yaml
+from xsoftmax.internal.errors import InputError, suggestion
+from xsoftmax.internal.fingerprint import ROOT
 from xsoftmax.methods import AUTO, Method, build_method, component_modules, members, merged
 from xsoftmax.training.plan import Plan
 
@@ -32,7 +32,7 @@ _Validator = extend(
 )
 SCHEMAS = Path(__file__).parent / "schemas"
 READERS = "xsoftmax.data.readers"
-PAPERS = "xsoftmax.papers"
+PAPERS = "xsoftmax.lab.papers"
 ADVICE = ROOT / "advice" / "model.json"
 TREE_PARAMETERS = ("dimension", "regularizer", "folds", "resplit")
 LONGEST_NAME = 200  # bytes; most file systems allow 255, and some files have more to their names

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 def check_places(name: str) -> None:

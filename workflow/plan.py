@@ -12,9 +12,9 @@ from pathlib import Path
 import yaml
 from experiment import Experiment
 
-from xsoftmax.documents import read_json
-from xsoftmax.errors import as_line
-from xsoftmax.files import write_text
+from xsoftmax.internal.documents import read_json
+from xsoftmax.internal.errors import as_line
+from xsoftmax.internal.files import write_text
 
 
 def main() -> int:

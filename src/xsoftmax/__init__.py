@@ -3,7 +3,7 @@
 The pieces are three independent axes (objective, proposal, optimizer); a method is a point in their product.
 """
 
-from xsoftmax.fingerprint import point_numba_cache_at_sources
+from xsoftmax.internal.fingerprint import point_numba_cache_at_sources
 
 __version__ = "0.1.0"
 

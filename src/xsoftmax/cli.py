@@ -1,4 +1,4 @@
-"""The command line: ``python -m xsoftmax <verb>``; each verb is a module of ``xsoftmax.commands``."""
+"""The command line: ``python -m xsoftmax <verb>``; each verb is a module that ``xsoftmax.commands`` knows."""
 
 import argparse
 import contextlib
@@ -8,16 +8,17 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
 import xsoftmax
-from xsoftmax import registry
-from xsoftmax.errors import InputError, StoppedError, as_line
-from xsoftmax.outputs import check_outputs
+from xsoftmax.commands import verbs
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError, StoppedError, as_line
+from xsoftmax.internal.outputs import check_outputs
 
-COMMANDS = "xsoftmax.commands"
 TRACEBACK = "--traceback"
 
 
@@ -91,17 +92,17 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="xsoftmax", description=xsoftmax.__doc__, fromfile_prefix_chars="@")
     parser.add_argument("--version", action="version", version=xsoftmax.__version__)
     parser.add_argument(TRACEBACK, action="store_true", help="after an error show where in the code, not just what")
-    verbs = parser.add_subparsers(metavar="verb", required=True)
+    choices = parser.add_subparsers(metavar="verb", required=True)
     asked = next((word for word in arguments if not word.startswith("-")), None)
-    known = registry.names(COMMANDS)
-    for name in known:
+    known = verbs()
+    for name, module in known.items():
         if asked in known and name != asked:
             continue
         if asked not in known:
-            verbs.add_parser(name, help=registry.summary(COMMANDS, name))
+            choices.add_parser(name, help=registry.summary(module))
             continue
-        command = registry.load(COMMANDS, name)
-        verb = verbs.add_parser(name, help=registry.summary(COMMANDS, name), description=command.__doc__)
+        command = import_module(module)
+        verb = choices.add_parser(name, help=registry.summary(module), description=command.__doc__)
         command.add_arguments(verb)
         verb.set_defaults(run=command.run, writes=getattr(command, "WRITES", ()))
     return parser

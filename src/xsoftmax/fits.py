@@ -9,11 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from xsoftmax.documents import read_json
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5 import text_of
-from xsoftmax.outputs import FILES
-from xsoftmax.sealed import DamagedError, check_seal, opened
+from xsoftmax.internal.documents import read_json
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5 import text_of
+from xsoftmax.internal.outputs import FILES
+from xsoftmax.internal.sealed import DamagedError, check_seal, opened
 
 if TYPE_CHECKING:  # an optional dependency, which takes half a second to import
     import pandas as pd

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from xsoftmax import registry
-from xsoftmax.documents import read_yaml
-from xsoftmax.errors import InputError, suggestion
+from xsoftmax.internal import registry
+from xsoftmax.internal.documents import read_yaml
+from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.schedules import Constant, Schedule, schedule_type
 
 AXES = {

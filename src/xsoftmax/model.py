@@ -11,14 +11,16 @@ from typing import Any
 import h5py
 import numpy as np
 
-from xsoftmax import registry
 from xsoftmax.data.names import Names
 from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
-from xsoftmax.hdf5 import attribute, put, put_text, text_of
-from xsoftmax.hdf5 import attributes as attributes_of
-from xsoftmax.hdf5_checks import ContentError, check_array, check_number
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
+from xsoftmax.internal.hdf5 import attribute, put, put_text, text_of
+from xsoftmax.internal.hdf5 import attributes as attributes_of
+from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_number
+from xsoftmax.internal.sealed import opened, written_sealed
+from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.scores import (
     BLOCKS_OF_ROWS,
@@ -30,8 +32,6 @@ from xsoftmax.scores import (
     add_log_q,
     score_each,
 )
-from xsoftmax.sealed import opened, written_sealed
-from xsoftmax.threads import Team
 
 # Weights that are copied into the file at a time.
 WRITTEN_AT_ONCE = 2**20

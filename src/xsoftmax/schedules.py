@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 class Constant(NamedTuple):

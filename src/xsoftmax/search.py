@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.documents import read_json
-from xsoftmax.errors import InputError
 from xsoftmax.fits import Fit, read_history, read_status
-from xsoftmax.outputs import CHOSEN
+from xsoftmax.internal.documents import read_json
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.outputs import CHOSEN
 
 
 @dataclass(frozen=True)

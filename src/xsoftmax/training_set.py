@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 LARGEST_SEED = 2**63 - 1  # what a file can keep
 

@@ -24,11 +24,11 @@ from xsoftmax.advice.trial import PROBED, Ground, Trial
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import Windows
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.text import duration
 from xsoftmax.methods import AUTO, build_method
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
-from xsoftmax.report.durations import duration
 from xsoftmax.training import sampled
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan

@@ -5,7 +5,7 @@ import pytest
 
 from xsoftmax.advice import costs
 from xsoftmax.advice.facts import Facts, facts_of_arrays, likeness
-from xsoftmax.benchmark.problems import method_of, sparse_rows
+from xsoftmax.lab.benchmark.problems import method_of, sparse_rows
 
 TEXT = Facts(60_000, 2_000, 6_000, 10.0, True)
 IMAGES = Facts(60_000, 10, 784, 784.0, False)

@@ -11,7 +11,7 @@ from xsoftmax.advice.facts import Facts
 from xsoftmax.advice.learned import LEVELS, Learned, Measured
 from xsoftmax.advice.model import CostModel, Costs, from_json
 from xsoftmax.advice.ranking import PILOT_SHARE, Budget, explain, rank
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 FACTS = Facts(1_000, 100, 50, 50.0, False)
 SINGLE = {

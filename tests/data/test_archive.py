@@ -10,7 +10,7 @@ import pytest
 from xsoftmax.data import checksum
 from xsoftmax.data.archive import unpack
 from xsoftmax.data.config import Archive
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 FILES = {"train/a/1": b"one", "train/b/2": b"two", "test/a/3": b"", "readme": b"x"}
 

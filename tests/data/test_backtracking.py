@@ -3,7 +3,7 @@
 import pytest
 
 from xsoftmax.data.encoding import word_pattern
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 FINE = [
     "",

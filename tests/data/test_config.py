@@ -2,12 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from xsoftmax import registry
 from xsoftmax.data.config import DatasetConfig, Source, load_config
 from xsoftmax.data.download import download
 from xsoftmax.data.normalization import parse
 from xsoftmax.data.recorded import needs_record
-from xsoftmax.errors import InputError
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "config/datasets").glob("*.yaml"))

@@ -6,7 +6,7 @@ from data.toy import run
 from xsoftmax.data.config import SplitOptions, TextOptions
 from xsoftmax.data.readers import debian
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 PACKAGES = """\
 Package: 0ad

@@ -21,8 +21,8 @@ from xsoftmax.data.download import download
 from xsoftmax.data.fetch import Patience, fetch
 from xsoftmax.data.raw import checked_files
 from xsoftmax.data.sparse_text import line_blocks
-from xsoftmax.errors import InputError
-from xsoftmax.files import BusyError, locked
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import BusyError, locked
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -335,7 +335,7 @@ def test_own_files_stay_where_they_are(tmp_path):
 def test_progress_is_sparse_in_a_log(files, tmp_path, capsys, monkeypatch):
     download(config_of(f"{files.url}/ok/a.bin"), tmp_path / "a", patience=QUICK)
     assert len(capsys.readouterr().err.splitlines()) == 1
-    monkeypatch.setattr("xsoftmax.progress.SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("xsoftmax.internal.progress.SECONDS_BETWEEN_LINES", 0.0)
     download(config_of(f"{files.url}/ok/a.bin"), tmp_path / "b", patience=QUICK)
     assert "0.3 of 0.3 MB" in capsys.readouterr().err
 

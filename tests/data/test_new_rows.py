@@ -16,8 +16,8 @@ from xsoftmax.cli import main
 from xsoftmax.data import sparse_text
 from xsoftmax.data.new_rows import read_labelled_rows, read_new_rows
 from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5_checks import ContentError
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5_checks import ContentError
 from xsoftmax.model import load_model
 
 TEXTS = Transform("texts", words=("meow", "woof"), token=r"\w+", source={"format": "table", "options": {"text": "t"}})

@@ -6,7 +6,7 @@ from data.toy import TABLE, TEXTS, rows_of, run
 from xsoftmax.data.config import DatasetConfig, Source, SplitOptions, TextOptions
 from xsoftmax.data.prepare import prepare
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 THREE = "5,2 1:1\n9 2:2\n2,9,5 1:3 2:4\n"
 

@@ -10,10 +10,10 @@ import pytest
 from PIL import Image
 from scipy import sparse
 
-from xsoftmax import registry
 from xsoftmax.data.readers import arrays, folders, gaussians, hierarchy, icd10, idx, table, zipf
 from xsoftmax.data.readers import images as images_reader
-from xsoftmax.errors import InputError
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
 
 
 def labels_of(rows):

@@ -5,7 +5,7 @@ import pytest
 
 from data.naive_data import skip_gram_pairs
 from xsoftmax.data.readers import skip_gram
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 ALL = {"min_count": 1, "subsample": None}
 

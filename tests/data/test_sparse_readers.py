@@ -9,7 +9,7 @@ import pytest
 from data.naive_data import arff_rows, labelled_rows, matrix
 from xsoftmax.data import parsing, sparse_text
 from xsoftmax.data.readers import arff, dense_text, svmlight, xc
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 XML = '<labels xmlns="http://mulan.sourceforge.net/labels"><label name="TAG_a"></label><label name="b b"/></labels>'
 ARFF = """@relation 'a test'

@@ -8,9 +8,9 @@ from xsoftmax.data import store
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5 import put
-from xsoftmax.hdf5_checks import ContentError
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5 import put
+from xsoftmax.internal.hdf5_checks import ContentError
 
 
 def split_of(n, dense, seed):

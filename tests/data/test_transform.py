@@ -7,11 +7,11 @@ import pytest
 from scipy import sparse
 
 from data.toy import TABLE, TEXTS, run
-from xsoftmax import registry
 from xsoftmax.data.config import SplitOptions, TextOptions
 from xsoftmax.data.rows import Texts
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
 
 
 def dense_of(X):

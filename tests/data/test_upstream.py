@@ -15,7 +15,7 @@ from xsoftmax.data.download import download
 from xsoftmax.data.fetch import Patience
 from xsoftmax.data.prepare import prepare
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 DATASETS = Path(__file__).parents[2] / "config/datasets"
 QUICK = Patience(attempts=1, stall=2)

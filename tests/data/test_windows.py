@@ -19,7 +19,7 @@ from xsoftmax.data.mapped_array import MappedArray
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.data.windows import Windows, taken
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels.rows import features_of
 
 N_FEATURES = 12

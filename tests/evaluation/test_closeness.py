@@ -4,21 +4,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from report.fake_fits import write_fits
+from lab.report.fake_fits import write_fits
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.fits import read_fits
+from xsoftmax.internal.errors import InputError
+from xsoftmax.lab.report import tables
+from xsoftmax.lab.report.compare import compare
+from xsoftmax.lab.report.page import page
 from xsoftmax.model import Model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.tree import Tree
-from xsoftmax.report import tables
-from xsoftmax.report.compare import compare
-from xsoftmax.report.page import page
 
 K, D = 4, 3
 NAMES = [str(k) for k in range(K)]

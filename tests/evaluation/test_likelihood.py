@@ -8,12 +8,12 @@ import naive
 from xsoftmax.evaluation.likelihood import RowScores, score_rows
 from xsoftmax.evaluation.metrics import evaluate, metrics_of, precision_at
 from xsoftmax.evaluation.prediction import top_k
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import Model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import FittedFrequency, Frequency
 from xsoftmax.proposals.tree import Tree
 from xsoftmax.proposals.uniform import FittedUniform
-from xsoftmax.threads import Team
 
 # Scores are float32 sums, exponentials are good to 4 units in the last place, their sums are float64.
 CLOSE = {"rtol": 2e-6, "atol": 2e-6}

@@ -9,13 +9,13 @@ from scipy.special import softmax
 
 import naive
 import naive_augment_reduce as slow
-from xsoftmax import registry
 from xsoftmax.cli import main
-from xsoftmax.errors import InputError
 from xsoftmax.evaluation import likelihood, links
 from xsoftmax.evaluation.as_published import KINDS, log_likelihoods, normalised_twice
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
 from xsoftmax.model import Model, load_model, save_model
 
 NOISE = {"probit": "normal", "logistic": "logistic"}

@@ -5,10 +5,10 @@ import pytest
 
 import naive_bounds
 from xsoftmax.evaluation.moved_classes import moved_classes
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import Model
 from xsoftmax.objectives.max_margin import MaxMargin
 from xsoftmax.objectives.softmax import Softmax
-from xsoftmax.threads import Team
 
 
 def problem(n_classes=7, n_features=3, n=20):

@@ -8,6 +8,7 @@ import naive
 from xsoftmax import scores as scores_module
 from xsoftmax.evaluation import likelihood
 from xsoftmax.evaluation.objective import mean_loss
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import Model
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
@@ -18,7 +19,6 @@ from xsoftmax.proposals.all import All
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.tree import Tree
 from xsoftmax.proposals.uniform import Uniform
-from xsoftmax.threads import Team
 
 N, D, K = 31, 6, 9
 

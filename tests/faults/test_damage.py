@@ -6,7 +6,7 @@ import pytest
 from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
 from training.same_fit import fit_of
 
-TRIES = 4  # of each file through the real program; tests/test_sealed.py flips many more
+TRIES = 4  # of each file through the real program; tests/internal/test_sealed.py flips many more
 
 
 @pytest.fixture(scope="module")

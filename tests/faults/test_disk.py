@@ -8,9 +8,9 @@ import resource
 import pytest
 
 from faults.programs import run, train, xsoftmax
-from report.fake_fits import write_fits
+from lab.report.fake_fits import write_fits
 from training.same_fit import fit_of
-from xsoftmax.errors import as_line
+from xsoftmax.internal.errors import as_line
 
 FULL = "No space left on device; make room on the disk and run it again"
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, issparse
 from faults.fuzz import CASES, damaged
 from xsoftmax.data.reading import read_parts
 from xsoftmax.data.rows import Texts
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 SECONDS, BYTES = 10, 2**30
 pytestmark = pytest.mark.filterwarnings("ignore")  # what Pillow and NumPy say of damage besides

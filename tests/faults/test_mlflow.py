@@ -1,6 +1,6 @@
 """An MLflow server that is slow, hangs, or dies: no fit waits for it or is lost, and what is missing is logged later.
 
-A server that is down from the start, and a store that is no store, are in tests/test_tracking.py.
+A server that is down from the start, and a store that is no store, are in tests/lab/test_tracking.py.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from faults.programs import run, xsoftmax
-from report.fake_fits import write_fits, write_search
+from lab.report.fake_fits import write_fits, write_search
 
 
 def free_port():

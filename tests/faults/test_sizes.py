@@ -18,7 +18,7 @@ from xsoftmax.cli import main
 from xsoftmax.data.config import load_config
 from xsoftmax.data.download import download
 from xsoftmax.data.prepare import prepare as prepare_data
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def prepared(folder, config):
 @pytest.fixture
 def little(monkeypatch):
     """A machine with 16 MB left."""
-    monkeypatch.setattr("xsoftmax.free_memory.free_bytes", lambda: 2**24)
+    monkeypatch.setattr("xsoftmax.internal.free_memory.free_bytes", lambda: 2**24)
 
 
 @pytest.mark.fault(

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 import naive_implicit
 from training.problems import method
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS, implicit_batch
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.implicit_batch import draw_outside, solve

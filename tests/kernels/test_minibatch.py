@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import naive
+from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_BLOCK,
     CLASSES_OF_A_LARGE_BLOCK,
@@ -31,7 +32,6 @@ from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.all import All
-from xsoftmax.threads import Team
 from xsoftmax.training import minibatches
 from xsoftmax.training.solvers import make_solver
 

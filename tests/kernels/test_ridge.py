@@ -9,7 +9,7 @@ import naive
 import naive_batch
 from kernels.test_batch import FIRST, KEY, D, K, N, batches_of, problem
 from training.problems import method
-from xsoftmax import registry
+from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.layout import Scaled

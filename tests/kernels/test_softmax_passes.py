@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.minibatch import CLASSES_OF_A_BLOCK, classes_of_a_block
 from xsoftmax.methods import build_method
 from xsoftmax.proposals import TrainingSet
-from xsoftmax.threads import Team
 from xsoftmax.training import minibatches
 from xsoftmax.training.minibatches import in_passes
 from xsoftmax.training.solvers import make_solver

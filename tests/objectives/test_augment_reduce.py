@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 import naive
 import naive_augment_reduce as slow
 from kernels.drawing import drawn
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.augment import GAMMA_OF_ONE
 from xsoftmax.kernels.noise import Logistic, Normal, draw_noise

@@ -5,7 +5,7 @@ import pytest
 from numba import njit, typeof, types
 
 import naive
-from xsoftmax import registry
+from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.steps import Draws, gradient, loss
 from xsoftmax.objectives.double_sum import DoubleSum

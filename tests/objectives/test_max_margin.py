@@ -8,7 +8,7 @@ import naive_bounds
 from objectives.one_sample import evaluate
 from training.problems import method, rows
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.objectives.max_margin import MaxMargin
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan

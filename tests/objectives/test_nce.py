@@ -3,7 +3,7 @@ import pytest
 
 import naive_sampled
 from objectives import one_step
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.nce import Nce
 from xsoftmax.optimizers.sgd import Sgd

@@ -9,7 +9,7 @@ import naive_bounds
 from objectives.one_sample import evaluate, slopes_of
 from training.problems import method, rows
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.objectives.one_vs_each_joint import JointClasses, OneVsEachJoint
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.training.fit import fit

@@ -6,7 +6,7 @@ import pytest
 import naive
 import naive_sampled
 from objectives import one_step
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.composition import Composition
 from xsoftmax.objectives.scent import Scent

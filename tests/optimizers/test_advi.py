@@ -5,7 +5,7 @@ import pytest
 from numba import njit
 from scipy.sparse import csr_array
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.layout import Stamped

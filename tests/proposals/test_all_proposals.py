@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2
 
 from kernels.drawing import drawn, log_probabilities_of
-from xsoftmax import registry
+from xsoftmax.internal import registry
 from xsoftmax.kernels.random import stream
 from xsoftmax.proposals import TrainingSet
 

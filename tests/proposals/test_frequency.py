@@ -4,7 +4,7 @@ from scipy.stats import chi2
 
 import naive
 from kernels.drawing import drawn, log_probabilities_of
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels.random import stream
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency, FrequencyDraws, alias_table

@@ -5,7 +5,7 @@ import pytest
 import naive_proposals as naive
 from kernels.drawing import log_probabilities_of
 from proposals.weighing import assert_each_counts_one, mean_weights, share_of_steps
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency

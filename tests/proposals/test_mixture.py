@@ -6,7 +6,7 @@ from scipy.stats import chi2
 import naive_proposals as naive
 from kernels.drawing import drawn, log_probabilities_of
 from proposals.weighing import KEY, assert_each_counts_one, mean_weights, share_of_steps
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency

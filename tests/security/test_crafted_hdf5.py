@@ -13,7 +13,7 @@ import pytest
 
 from edited import edited
 from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
-from xsoftmax.sealed import SEAL_BYTES
+from xsoftmax.internal.sealed import SEAL_BYTES
 
 KINDS = ["prepared", "sparse", "tree", "model", "checkpoint"]
 
@@ -246,8 +246,8 @@ resource.setrlimit(resource.RLIMIT_AS, (4 * 2**30, 4 * 2**30))
 sys.path.insert(0, "tests/security")
 import numpy as np
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5 import attribute
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5 import attribute
 from xsoftmax.model import load_model
 from xsoftmax.training.checkpoint import read_checkpoint
 from xsoftmax.training.plan import FitState

@@ -11,7 +11,7 @@ from edited import edited
 from xsoftmax.cli import main
 from xsoftmax.data.names import Names
 from xsoftmax.data.transform import Transform
-from xsoftmax.hdf5 import put_text
+from xsoftmax.internal.hdf5 import put_text
 from xsoftmax.model import Model, save_model
 
 SOURCE = {"format": "table", "options": {"text": "comment"}}

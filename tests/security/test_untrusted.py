@@ -18,7 +18,7 @@ from edited import edited
 from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
 from workflow.checkout import REPOSITORY, Checkout
 from xsoftmax.data.config import load_config
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 SOURCES = [path for folder in ("src", "workflow", "notebooks") for path in (REPOSITORY / folder).rglob("*.py")]
 
@@ -111,8 +111,8 @@ from pathlib import Path
 import h5py
 import numpy as np
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5 import attribute
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5 import attribute
 from xsoftmax.model import load_model
 from xsoftmax.training.checkpoint import read_checkpoint
 from xsoftmax.training.plan import FitState

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from training.problems import K, method, rows
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.training.solvers import make_solver
 

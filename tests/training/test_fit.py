@@ -11,8 +11,8 @@ import pytest
 from training.problems import K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
-from xsoftmax.errors import InputError
 from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, read_methods
 from xsoftmax.model import DivergedError, load_model
 from xsoftmax.training import sampled

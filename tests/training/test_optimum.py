@@ -17,7 +17,7 @@ from training.problems import method
 from xsoftmax.cli import main
 from xsoftmax.data.readers import hierarchy
 from xsoftmax.data.store import open_prepared
-from xsoftmax.threads import Team
+from xsoftmax.internal.threads import Team
 from xsoftmax.training import lbfgs
 from xsoftmax.training.fit import fit
 from xsoftmax.training.lbfgs import FullObjective

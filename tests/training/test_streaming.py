@@ -9,7 +9,7 @@ import pytest
 from training.problems import K, curve, method, rows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import Windows
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.training import fit as fit_module
 from xsoftmax.training import sampled
 from xsoftmax.training.fit import fit

@@ -4,7 +4,7 @@ from scipy.sparse import csr_array
 
 from tree.clusters import clustered
 from xsoftmax.cli import main
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.tree import Tree
 from xsoftmax.tree.cross_validation import REGULARIZERS, choose_regularizer

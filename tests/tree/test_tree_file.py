@@ -11,8 +11,8 @@ from tree.clusters import clustered
 from xsoftmax.cli import main
 from xsoftmax.data.store import Split, write_prepared
 from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5 import put
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5 import put
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.tree import Tree as Proposal
 from xsoftmax.tree.file import StoredTree, read_tree, write_tree

@@ -7,9 +7,9 @@ import yaml
 
 from workflow.checkout import REPOSITORY
 from xsoftmax.commands.train import MOST_POINTS
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.threads import MOST_THREADS
 from xsoftmax.proposals.tree import Tree
-from xsoftmax.threads import MOST_THREADS
 from xsoftmax.training_set import LARGEST_SEED
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))

@@ -10,7 +10,7 @@ import yaml
 
 from workflow.checkout import REPOSITORY, TINY, Checkout
 from workflow.sources import code
-from xsoftmax.fingerprint import ROOT
+from xsoftmax.internal.fingerprint import ROOT
 from xsoftmax.methods import AXES
 
 STAGES = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["stages"]

@@ -11,10 +11,10 @@ import yaml
 
 from workflow.checkout import REPOSITORY
 from workflow.sources import code
-from xsoftmax import registry
+from xsoftmax.commands import verbs
 
 ENVIRONMENTS = sorted((REPOSITORY / "envs").glob("*.yaml"))
-VERBS = registry.names("xsoftmax.commands")
+VERBS = verbs()
 IMPORTED_AS = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn"}
 
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from workflow.checkout import REPOSITORY, TINY
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))
 from experiment import Experiment

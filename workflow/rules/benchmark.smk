@@ -23,7 +23,7 @@ rule peers:
     params:
         experiment=as_json(EXPERIMENT.shown_config),
         folder=subpath(output[0], parent=True),
-        source=source("benchmark", "xsoftmax.benchmark.peers"),
+        source=source("benchmark", "xsoftmax.lab.benchmark.peers"),
     message:
         "run peers and ours in turn"
     shell:

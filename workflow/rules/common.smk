@@ -12,8 +12,9 @@ sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
 import experiment
 from experiment import Experiment
 from places import check_places
-from xsoftmax.errors import InputError
-from xsoftmax.fingerprint import fingerprint, modules_below
+from xsoftmax.commands import verbs
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.fingerprint import fingerprint, modules_below
 from xsoftmax.methods import merged
 
 try:
@@ -38,7 +39,7 @@ SEARCHES = EXPERIMENT.search_folders()
 TRIAL = f"{SEARCH}/{{point}}"
 FIT_FILES = ["model.h5", "history.csv", "status.json", "metrics.json"]
 PAPER = (
-    [f"xsoftmax.papers.{EXPERIMENT.config['paper']}"]
+    [f"xsoftmax.lab.papers.{EXPERIMENT.config['paper']}"]
     if EXPERIMENT.config["paper"]
     else []
 )
@@ -85,7 +86,7 @@ LINKS = modules_below("xsoftmax.evaluation.links")
 def source(verb, *components):
     """Hash of the sources behind a verb and the components it loads: a rule reruns when they change."""
     measures = LINKS if verb in ("train", "evaluate") else []
-    return fingerprint(f"xsoftmax.commands.{verb}", *components, *measures)
+    return fingerprint(verbs()[verb], *components, *measures)
 
 
 def memory(rule, megabytes):

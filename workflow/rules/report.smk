@@ -124,7 +124,7 @@ rule report:
         rules.compare.output,
         config=rules.plan.output.config,
         tracking=rules.track.output,
-        template="src/xsoftmax/report/page.html",
+        template="src/xsoftmax/lab/report/page.html",
     output:
         f"{RESULTS}/report.html",
     log:

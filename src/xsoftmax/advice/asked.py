@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 class Asked(NamedTuple):

@@ -26,14 +26,14 @@ from xsoftmax.advice.pilot import (
 from xsoftmax.advice.ranking import LEAST_TIMED, PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
 from xsoftmax.data.store import Prepared
-from xsoftmax.documents import read_json
-from xsoftmax.errors import InputError
-from xsoftmax.files import write_text
-from xsoftmax.fingerprint import fingerprint
+from xsoftmax.internal.documents import read_json
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import write_text
+from xsoftmax.internal.fingerprint import fingerprint
+from xsoftmax.internal.text import duration
+from xsoftmax.internal.threads import Team
 from xsoftmax.methods import AUTO, Method, build_method
 from xsoftmax.proposals import Proposal
-from xsoftmax.report.durations import duration
-from xsoftmax.threads import Team
 from xsoftmax.training.fit import check_question, training_rows
 from xsoftmax.training.memory import check_memory, must_stream
 from xsoftmax.training.plan import Plan

@@ -10,8 +10,8 @@ from xsoftmax.advice.costs import seconds_per_sample, setup_work
 from xsoftmax.advice.facts import SAME, Facts, likeness
 from xsoftmax.advice.learned import LEVELS, Learned, predicted_epochs, predicted_rate
 from xsoftmax.advice.model import CostModel
-from xsoftmax.errors import InputError
-from xsoftmax.report.durations import duration
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.text import duration
 
 # Of a budget, all that a choice may take: each of the first few candidates is timed, then a pilot tunes the rate.
 PILOT_SHARE = 0.1

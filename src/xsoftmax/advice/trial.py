@@ -10,10 +10,10 @@ import numpy as np
 from xsoftmax.data.store import Prepared, Split
 from xsoftmax.data.windows import taken
 from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.threads import Team
 from xsoftmax.training.solvers import make_solver
 from xsoftmax.training.visits import Visits
 

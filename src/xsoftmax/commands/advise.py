@@ -5,20 +5,14 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 from xsoftmax.advice.facts import facts_of
-from xsoftmax.advice.fit import fit_model
 from xsoftmax.advice.learned import LEVELS
-from xsoftmax.advice.model import FILE, shipped
+from xsoftmax.advice.model import shipped
 from xsoftmax.advice.ranking import Budget, Prediction, explain, percent, rank
-from xsoftmax.benchmark.learning import summary
-from xsoftmax.catalogue import text_table
 from xsoftmax.data.store import open_prepared
-from xsoftmax.documents import read_json
-from xsoftmax.errors import InputError
-from xsoftmax.files import write_json
-from xsoftmax.report.durations import duration
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.text import duration, text_table
 
 UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
 HEADINGS = {
@@ -32,7 +26,7 @@ HEADINGS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
-    parser.add_argument("--data", type=Path, metavar="FILE.h5", help="prepared data set")
+    parser.add_argument("--data", type=Path, metavar="FILE.h5", required=True, help="prepared data set")
     aim = parser.add_mutually_exclusive_group()
     aim.add_argument("--budget", default="60s", metavar="TIME", help="such as 60s, 5min, 1h (default: %(default)s)")
     aim.add_argument("--epochs", type=float, help="a budget in passes over the training rows")
@@ -40,22 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--among", nargs="+", metavar="METHOD", help="leave out all others")
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--learn",
-        type=Path,
-        metavar="FILE.json",
-        help="fit the model to `benchmark learning`'s file, and renew its summary",
-    )
-    parser.add_argument("--model", type=Path, default=FILE, help="with --learn: where to; default: in this package")
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the ranking and a sentence; or renew the model that it comes from."""
-    if options.learn:
-        _learn(options.learn, options.model)
-        return
-    if options.data is None:
-        raise InputError("--data is missing; name a prepared data set, such as data/prepared/icd10.h5")
+    """Print the ranking and a sentence."""
     if options.threads < 1:
         raise InputError(f"--threads is {options.threads}; set it to 1 or more")
     with open_prepared(options.data) as data:
@@ -107,26 +89,3 @@ def _cells(each: Prediction) -> dict[str, str]:
         "gap": percent(each.gap),
         "seconds": duration(each.seconds) if math.isfinite(each.seconds) else "never",
     }
-
-
-def _learn(path: Path, to: Path) -> None:
-    measured = _measured(path)
-    model = fit_model(measured)
-    write_json(to, model.as_json())
-    measured |= summary({key: measured[key] for key in ("candidates", "costs", "curves")})
-    write_json(path, measured)
-    for name, error in measured["cost_errors"].items():
-        print(f"{name}: seconds per sample within {100 * error:.0f} % in the median")
-    print(f"{to}: written")
-
-
-def _measured(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        raise InputError(f"{path}: no such file; `benchmark learning FILE.h5 ... --json {path}` writes it")
-    try:
-        content = read_json(path)
-    except InputError:
-        content = None
-    if not isinstance(content, dict) or content.get("suite") != "learning" or not content.get("curves"):
-        raise InputError(f"{path} holds no curves of `benchmark learning`; run it with prepared data sets")
-    return content

@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.documents import parse_json
-from xsoftmax.errors import InputError
-from xsoftmax.files import write_json
-from xsoftmax.outputs import file_to_write
+from xsoftmax.internal.documents import parse_json
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import write_json
+from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.search import choose
 
 

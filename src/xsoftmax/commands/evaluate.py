@@ -16,16 +16,16 @@ from scipy.sparse import issparse
 
 from xsoftmax.data.labels import choose
 from xsoftmax.data.store import Split, open_prepared
-from xsoftmax.errors import InputError
 from xsoftmax.evaluation import as_published
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.metrics import evaluate
-from xsoftmax.files import write_text
 from xsoftmax.fits import check_model
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import write_text
+from xsoftmax.internal.outputs import file_to_write
+from xsoftmax.internal.sealed import is_hdf5
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import DivergedError, Model, load_model
-from xsoftmax.outputs import file_to_write
-from xsoftmax.sealed import is_hdf5
-from xsoftmax.threads import Team
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

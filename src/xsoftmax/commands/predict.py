@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TextIO
 
 from xsoftmax.data.rows import Texts
-from xsoftmax.errors import InputError
 from xsoftmax.evaluation.prediction import Prediction, top_k
-from xsoftmax.files import written_aside
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import written_aside
+from xsoftmax.internal.outputs import file_to_write
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import Model, load_model
-from xsoftmax.outputs import file_to_write
-from xsoftmax.threads import Team
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from xsoftmax.data.config import load_config
 from xsoftmax.data.prepare import prepare
-from xsoftmax.outputs import Named, check_not_read, file_to_write
+from xsoftmax.internal.outputs import Named, check_not_read, file_to_write
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -13,17 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from xsoftmax import registry
 from xsoftmax.data.store import open_prepared
-from xsoftmax.documents import parse_json
-from xsoftmax.errors import InputError
 from xsoftmax.evaluation import links
-from xsoftmax.files import remove
-from xsoftmax.fingerprint import fingerprint
+from xsoftmax.internal import registry
+from xsoftmax.internal.documents import parse_json
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import remove
+from xsoftmax.internal.fingerprint import fingerprint
+from xsoftmax.internal.outputs import file_to_write
+from xsoftmax.internal.shipped import methods_file
 from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
-from xsoftmax.outputs import file_to_write
 from xsoftmax.search import read_chosen
-from xsoftmax.shipped import methods_file
 from xsoftmax.training.checkpoint import check_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import KEEP, Plan

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.outputs import file_to_write
+from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.tree.file import fit_tree_file
 
 

@@ -11,7 +11,7 @@ from typing import IO, NamedTuple, cast
 
 from xsoftmax.data import checksum
 from xsoftmax.data.config import Archive
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 BLOCK = 2**18
 # What may stand between the contents of two entries, or after the last: their headers, which are read whole.

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 BLOCK = 2**20
 DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)  # what decompressing raises

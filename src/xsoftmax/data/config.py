@@ -9,10 +9,10 @@ from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from xsoftmax.data.encoding import word_pattern
-from xsoftmax.documents import read_yaml
-from xsoftmax.errors import InputError, suggestion
-from xsoftmax.files import expanded
-from xsoftmax.shipped import description
+from xsoftmax.internal.documents import read_yaml
+from xsoftmax.internal.errors import InputError, suggestion
+from xsoftmax.internal.files import expanded
+from xsoftmax.internal.shipped import description
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 SHA256 = re.compile("[0-9a-f]{64}")

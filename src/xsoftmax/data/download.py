@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from xsoftmax.addresses import without_secrets
 from xsoftmax.data import archive, checksum, recorded
 from xsoftmax.data.config import DatasetConfig, Source
 from xsoftmax.data.fetch import FetchError, Patience, fetch
 from xsoftmax.data.raw import RECEIPT, Entry, read_receipt, write_receipt
-from xsoftmax.errors import InputError
-from xsoftmax.files import expanded, locked
+from xsoftmax.internal.addresses import without_secrets
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import expanded, locked
 
 MISMATCH = "sha256 of the download is"
 LOCKED_SECONDS = 3600.0  # that one waits for another program to download the same

@@ -3,7 +3,7 @@
 import re
 
 from xsoftmax.data.backtracking import may_take_for_ever
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 def text_encoding(name: str) -> str:

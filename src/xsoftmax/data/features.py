@@ -13,7 +13,7 @@ from xsoftmax.data.config import DatasetConfig, TextOptions
 from xsoftmax.data.normalization import Matrix
 from xsoftmax.data.rows import Rows, Texts
 from xsoftmax.data.transform import Transform, widened
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import xsoftmax
-from xsoftmax.addresses import text_without_secrets, without_secrets
-from xsoftmax.errors import NO_ROOM
-from xsoftmax.progress import Progress
+from xsoftmax.internal.addresses import text_without_secrets, without_secrets
+from xsoftmax.internal.errors import NO_ROOM
+from xsoftmax.internal.progress import Progress
 
 BLOCK = 2**16
 _HEADERS = {"User-Agent": f"xsoftmax/{xsoftmax.__version__}", "Accept-Encoding": "identity"}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 _LIBRARY = ctypes.CDLL(None, use_errno=True)
 _LIBRARY.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]

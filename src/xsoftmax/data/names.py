@@ -6,7 +6,7 @@ from typing import Any, overload
 import h5py
 import numpy as np
 
-from xsoftmax.hdf5_checks import ContentError, check_array, check_starts
+from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_starts
 
 AT_A_TIME = 2**13
 

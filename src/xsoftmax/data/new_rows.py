@@ -11,12 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from xsoftmax import registry
 from xsoftmax.data import checksum
 from xsoftmax.data.reading import READERS
 from xsoftmax.data.rows import Features, Rows, Texts
 from xsoftmax.data.sparse_text import line_blocks
-from xsoftmax.errors import InputError
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
 
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform

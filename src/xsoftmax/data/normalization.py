@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5_checks import ContentError, check_array
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5_checks import ContentError, check_array
 
 Matrix: TypeAlias = Any  # csr_array or ndarray, float32; scipy is untyped
 BLOCK = 4096

@@ -7,7 +7,7 @@ may hold. At the first thing it cannot read it stops and says what and where, in
 import numpy as np
 from numba import njit
 
-import xsoftmax.numba_cache  # noqa: F401 - before the first kernel
+import xsoftmax.internal.numba_cache  # noqa: F401 - before the first kernel
 
 (
     OK,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 PARTS = ("train", "validation", "test")
 REMEDY = "draw fewer"

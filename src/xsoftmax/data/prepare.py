@@ -19,7 +19,7 @@ from xsoftmax.data.reading import read_parts
 from xsoftmax.data.rows import Rows
 from xsoftmax.data.store import Split, write_prepared
 from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 NOT_PARAMETERS = ("files", "folder", "expect", "title", "description", "homepage", "licence", "citation")
 

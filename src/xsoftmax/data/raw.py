@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.data import checksum
-from xsoftmax.documents import read_json
-from xsoftmax.errors import InputError
-from xsoftmax.files import write_text
+from xsoftmax.internal.documents import read_json
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import write_text
 
 RECEIPT = "receipt.json"
 RECEIPT_VERSION = 1

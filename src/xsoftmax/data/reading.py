@@ -7,11 +7,11 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from xsoftmax import registry
 from xsoftmax.data import raw
 from xsoftmax.data.config import DatasetConfig
 from xsoftmax.data.rows import Rows
-from xsoftmax.errors import InputError, suggestion
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError, suggestion
 
 READERS = "xsoftmax.data.readers"
 

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from xsoftmax.data.config import SHA256, DatasetConfig, Source
 from xsoftmax.data.raw import Entry
-from xsoftmax.errors import InputError
-from xsoftmax.files import write_text
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.files import write_text
 
 
 def record_of(config: DatasetConfig) -> Path:

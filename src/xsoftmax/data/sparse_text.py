@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Rows, csr_of
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 BLOCK_BYTES = 2**22
 LARGEST_SIZE = 2**31 - 1

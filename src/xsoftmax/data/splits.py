@@ -7,7 +7,7 @@ import numpy as np
 
 from xsoftmax.data.config import SplitOptions
 from xsoftmax.data.labels import Labelled
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 class Assignment(NamedTuple):

@@ -20,11 +20,11 @@ from scipy.sparse import csr_array, issparse
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
-from xsoftmax.hdf5 import attributes, put, put_text, text_of
-from xsoftmax.hdf5_checks import ContentError, check_array, check_below, check_starts
-from xsoftmax.sealed import open_sealed, opened, reading, written_sealed
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
+from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
+from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below, check_starts
+from xsoftmax.internal.sealed import open_sealed, opened, reading, written_sealed
 
 REMEDY = "make it with `python -m xsoftmax prepare`"
 SPLITS = ("train", "validation", "test")

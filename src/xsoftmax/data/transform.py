@@ -16,9 +16,9 @@ from xsoftmax.data.names import Names
 from xsoftmax.data.normalization import Matrix, Step
 from xsoftmax.data.rows import Texts
 from xsoftmax.data.vocabulary import count_known_words
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5 import attributes, put, put_text, text_of
-from xsoftmax.hdf5_checks import ContentError, check_array, check_below
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
+from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below
 
 if TYPE_CHECKING:
     import h5py

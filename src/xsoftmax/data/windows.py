@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from xsoftmax.data.mapped_array import MappedArray, can_map
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.store import PLAIN_ABOVE, Prepared, Split
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 WINDOW_BYTES = 2**26
 BLOCK_BYTES = 2**18

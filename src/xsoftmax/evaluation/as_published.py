@@ -12,9 +12,9 @@ from scipy.special import logsumexp
 
 from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import score_rows, visit_whole_rows
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import Model
 from xsoftmax.scores import ScoreBlock
-from xsoftmax.threads import Team
 
 # Where Ruiz et al. 2018 floor the log-likelihood of a row, in their published code.
 FLOOR = -26.0

@@ -8,7 +8,7 @@ classes, which is zero already at the optimum of a regularised softmax.
 
 import numpy as np
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.model import Model
 
 

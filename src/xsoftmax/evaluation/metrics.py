@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.evaluation.likelihood import RowScores, score_rows
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import Model
-from xsoftmax.threads import Team
 
 PRECISIONS = (1, 3, 5)
 

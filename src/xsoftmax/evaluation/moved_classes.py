@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.evaluation.likelihood import visit_whole_rows
+from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.minibatch import slope_block
 from xsoftmax.model import Model
 from xsoftmax.scores import ScoreBlock
-from xsoftmax.threads import Team
 
 
 def moved_classes(

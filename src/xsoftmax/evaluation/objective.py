@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.evaluation.likelihood import visit_whole_rows
+from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.minibatch import loss_block
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
 from xsoftmax.scores import ScoreBlock
-from xsoftmax.threads import Team
 
 
 def mean_loss(

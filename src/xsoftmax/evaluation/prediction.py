@@ -9,12 +9,12 @@ from numba import njit
 
 from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import accumulate, log_totals, no_sums, visit_whole_rows
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.free_memory import check_free
+from xsoftmax.internal.threads import Team
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan
 from xsoftmax.model import Model
 from xsoftmax.scores import ScoreBlock
-from xsoftmax.threads import Team
 
 # Scores that are looked at together, to see whether one of them is high enough.
 AT_A_GLANCE = 64

@@ -11,8 +11,8 @@ import h5py
 import numpy as np
 from numba import njit
 
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5_checks import check_array
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5_checks import check_array
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability

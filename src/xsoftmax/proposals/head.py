@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import h5py
 import numpy as np
 
-from xsoftmax import registry
-from xsoftmax.hdf5 import attribute, put
-from xsoftmax.hdf5_checks import check_array, check_below, check_number
+from xsoftmax.internal import registry
+from xsoftmax.internal.hdf5 import attribute, put
+from xsoftmax.internal.hdf5_checks import check_array, check_below, check_number
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of
 from xsoftmax.kernels.steps import draw, log_probability

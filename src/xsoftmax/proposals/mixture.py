@@ -14,9 +14,9 @@ import h5py
 import numpy as np
 from numba import njit
 
-from xsoftmax import registry
-from xsoftmax.hdf5 import attribute, put
-from xsoftmax.hdf5_checks import check_number
+from xsoftmax.internal import registry
+from xsoftmax.internal.hdf5 import attribute, put
+from xsoftmax.internal.hdf5_checks import check_number
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of, weigh_by_probability

@@ -8,8 +8,8 @@ import h5py
 import numpy as np
 from numba import njit
 
-from xsoftmax.hdf5 import put
-from xsoftmax.hdf5_checks import check_number
+from xsoftmax.internal.hdf5 import put
+from xsoftmax.internal.hdf5_checks import check_number
 from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.implicit_batch import draw_outside

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.errors import InputError
-from xsoftmax.hdf5 import attribute, put, put_text, text_of
-from xsoftmax.hdf5_checks import check_array
-from xsoftmax.sealed import HDF5_SIGNATURE, opened, written_sealed
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5 import attribute, put, put_text, text_of
+from xsoftmax.internal.hdf5_checks import check_array
+from xsoftmax.internal.sealed import HDF5_SIGNATURE, opened, written_sealed
 
 HEAD_BYTES = 4096  # of a file of HDF5, which tells its names there
 NAMES = (b"checkpoint", b"identity", b"progress", b"arrays", b"xsoftmax_version")

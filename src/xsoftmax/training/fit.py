@@ -13,12 +13,12 @@ import numpy as np
 
 from xsoftmax.data.store import Prepared, Split
 from xsoftmax.data.windows import Windows, taken
-from xsoftmax.errors import InputError, StoppedError
+from xsoftmax.internal.errors import InputError, StoppedError
+from xsoftmax.internal.progress import Progress
+from xsoftmax.internal.threads import Team
 from xsoftmax.methods import MOST_NUMBER, Method
 from xsoftmax.model import Model
-from xsoftmax.progress import Progress
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.threads import Team
 from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
 from xsoftmax.training.looks import Looks, all_finite
 from xsoftmax.training.memory import check_memory, must_stream

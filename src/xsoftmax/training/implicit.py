@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels.implicit_batch import Touch
 from xsoftmax.proposals import Proposal
 

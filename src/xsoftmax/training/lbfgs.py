@@ -13,10 +13,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import line_search
 
+from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels.minibatch import add_product, classes_of_a_block, loss_block, slope_block
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
-from xsoftmax.threads import Team, split_evenly
 
 # Of dense rows, which a product copies as float64: the copy stays in the cache, on mnist 3 times as fast as in one.
 DENSE_BLOCK_BYTES = 2**22

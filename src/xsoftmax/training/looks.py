@@ -10,9 +10,9 @@ from xsoftmax.evaluation.frequencies import frequency_error
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.objective import mean_loss
+from xsoftmax.internal.threads import Team
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
-from xsoftmax.threads import Team
 from xsoftmax.training.plan import SUBSET
 
 # Scores from which an objective's own loss is taken, at most: of all rows of the subset, unless classes are many.

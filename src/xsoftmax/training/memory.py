@@ -4,9 +4,9 @@ import psutil
 
 from xsoftmax.data.store import SPLITS, Prepared
 from xsoftmax.data.windows import WINDOW_BYTES
-from xsoftmax.errors import InputError
 from xsoftmax.evaluation.likelihood import rows_at_a_time
-from xsoftmax.free_memory import free_bytes
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import free_bytes
 from xsoftmax.kernels.minibatch import CLASSES_OF_A_LARGE_BLOCK
 from xsoftmax.kernels.sweep import AHEAD
 from xsoftmax.methods import Method, members, solves_batches

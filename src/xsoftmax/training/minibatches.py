@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels.minibatch import (
     Pace,
     classes_of_a_block,
@@ -18,7 +19,6 @@ from xsoftmax.kernels.minibatch import (
 from xsoftmax.kernels.rows import Csr, Dense, n_columns
 from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_of, sum_classes
 from xsoftmax.methods import Method
-from xsoftmax.threads import Team, split_evenly
 
 # Scores of a minibatch that are held, at most, if the objective can do with fewer.
 MOST_SCORES = 2**26

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from xsoftmax.errors import InputError
-from xsoftmax.threads import MOST_THREADS
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.threads import MOST_THREADS
 
 # Training rows, at most, on which the objective and the training log-likelihood are recorded.
 SUBSET = 5000

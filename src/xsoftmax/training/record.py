@@ -17,7 +17,7 @@ import psutil
 
 from xsoftmax import __version__
 from xsoftmax.data.store import SPLITS, Prepared
-from xsoftmax.files import write_text, written_aside
+from xsoftmax.internal.files import write_text, written_aside
 from xsoftmax.methods import Method
 from xsoftmax.model import Model, save_model
 from xsoftmax.training.fit import FitResult

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.implicit_batch import Touch, sweep_implicit
@@ -19,7 +20,6 @@ from xsoftmax.kernels.steps import Clock, log_probability
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import Method, solves_batches
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.threads import Team, split_evenly
 from xsoftmax.training.implicit import touch_of
 
 DEFAULT_CHUNK = 2**15

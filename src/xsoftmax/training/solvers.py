@@ -5,10 +5,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.methods import Method
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.threads import Team
 from xsoftmax.training.minibatches import MinibatchSolver
 from xsoftmax.training.sampled import SampledSolver
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from xsoftmax.errors import InputError
-from xsoftmax.progress import Progress
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.progress import Progress
 from xsoftmax.tree.fit import check_arguments, fit_projected
 from xsoftmax.tree.projection import Features, principal_components
 

@@ -7,7 +7,7 @@ import h5py
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from xsoftmax.hdf5_checks import ContentError, check_array, check_below
+from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below
 from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.kernels.tree import TreeView, draw_rows, log_probability_block
 from xsoftmax.kernels.tree_levels import ROWS, log_probabilities

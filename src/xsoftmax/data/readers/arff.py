@@ -11,7 +11,7 @@ import numpy as np
 from xsoftmax.data import parsing
 from xsoftmax.data.rows import Rows
 from xsoftmax.data.sparse_text import LineBlock, SparseRows, line_blocks, shortened
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 ATTRIBUTE = re.compile(rb"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)\s+(\S.*)", re.IGNORECASE)
 NUMERIC = (b"numeric", b"real", b"integer")

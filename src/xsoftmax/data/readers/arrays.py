@@ -17,8 +17,8 @@ from scipy.sparse import csr_array, issparse, load_npz
 
 from xsoftmax.data import checksum
 from xsoftmax.data.rows import Rows, not_text
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform

@@ -9,7 +9,7 @@ import numpy as np
 
 from xsoftmax.data.parts import check_sizes
 from xsoftmax.data.rows import Rows
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 def read(

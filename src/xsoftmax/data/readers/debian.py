@@ -14,7 +14,7 @@ from pathlib import Path
 
 from xsoftmax.data import checksum
 from xsoftmax.data.rows import Rows, Texts
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 LABELS = ("source", "section")
 

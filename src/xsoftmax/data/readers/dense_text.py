@@ -12,8 +12,8 @@ import numpy as np
 from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Rows
 from xsoftmax.data.sparse_text import LineBlock, SparseRows, fail, header_sizes, line_blocks
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 
 def read(*, features: Path, labels: Path) -> Rows:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from xsoftmax.data.encoding import text_encoding
 from xsoftmax.data.rows import Rows, Texts
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 def read(*, data: Path, encoding: str = "utf-8", skip_header: bool = False) -> Rows:

@@ -9,7 +9,7 @@ import numpy as np
 
 from xsoftmax.data.parts import PARTS, check_sizes, n_samples_of, rng_of
 from xsoftmax.data.rows import Rows
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 def read(

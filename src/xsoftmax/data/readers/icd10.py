@@ -10,7 +10,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from xsoftmax.data.rows import Rows, Texts
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 class Leaf(NamedTuple):

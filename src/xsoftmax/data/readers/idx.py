@@ -9,8 +9,8 @@ import numpy as np
 
 from xsoftmax.data import checksum
 from xsoftmax.data.rows import Rows
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 BLOCK_ROWS = 4096

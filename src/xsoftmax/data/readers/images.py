@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from xsoftmax.data.rows import Rows
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP")
 MOST_PIXELS = 2**26

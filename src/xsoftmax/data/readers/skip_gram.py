@@ -22,8 +22,8 @@ import numpy as np
 from xsoftmax.data.encoding import text_encoding, word_pattern
 from xsoftmax.data.rows import Rows, csr_of
 from xsoftmax.data.sparse_text import Growing, line_blocks
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 BATCH_SENTENCES = 2**11
 SENTENCES = ("line", "paragraph")

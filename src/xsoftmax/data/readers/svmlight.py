@@ -7,7 +7,7 @@ from xsoftmax.data import parsing
 from xsoftmax.data.readers import xc
 from xsoftmax.data.rows import Features, Rows
 from xsoftmax.data.sparse_text import SparseRows, line_blocks
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform

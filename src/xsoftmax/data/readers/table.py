@@ -16,8 +16,8 @@ import numpy as np
 from xsoftmax.data import checksum
 from xsoftmax.data.encoding import text_encoding
 from xsoftmax.data.rows import Features, Rows, Texts, not_text
-from xsoftmax.errors import InputError
-from xsoftmax.free_memory import check_free
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Features, Rows
 from xsoftmax.data.sparse_text import LineBlock, SparseRows, header_sizes, line_blocks
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 if TYPE_CHECKING:
     from xsoftmax.data.transform import Transform

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from xsoftmax.data.parts import check_sizes
 from xsoftmax.data.rows import Rows
-from xsoftmax.errors import InputError
+from xsoftmax.internal.errors import InputError
 
 
 def read(*, n_samples: int = 1_000_000, n_classes: int = 10_000, seed: int = 0) -> Rows:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax import registry
-from xsoftmax.fingerprint import modules_below
+from xsoftmax.internal import registry
+from xsoftmax.internal.fingerprint import modules_below
 from xsoftmax.kernels.integral import log_likelihoods, sampled_log_likelihoods
 
 # What Ruiz et al. 2018 estimate their integrals with: draws per row, from N(mean, deviation^2).

@@ -1,0 +1,1 @@
+"""What surrounds the engine: benchmarks, papers, reports, tracking, generated pages. Nothing else imports it."""

@@ -1,0 +1,18 @@
+"""Sum up what became of the claims of all papers: renews the table in a README.md among their pages."""
+
+import argparse
+from pathlib import Path
+
+from xsoftmax.lab.marked_blocks import renew
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("pages", nargs="?", type=Path, default=Path("docs/papers"), help="default: %(default)s")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the verb."""
+    from xsoftmax.lab.reproduction.page import overview
+
+    renew(options.pages / "README.md", {"verdicts": lambda _: overview(options.pages)})

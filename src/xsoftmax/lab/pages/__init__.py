@@ -1,0 +1,1 @@
+"""Pages of documentation that are made, or renewed, from the code and from measurements."""

@@ -1,0 +1,101 @@
+"""What the page of bamler2020 calls data sets and methods, and what it looks up of them."""
+
+import math
+from collections.abc import Mapping
+
+from xsoftmax.internal.errors import InputError
+from xsoftmax.lab.reproduction.page import Verdict, ours
+from xsoftmax.lab.reproduction.results import Estimate, Results, middle
+
+DATASETS = {
+    "icd10-subcategory-pca": "ICD-10 subcategories",
+    "debian-pca": "Debian packages",
+    "hierarchy-amazon-5k": "generated, as Amazon-670K",
+    "hierarchy-wikipedia-5k": "generated, as Wikipedia-500K",
+    "icd10-subcategory": "ICD-10 subcategories, TF-IDF",
+    "debian": "Debian packages, TF-IDF",
+    "amazon-670k": "Amazon-670K",
+    "wikipedia-500k": "Wikipedia-500K",
+}
+SMALL = {"icd10-pca": "ICD-10 categories", "delicious": "Delicious", "eurlex-4k": "EURLex-4K"}
+PROPOSED, UNIFORM, FREQUENCY, NCE = "adversarial", "negative-uniform", "negative-frequency", "nce-tree"
+AUGMENTED, ONE_VS_EACH = "augment-reduce-advi", "one-vs-each-advi"
+BASELINES = {
+    UNIFORM: "uniform",
+    FREQUENCY: "frequency",
+    NCE: "NCE",
+    AUGMENTED: "A&R",
+    ONE_VS_EACH: "OVE",
+}
+METHODS = {PROPOSED: "adversarial", **BASELINES}
+WITH_TREE = (PROPOSED, NCE)
+NOT_RESPLIT = "adversarial-no-resplit"
+ADAGRAD = {"augment-reduce": "A&R, Adagrad", "one-vs-each": "OVE, Adagrad"}
+SOFTMAX = "softmax"
+MEASURES = {"log_likelihood": "log-likelihood", "accuracy": "accuracy"}
+TUNED = {
+    "learning_rate": ("optimizer", "ρ"),
+    "regularizer": ("objective", "λ"),
+    "prior_variance": ("optimizer", "σ₀²"),
+}
+
+
+def compared(results: Results) -> dict[str, str]:
+    """Name the data sets on which the proposed method meets at least one baseline."""
+    return {
+        key: name
+        for key, name in DATASETS.items()
+        if results.has(key, PROPOSED) and any(results.has(key, method) for method in BASELINES)
+    }
+
+
+def baselines(results: Results, dataset: str) -> list[str]:
+    """Name the baselines that were trained on a data set."""
+    return [method for method in BASELINES if results.has(dataset, method)]
+
+
+def settings(results: Results, dataset: str, method: str) -> dict[str, float]:
+    """Give what was tuned of a method, or is in place of it."""
+    if not results.has(dataset, method):
+        return {}
+    parameters = results.of(dataset, method)[0].status["parameters"]
+    found = {key: parameters.get(part, {}).get(key) for key, (part, _) in TUNED.items()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def written(settings: Mapping[str, float]) -> str:
+    """Write settings with the paper's letters."""
+    return ", ".join(f"{TUNED[key][1]} {value:g}" for key, value in settings.items()) or "–"
+
+
+def n_trials(results: Results, dataset: str, method: str) -> int:
+    """Count the trials of a search; 0 if there was none."""
+    try:
+        return len(results.search(dataset, method).trials)
+    except InputError:
+        return 0
+
+
+def seconds(results: Results, dataset: str, method: str) -> float:
+    """Give the training time of a method, the tree's fit included: the median over seeds."""
+    return middle(results.values(dataset, method, "fit.seconds"))
+
+
+def finals(results: Results, dataset: str, method: str) -> list[str]:
+    """Write both measures at the end, of all test rows."""
+    return [ours(final(results, dataset, method, measure)) for measure in MEASURES]
+
+
+def final(results: Results, dataset: str, method: str, measure: str) -> Estimate:
+    """Give a measure at the end, of all test rows."""
+    return results.estimate(dataset, method, f"test.{measure}")
+
+
+def at_most(value: float, limit: float, near: float) -> Verdict:
+    """Judge a value that is to be at most a limit, or near it."""
+    return Verdict.REPRODUCED if value <= limit else Verdict.IN_SHAPE if value <= near else Verdict.NOT
+
+
+def or_least(value: float) -> float:
+    """Give a number, or the least there is in place of NaN."""
+    return -math.inf if math.isnan(value) else value
