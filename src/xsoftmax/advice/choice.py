@@ -25,7 +25,7 @@ from xsoftmax.advice.pilot import (
 )
 from xsoftmax.advice.ranking import LEAST_TIMED, PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
 from xsoftmax.advice.trial import Ground
-from xsoftmax.data.store import Prepared
+from xsoftmax.data.dataset import Dataset
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
@@ -105,7 +105,7 @@ class Choice:
 
 
 def choice_for(
-    data: Prepared, seed: int, plan: Plan, asked: Asked | None = None, model: CostModel | None = None
+    data: Dataset, seed: int, plan: Plan, asked: Asked | None = None, model: CostModel | None = None
 ) -> Choice:
     """Choose for the budget of a plan, or go on with what was chosen when its checkpoint was begun.
 
@@ -133,11 +133,11 @@ def kept_choice(checkpoint: Path) -> Path:
     return checkpoint.with_suffix(".choice.json")
 
 
-def _digest(data: Prepared, seed: int, plan: Plan, asked: Asked, model: CostModel) -> str:
+def _digest(data: Dataset, seed: int, plan: Plan, asked: Asked, model: CostModel) -> str:
     """Hash all that a choice depends on, but what memory is free."""
     kept = plan.patience, plan.keep
     planned = [plan.seconds, plan.epochs, plan.threads, plan.memory, *kept, plan.stream, plan.share]
-    parts = [seed, planned, asked, model.as_json(), data.attributes, fingerprint(__name__)]
+    parts = [seed, planned, asked, model.as_json(), data.identity, fingerprint(__name__)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -154,7 +154,7 @@ def _read(path: Path, question: str) -> Choice | None:
         return None
 
 
-def _choose(data: Prepared, seed: int, plan: Plan, asked: Asked, model: CostModel) -> Choice:
+def _choose(data: Dataset, seed: int, plan: Plan, asked: Asked, model: CostModel) -> Choice:
     clock, facts = Clock(), facts_of(data)
     budget = Budget(seconds=plan.seconds, epochs=plan.epochs) if asked.gap is None else Budget(gap=asked.gap)
     ranking = _that_fit(rank(model, facts, budget, plan.threads, asked.among), model, data, plan)
@@ -201,7 +201,7 @@ def _shortened(plan: Plan, asked: Asked, best: Prediction) -> Plan:
     return replace(plan, epochs=min(plan.epochs, epochs))
 
 
-def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Prepared, plan: Plan) -> list[Prediction]:
+def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Dataset, plan: Plan) -> list[Prediction]:
     """Leave out what memory does not hold; if that is all, say what the last one needs."""
     found, reason = [], InputError("auto has no candidates; name some in among")
     for prediction in ranking:
@@ -218,7 +218,7 @@ def _that_fit(ranking: Sequence[Prediction], model: CostModel, data: Prepared, p
     return found
 
 
-def _streams(data: Prepared, method: Method, plan: Plan) -> bool:
+def _streams(data: Dataset, method: Method, plan: Plan) -> bool:
     """Tell whether a fit leaves training rows in their file, as ``fit`` does."""
     if plan.stream is not None or plan.share < 1:
         return bool(plan.stream)
@@ -227,7 +227,7 @@ def _streams(data: Prepared, method: Method, plan: Plan) -> bool:
 
 
 @contextmanager
-def _ground(data: Prepared, method: Method, seed: int, plan: Plan) -> Iterator[Ground]:
+def _ground(data: Dataset, method: Method, seed: int, plan: Plan) -> Iterator[Ground]:
     """What trials of a method need, closed afterwards."""
     team = Team(plan.threads)
     train, visits = training_rows(data, method, seed, _streams(data, method, plan), plan)
@@ -239,7 +239,7 @@ def _ground(data: Prepared, method: Method, seed: int, plan: Plan) -> Iterator[G
 
 
 def _times(
-    data: Prepared, seed: int, plan: Plan, model: CostModel, ranking: Sequence[Prediction], clock: Clock
+    data: Dataset, seed: int, plan: Plan, model: CostModel, ranking: Sequence[Prediction], clock: Clock
 ) -> dict[str, dict[str, float]]:
     """Time the first few candidates, unless it takes long to set them up. A budget of epochs does not ask for it.
 
@@ -264,7 +264,7 @@ def _times(
 
 
 def _pilot(
-    data: Prepared, method: Method, seed: int, plan: Plan, facts: Facts, predicted: Prediction, clock: Clock
+    data: Dataset, method: Method, seed: int, plan: Plan, facts: Facts, predicted: Prediction, clock: Clock
 ) -> tuple[Pilot, Proposal | None]:
     """Try a few rates; together these take their share of the budget, whatever was predicted."""
     if plan.epochs is None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from xsoftmax.data.store import Prepared
+from xsoftmax.data.dataset import Dataset
 
 ROWS = 10_000  # are enough for a mean
 # Factors between sizes, and how many others a data set of the same sizes counts as.
@@ -44,10 +44,10 @@ class Facts(NamedTuple):
         return rows + (f"sparse features, {self.n_entries:.0f} of a row" if self.sparse else "dense features")
 
 
-def facts_of(data: Prepared) -> Facts:
+def facts_of(data: Dataset) -> Facts:
     """Read the sizes of a prepared data set."""
-    n, sparse = data.n_samples("train"), data.storage == "csr"
-    entries = data.array("train", "X/data").shape[0] / max(1, n) if sparse else float(data.n_features)
+    n, sparse = data.n_samples("train"), data.sparse
+    entries = data.n_entries("train") / max(1, n) if sparse else float(data.n_features)
     return Facts(n, data.n_classes, data.n_features, entries, sparse, _norm(data.rows("train", 0, ROWS).X))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.data.store import Prepared, Split
+from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import taken
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.internal.threads import Team
@@ -27,7 +27,7 @@ class Ground:
 
     Attributes
     ----------
-    data : Prepared
+    data : Dataset
     train : Split
     visits : Visits
     method : Method
@@ -35,7 +35,7 @@ class Ground:
     team : Team
     """
 
-    data: Prepared
+    data: Dataset
     train: Split
     visits: Visits
     method: Method

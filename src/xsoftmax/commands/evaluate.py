@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from xsoftmax.data.dataset import Split
 from xsoftmax.data.labels import choose
-from xsoftmax.data.store import Split, open_prepared
+from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import as_published
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.metrics import evaluate

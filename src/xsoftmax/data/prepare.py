@@ -13,11 +13,12 @@ from xsoftmax.data import labels as labelling
 from xsoftmax.data import raw as raw_files
 from xsoftmax.data import splits
 from xsoftmax.data.config import DatasetConfig
+from xsoftmax.data.dataset import Split
 from xsoftmax.data.features import RawFeatures
 from xsoftmax.data.normalization import Matrix, fit_steps, parse
 from xsoftmax.data.reading import read_parts
 from xsoftmax.data.rows import Rows
-from xsoftmax.data.store import Split, write_prepared
+from xsoftmax.data.store import write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.errors import InputError
 

@@ -6,9 +6,8 @@ Layout (schema version 2): groups ``train``, ``validation`` and ``test``, each w
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -17,55 +16,38 @@ import h5py
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.dataset import SPLITS, Dataset, Split, known_split
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
-from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below, check_starts
-from xsoftmax.internal.sealed import open_sealed, opened, reading, written_sealed
+from xsoftmax.internal.sealed import open_sealed, opened, reading, seal_of, written_sealed
 
 REMEDY = "make it with `python -m xsoftmax prepare`"
-SPLITS = ("train", "validation", "test")
 CHUNK_BYTES = 2**18
 PLAIN_ABOVE = 2**24  # bytes; decompressing takes 10 to 30 times as long as reading
 PAGE = 4096
 
 
-@dataclass(frozen=True)
-class Split:
-    """Rows and their classes.
-
-    Attributes
-    ----------
-    X : csr_array or C-ordered ndarray of shape (n_samples, n_features), float32
-    y : ndarray of shape (n_samples,), int32
-    """
-
-    X: csr_array | np.ndarray
-    y: np.ndarray
-
-    @property
-    def n_samples(self) -> int:
-        """Count the rows."""
-        return len(self.y)
-
-
-class Prepared:
+class Prepared(Dataset):
     """An open prepared file; a context manager. Only what is asked for is read.
 
     Labels and the places of features are compared with the sizes as it is opened: compiled code does not look again.
     """
 
+    in_memory = False
+
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         with ExitStack() as stack:
             self._file = stack.enter_context(open_sealed(self.path, ["prepared"], REMEDY))
+            self._seal = seal_of(self.path)
             with reading(self.path, REMEDY):
                 self.attributes = _attributes(self._file)
                 self.name = str(self.attributes["dataset"])
-                self.storage = str(self.attributes["storage"])
+                self.sparse = _is_sparse(self.attributes["storage"])
                 self.n_features = int(self.attributes["n_features"])
                 self.n_classes = int(self.attributes["n_classes"])
                 self._check()
@@ -101,19 +83,31 @@ class Prepared:
         with reading(self.path, REMEDY):
             return Transform.from_group(self._file["transform"], self.n_features)
 
+    @property
+    def identity(self) -> str:
+        """The file's seal: the SHA-256 of all that it holds."""
+        return self._seal
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """Rows that were left out as the file was made, by reason."""
+        start = "n_dropped_"
+        return {key.removeprefix(start): int(n) for key, n in self.attributes.items() if key.startswith(start)}
+
     def n_samples(self, split: str) -> int:
         """Count the rows of a split."""
         return int(self._group(split)["y"].shape[0])
 
+    def n_entries(self, split: str) -> int:
+        """Count the stored numbers of a split's features: of dense rows, all."""
+        X = self._group(split)["X"]
+        return int((X["data"] if self.sparse else X).size)
+
     def nbytes(self, split: str) -> int:
         """Bytes that a whole split takes in memory."""
         group = self._group(split)
-        stored = [group["X"]] if self.storage == "dense" else list(group["X"].values())
+        stored = list(group["X"].values()) if self.sparse else [group["X"]]
         return sum(dataset.nbytes for dataset in [*stored, group["y"]])
-
-    def fits_in(self, n_bytes: int, splits: Iterable[str] = SPLITS) -> bool:
-        """Tell whether these splits together take at most so much memory."""
-        return sum(self.nbytes(split) for split in splits) <= n_bytes
 
     def labels(self, split: str) -> np.ndarray:
         """Classes of all rows of a split, int32."""
@@ -136,21 +130,26 @@ class Prepared:
         stop = max(start, stop)
         with reading(self.path, REMEDY):
             y = group["y"][start:stop]
-            X = group["X"][start:stop] if self.storage == "dense" else self._csr(group["X"], start, stop)
+            X = self._csr(group["X"], start, stop) if self.sparse else group["X"][start:stop]
             return Split(X, y)
+
+    def windows(self, multiple: int) -> Any:
+        """See ``Dataset``."""
+        from xsoftmax.data.windows import Windows  # which reads prepared files
+
+        return Windows(self, "train", multiple=multiple)
 
     def _check(self) -> None:
         """Look at the type and shape of every array, and at the range of all that is used as a place."""
-        if self.storage not in ("csr", "dense") or self.n_features < 0 or self.n_classes < 0:
-            sizes = f"{self.n_features} features, {self.n_classes} classes"
-            raise ContentError(f"storage {self.storage!r}, {sizes}")
+        if self.n_features < 0 or self.n_classes < 0:
+            raise ContentError(f"{self.n_features} features, {self.n_classes} classes")
         check_array(self._file["classes/names/ends"], np.int64, self.n_classes + 1)
         check_array(self._file["classes/counts"], np.int64, self.n_classes)
         for split in SPLITS:
             group = self._file[split]
             check_array(group["y"], np.int32, None)
             check_below(group["y"], self.n_classes)
-            if self.storage == "dense":
+            if not self.sparse:
                 check_array(group["X"], np.float32, len(group["y"]), self.n_features)
                 continue
             check_array(group["X/indptr"], np.int64, len(group["y"]) + 1)
@@ -167,9 +166,13 @@ class Prepared:
         return X
 
     def _group(self, split: str) -> h5py.Group:
-        if split not in SPLITS:
-            raise InputError(f"unknown split {split!r}; known: {', '.join(SPLITS)}")
-        return self._file[split]
+        return known_split(self._file, split)
+
+
+def _is_sparse(storage: object) -> bool:
+    if storage not in ("csr", "dense"):
+        raise ContentError(f"storage {storage!r}")
+    return storage == "csr"
 
 
 def open_prepared(path: str | Path) -> Prepared:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from xsoftmax.data.encoding import word_pattern
 from xsoftmax.data.names import Names
 from xsoftmax.data.normalization import Matrix, Step
-from xsoftmax.data.rows import Texts
+from xsoftmax.data.rows import Texts, row_not_finite
 from xsoftmax.data.vocabulary import count_known_words
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from xsoftmax.data.rows import Rows
 
 KINDS = ("texts", "sparse", "dense")
-AT_A_TIME = 2**16
 WEIGHTINGS = ("tfidf", "counts", "binary")
 
 
@@ -114,7 +113,8 @@ class Transform:
             X = self._weighed(X)
             for step in self.steps:
                 X = step.apply(X)
-        _check_finite(X)
+        if (row := row_not_finite(X)) is not None:
+            raise InputError(f"row {row}: its features are too large for float32 once normalised; scale them down")
         return X
 
     def rows_of(self, file: str | Path) -> Any:
@@ -236,16 +236,6 @@ def _source(found: Any) -> dict[str, Any]:
     # by name, so that the fingerprint of training does not contain the readers
     import_module("xsoftmax.data.reading").check_options(found.get("format", ""), found.get("options", {}))
     return found
-
-
-def _check_finite(X: Matrix) -> None:
-    values = X.data if issparse(X) else X
-    for start in range(0, len(values) if values.size else 0, AT_A_TIME):
-        block = np.isfinite(values[start : start + AT_A_TIME])
-        if not block.all():
-            at = start + int(np.argwhere(~block)[0][0])
-            row = int(np.searchsorted(X.indptr, at, side="right")) - 1 if issparse(X) else at
-            raise InputError(f"row {row}: its features are too large for float32 once normalised; scale them down")
 
 
 def widened(X: csr_array, n_columns: int) -> csr_array:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from xsoftmax.data.dataset import Split
 from xsoftmax.data.mapped_array import MappedArray, can_map
 from xsoftmax.data.rows import csr_of
-from xsoftmax.data.store import PLAIN_ABOVE, Prepared, Split
+from xsoftmax.data.store import PLAIN_ABOVE, Prepared
 from xsoftmax.internal.errors import InputError
 
 WINDOW_BYTES = 2**26
@@ -159,7 +160,7 @@ class Windows:
     def _rows_of(self, data: Prepared, split: str) -> Split:
         """Map the features; read what is small and compressed."""
         y = data.labels(split)
-        if data.storage == "dense":
+        if not data.sparse:
             return Split(self._values(data, split, "X"), y)
         starts = data.array(split, "X/indptr")[:]
         values, indices = (self._values(data, split, f"X/{name}") for name in ("data", "indices"))
@@ -181,15 +182,15 @@ class Windows:
 
 def taken(rows: Split, chosen: np.ndarray) -> Split:
     """Copy some rows into memory; of features that are mapped, no more than these are read."""
-    X, y = rows.X, rows.y[chosen]
+    X, y, weight = rows.X, rows.y[chosen], None if rows.weight is None else rows.weight[chosen]
     if isinstance(X, np.ndarray):
-        return Split(X[chosen], y)
+        return Split(X[chosen], y, weight)
     parts = [slice(int(X.indptr[i]), int(X.indptr[i + 1])) for i in chosen]
     lengths = [part.stop - part.start for part in parts]
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     none = slice(0, 0)
     data, indices = (np.concatenate([values[part] for part in [none, *parts]]) for values in (X.data, X.indices))
-    return Split(csr_of(data, indices, indptr, X.shape[1]), y)
+    return Split(csr_of(data, indices, indptr, X.shape[1]), y, weight)
 
 
 class _Plan(NamedTuple):

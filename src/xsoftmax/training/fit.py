@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.data.store import Prepared, Split
-from xsoftmax.data.windows import Windows, taken
+from xsoftmax.data.dataset import Dataset, Split
+from xsoftmax.data.windows import taken
 from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.progress import Progress
 from xsoftmax.internal.threads import Team
@@ -58,7 +58,7 @@ class FitResult:
 
 
 def fit(
-    data: Prepared,
+    data: Dataset,
     method: Method,
     seed: int,
     plan: Plan,
@@ -91,7 +91,7 @@ def fit(
     return _Fit(data, method, seed, replace(plan, stream=stream), proposal).run(stop or threading.Event())
 
 
-def check_question(data: Prepared, seed: int) -> None:
+def check_question(data: Dataset, seed: int) -> None:
     """Make sure that there is something to train, and a seed.
 
     Raises
@@ -103,13 +103,15 @@ def check_question(data: Prepared, seed: int) -> None:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
     if data.n_samples("train") == 0:
         raise InputError(f"{data.name} has no training rows; look at its preparation")
+    if data.weighted:
+        raise InputError(f"{data.name}: no method trains with sample weights yet; leave them out, or repeat rows")
     check_seed(seed)
 
 
 class _Fit:
     """One run of ``fit``."""
 
-    def __init__(self, data: Prepared, method: Method, seed: int, plan: Plan, proposal: Proposal | None) -> None:
+    def __init__(self, data: Dataset, method: Method, seed: int, plan: Plan, proposal: Proposal | None) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
         self.train, self.visits = training_rows(data, method, seed, bool(plan.stream), plan)
         self.class_names, self.transform = data.class_names, data.transform
@@ -300,9 +302,8 @@ class _Fit:
     def _identity(self) -> str:
         """Hash of everything that the bits of a fit depend on."""
         plan = {key: value for key, value in asdict(self.plan).items() if key not in _NOT_IDENTITY}
-        parts = [self.method.settings, self.seed, plan, self.solver.chunk, self.data.attributes]
+        parts = [self.method.settings, self.seed, plan, self.solver.chunk, self.data.identity]
         digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode())
-        digest.update(self.train.y.tobytes())
         if self.plan.tree is not None:
             digest.update(self.plan.tree.read_bytes())
         return digest.hexdigest()
@@ -330,11 +331,11 @@ class _Fit:
 
 
 def training_rows(
-    data: Prepared, method: Method, seed: int, stream: bool, plan: Plan | None = None
+    data: Dataset, method: Method, seed: int, stream: bool, plan: Plan | None = None
 ) -> tuple[Split, Visits]:
     """Read the training rows, or a plan's share, or leave them in their file; say in which order they are visited."""
     if stream:
-        windows = Windows(data, "train", multiple=method.minibatch_size)
+        windows = data.windows(method.minibatch_size)
         return windows.split, Windowed(windows, seed)
     train = data.split("train")
     if plan is not None and plan.share < 1:

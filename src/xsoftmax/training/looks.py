@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.data.store import Prepared, Split
+from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import taken
 from xsoftmax.evaluation.frequencies import frequency_error
 from xsoftmax.evaluation.likelihood import score_together
@@ -26,7 +26,7 @@ class Looks:
 
     Parameters
     ----------
-    data : Prepared
+    data : Dataset
     train : Split
         Training rows, in memory or in their file.
     objective, proposal
@@ -40,7 +40,7 @@ class Looks:
 
     def __init__(
         self,
-        data: Prepared,
+        data: Dataset,
         train: Split,
         objective: Any,
         proposal: Proposal,

@@ -2,7 +2,7 @@
 
 import psutil
 
-from xsoftmax.data.store import SPLITS, Prepared
+from xsoftmax.data.dataset import SPLITS, Dataset
 from xsoftmax.data.windows import WINDOW_BYTES
 from xsoftmax.evaluation.likelihood import rows_at_a_time
 from xsoftmax.internal.errors import InputError
@@ -22,7 +22,7 @@ MOST_DRAWS = 1024
 
 def check_memory(
     method: Method,
-    data: Prepared,
+    data: Dataset,
     keeps_best: bool,
     limit: int | None = None,
     streams: bool = False,
@@ -33,7 +33,7 @@ def check_memory(
     Parameters
     ----------
     method : Method
-    data : Prepared
+    data : Dataset
     keeps_best : bool
         Whether the best weights so far are kept beside the current ones.
     limit : int, optional
@@ -73,11 +73,11 @@ def check_memory(
     return needed
 
 
-def must_stream(method: Method, data: Prepared, keeps_best: bool, limit: int | None = None, threads: int = 1) -> bool:
+def must_stream(method: Method, data: Dataset, keeps_best: bool, limit: int | None = None, threads: int = 1) -> bool:
     """Tell whether the training rows have to stay in their file: memory does not hold them. See ``check_memory``."""
     held = psutil.Process().memory_info().rss
     needed = sum(estimate(method, data, keeps_best, threads=threads).values()) + held
-    return method.optimizer.layout is not None and needed > _allowed(limit)
+    return not data.in_memory and method.optimizer.layout is not None and needed > _allowed(limit)
 
 
 def _allowed(limit: int | None) -> int:
@@ -86,14 +86,14 @@ def _allowed(limit: int | None) -> int:
 
 
 def estimate(
-    method: Method, data: Prepared, keeps_best: bool, streams: bool = False, threads: int = 1
+    method: Method, data: Dataset, keeps_best: bool, streams: bool = False, threads: int = 1
 ) -> dict[str, int]:
     """Bytes that a fit will hold, by purpose."""
     width = data.n_features + 1
     one_copy = 4 * data.n_classes * width
     n_train = data.n_samples("train")
     n_rows = max(data.n_samples(split) for split in SPLITS)
-    data_bytes = sum(data.nbytes(split) for split in SPLITS)
+    data_bytes = 0 if data.in_memory else sum(data.nbytes(split) for split in SPLITS)
     if streams:
         data_bytes += min(2 * WINDOW_BYTES, data.nbytes("train")) + 16 * n_train - data.nbytes("train")
     needed = {
@@ -102,7 +102,7 @@ def estimate(
         "variables per sample": 8 * n_train * (method.objective.n_states + 2)
         + 4 * n_train * method.objective.uses_log_q,
         # for sparse rows, a copy of some weights (a row per feature) and of the rows; a block of scores; whole rows
-        "evaluation": (4 * weights_copied(data.n_classes * width) + _of_looks(data) if data.storage == "csr" else 0)
+        "evaluation": (4 * weights_copied(data.n_classes * width) + _of_looks(data) if data.sparse else 0)
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
@@ -130,16 +130,16 @@ def _of_draws(method: Method) -> int:
     return n_draws * (ahead + 8 * size * method.batch.shared + 48)
 
 
-def _of_looks(data: Prepared) -> int:
+def _of_looks(data: Dataset) -> int:
     """Bytes of the rows that a look takes together: validation, test, and a subset of the training rows."""
     n = data.n_samples("train")
     subset = data.nbytes("train") * min(SUBSET, n) // max(1, n)
     return subset + sum(data.nbytes(split) for split in ("validation", "test"))
 
 
-def _of_whole_rows(method: Method, data: Prepared, threads: int) -> int:
+def _of_whole_rows(method: Method, data: Dataset, threads: int) -> int:
     """Bytes for the objective's value: scores, a log-probability of each where it needs them, and a few arrays."""
-    at_a_time = rows_at_a_time(data.n_classes, data.n_features, data.storage == "csr")
+    at_a_time = rows_at_a_time(data.n_classes, data.n_features, data.sparse)
     n_rows = min(at_a_time, SUBSET, data.n_samples("train"))
     per_class = (4 if method.objective.excludes_true else 8) * n_rows + 4 + 12 * threads
     return per_class * data.n_classes

@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 
 from xsoftmax import __version__
-from xsoftmax.data.store import SPLITS, Prepared
+from xsoftmax.data.dataset import SPLITS, Dataset
 from xsoftmax.internal.files import write_text, written_aside
 from xsoftmax.methods import Method
 from xsoftmax.model import Model, save_model
@@ -35,7 +35,7 @@ LIBRARIES = ("numpy", "scipy", "numba", "h5py", "scikit-learn")
 def write_fit(
     folder: Path,
     result: FitResult,
-    data: Prepared,
+    data: Dataset,
     method: Method,
     seed: int,
     plan: Plan,
@@ -92,7 +92,7 @@ def _epochs(found: Mapping[str, Any]) -> str:
 
 
 def describe(
-    result: FitResult, data: Prepared, method: Method, seed: int, plan: Plan, fingerprint: str
+    result: FitResult, data: Dataset, method: Method, seed: int, plan: Plan, fingerprint: str
 ) -> dict[str, Any]:
     """Everything about a fit but its weights and history, as JSON."""
     state = result.state
@@ -121,7 +121,7 @@ def describe(
         "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}
         | {"n_train": n_train}
         | {"n_features": data.n_features, "n_classes": data.n_classes}
-        | {key: int(value) for key, value in data.attributes.items() if key.startswith("n_dropped")},
+        | {f"n_dropped_{reason}": n for reason, n in data.dropped.items()},
         "parameters": {**method.settings, "source": method.source},
         "objective_name": method.objective.title,
         "budget": {"epochs": plan.epochs} if plan.epochs is not None else {"seconds": plan.seconds},

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from xsoftmax.data.store import Split, write_prepared
+from xsoftmax.data.dataset import Split
+from xsoftmax.data.store import write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method, build_method

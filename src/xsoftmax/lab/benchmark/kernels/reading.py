@@ -47,7 +47,7 @@ def fed(rows: Rows, n_classes: int, window_bytes: int) -> Iterator[Case]:
             windows = Windows(data, window_bytes=window_bytes)
             passes = Passes(rows, n_classes, windows, file)
             n_samples, n_features = rows.X.shape
-            kind = "dense" if data.storage == "dense" else f"sparse, {rows.X.nnz // n_samples} non-zeros"
+            kind = "dense" if not data.sparse else f"sparse, {rows.X.nnz // n_samples} non-zeros"
             yield Case(
                 f"reading beside training, {kind}, {n_features:,} features, {N_SAMPLED} negatives, "
                 f"{n_classes:,} classes, {len(windows)} windows",

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.data.config import load_config
+from xsoftmax.data.dataset import SPLITS, Split
 from xsoftmax.data.download import download
 from xsoftmax.data.prepare import prepare
-from xsoftmax.data.store import SPLITS, Prepared, Split, open_prepared, write_prepared
+from xsoftmax.data.store import Prepared, open_prepared, write_prepared
 from xsoftmax.internal.files import write_json
 
 
@@ -52,7 +53,7 @@ def export(prepared: Path, folder: Path, rows: dict[str, int]) -> dict[str, Any]
             for part, values in _arrays(split).items():
                 np.save(folder / f"{name}_{part}.npy", values)
         _write_prepared(data, splits, folder / "data.h5")
-        meta = {"name": data.name, "storage": data.storage, "n_features": data.n_features}
+        meta = {"name": data.name, "storage": "csr" if data.sparse else "dense", "n_features": data.n_features}
         meta |= {"n_classes": data.n_classes, "source": [date, rows]}
         meta |= {f"n_{name}": split.n_samples for name, split in splits.items()}
     write_json(meta_file, meta)
@@ -84,5 +85,5 @@ def _write_prepared(data: Prepared, splits: dict[str, Split], path: Path) -> Non
         transform=data.transform,
         parameters=data.attributes["parameters"],
         source_sha256=data.attributes["source_sha256"],
-        dropped={key[10:]: int(value) for key, value in data.attributes.items() if key.startswith("n_dropped_")},
+        dropped=data.dropped,
     )

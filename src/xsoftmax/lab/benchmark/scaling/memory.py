@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from xsoftmax.data.store import SPLITS, open_prepared
+from xsoftmax.data.dataset import SPLITS
+from xsoftmax.data.store import open_prepared
 from xsoftmax.internal.text import megabytes
 from xsoftmax.lab.benchmark.observed import Observed, observed
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, sparse_rows, write_problem

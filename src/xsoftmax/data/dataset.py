@@ -1,0 +1,369 @@
+"""What training needs of data: three splits of rows with a class each, from a file or from arrays in memory."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from xsoftmax.data.names import Names
+from xsoftmax.data.rows import csr_of, row_not_finite
+from xsoftmax.data.transform import Transform
+from xsoftmax.internal.errors import InputError
+
+SPLITS = ("train", "validation", "test")
+Labelled: TypeAlias = tuple[Any, Any]  # X and y
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows and their classes.
+
+    Attributes
+    ----------
+    X : csr_array or C-ordered ndarray of shape (n_samples, n_features), float32
+    y : ndarray of shape (n_samples,), int32
+    weight : ndarray of shape (n_samples,), float32, or None
+        What each row counts; None: all the same.
+    """
+
+    X: csr_array | np.ndarray
+    y: np.ndarray
+    weight: np.ndarray | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Count the rows."""
+        return len(self.y)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+        X = [self.X] if isinstance(self.X, np.ndarray) else [self.X.data, self.X.indices, self.X.indptr]
+        return sum(each.nbytes for each in [*X, self.y, self.weight] if each is not None)
+
+
+class Dataset(ABC):
+    """Training, validation and test rows, and what the classes are.
+
+    ``Dataset.from_arrays`` makes one of arrays, ``open_prepared`` of a prepared file. Training never asks which.
+
+    Attributes
+    ----------
+    name : str
+        What messages and models call it.
+    n_features, n_classes : int
+    sparse : bool
+        Whether rows are CSR, else they are dense.
+    in_memory : bool
+        Whether rows are in memory before they are asked for; others may be streamed from their file.
+    weighted : bool
+        Whether training rows count differently.
+    """
+
+    name: str
+    n_features: int
+    n_classes: int
+    sparse: bool
+    in_memory: bool
+    weighted: bool = False
+
+    @staticmethod
+    def from_arrays(
+        X: Any,
+        y: Any,
+        *,
+        validation: Labelled | None = None,
+        test: Labelled | None = None,
+        classes: Sequence[Any] | None = None,
+        sample_weight: Any = None,
+        feature_names: Sequence[str] = (),
+        name: str = "arrays",
+    ) -> "ArrayDataset":
+        """Take rows that are in memory.
+
+        Float32 rows, C-ordered or CSR with sorted indices, are used where they are, memory maps too: do not change
+        them until the fit is done. Others are copied.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+            Training rows: real, finite numbers.
+        y : array of shape (n_samples,)
+            Label of each row: numbers, strings, or what else compares.
+        validation, test : tuple of array and array, optional
+            X and y of other rows, of classes that are known.
+        classes : sequence, optional
+            All labels, in the order in which classes are numbered; default: those of ``y``, sorted.
+        sample_weight : array of shape (n_samples,), optional
+            What each training row counts, 0 or more.
+        feature_names : sequence of str
+            Names of the columns.
+        name : str
+            What messages and models call it.
+
+        Raises
+        ------
+        InputError
+            If shapes differ, a number is none, or a label is unknown.
+        """
+        known = _distinct(y, f"{name}: y") if classes is None else _one_axis(classes, f"{name}: classes")
+        kind = issparse(X)
+        rows = {"train": _split(X, y, known, f"{name}: training rows", kind, sample_weight)}
+        for split, given in (("validation", validation), ("test", test)):
+            others, labels = (rows["train"].X[:0], known[:0]) if given is None else given
+            rows[split] = _split(others, labels, known, f"{name}: {split} rows", kind)
+            width, asked = rows[split].X.shape[1], rows["train"].X.shape[1]
+            if width != asked:
+                raise InputError(f"{name}: {split} rows have {width} features, training rows {asked}; give the same")
+        if len(feature_names) not in (0, rows["train"].X.shape[1]):
+            raise InputError(f"{name}: {len(feature_names)} feature_names for {rows['train'].X.shape[1]} features")
+        return ArrayDataset(name, rows, known, tuple(feature_names))
+
+    @property
+    @abstractmethod
+    def class_names(self) -> Names:
+        """Names of classes 0..n_classes-1."""
+
+    @property
+    @abstractmethod
+    def transform(self) -> Transform:
+        """What makes features of new raw rows."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """Digest of all rows, labels, weights and class names: what a fit was trained on, in hexadecimal digits."""
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        """How many rows were left out on the way here, by reason."""
+        return {}
+
+    @abstractmethod
+    def n_samples(self, split: str) -> int:
+        """Count the rows of a split."""
+
+    @abstractmethod
+    def n_entries(self, split: str) -> int:
+        """Count the stored numbers of a split's features: of dense rows, all."""
+
+    @abstractmethod
+    def nbytes(self, split: str) -> int:
+        """Bytes that a whole split takes in memory."""
+
+    @abstractmethod
+    def labels(self, split: str) -> np.ndarray:
+        """Classes of all rows of a split, int32."""
+
+    @abstractmethod
+    def rows(self, split: str, start: int, stop: int) -> Split:
+        """Take rows start..stop-1 of a split; like a slice, the range is clipped to what is there."""
+
+    @abstractmethod
+    def split(self, split: str) -> Split:
+        """Take a whole split; an InputError says if memory does not hold it."""
+
+    def windows(self, multiple: int) -> Any:
+        """Walk through training rows that stay in their file: see ``data.windows.Windows``.
+
+        Raises
+        ------
+        InputError
+            If they are in memory.
+        """
+        raise InputError(f"{self.name}: its rows are in memory already; leave out that they are to be streamed")
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """Training rows of each class, int64."""
+        return np.bincount(self.labels("train"), minlength=self.n_classes)
+
+    def fits_in(self, n_bytes: int, splits: Iterable[str] = SPLITS) -> bool:
+        """Tell whether these splits together take at most so much memory."""
+        return sum(self.nbytes(split) for split in splits) <= n_bytes
+
+
+class ArrayDataset(Dataset):
+    """Rows in memory; made by ``Dataset.from_arrays``, which checks them.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        The labels as they were given, by class.
+    """
+
+    in_memory = True
+
+    def __init__(
+        self, name: str, splits: Mapping[str, Split], classes: np.ndarray, feature_names: tuple[str, ...] = ()
+    ) -> None:
+        self.name, self.classes, self._splits, self._feature_names = name, classes, dict(splits), feature_names
+        X = splits["train"].X
+        self.n_features, self.n_classes, self.sparse = int(X.shape[1]), len(classes), issparse(X)
+        self.weighted = splits["train"].weight is not None
+
+    @cached_property
+    def class_names(self) -> Names:  # type: ignore[override]
+        """See ``Dataset``."""
+        names = Names(str(label) for label in self.classes.tolist())
+        if (twice := names.repeated()) is not None:
+            raise InputError(f"{self.name}: two classes are written {twice!r}; give labels of one type")
+        return names
+
+    @property
+    def transform(self) -> Transform:
+        """See ``Dataset``: features are what was given."""
+        kind = "sparse" if self.sparse else "dense"
+        return Transform(kind, n_columns=self.n_features, feature_names=self._feature_names)
+
+    @cached_property
+    def identity(self) -> str:  # type: ignore[override]
+        """See ``Dataset``; about a second per GB, when it is first asked for."""
+        digest = hashlib.sha256(repr((list(self.class_names), self._feature_names, self.n_features)).encode())
+        for split in self._splits.values():
+            X = split.X
+            parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr.astype(np.int64)]
+            for part in [*parts, split.y, split.weight]:
+                digest.update(b"none" if part is None else f"{part.dtype.str}{part.shape}".encode())
+                if part is not None and part.size:
+                    digest.update(np.ascontiguousarray(part).view(np.uint8).data)
+        return digest.hexdigest()
+
+    def n_samples(self, split: str) -> int:
+        """See ``Dataset``."""
+        return self.split(split).n_samples
+
+    def n_entries(self, split: str) -> int:
+        """See ``Dataset``."""
+        X = self.split(split).X
+        return int(X.size if isinstance(X, np.ndarray) else X.nnz)
+
+    def nbytes(self, split: str) -> int:
+        """See ``Dataset``."""
+        return self.split(split).nbytes
+
+    def labels(self, split: str) -> np.ndarray:
+        """See ``Dataset``; not a copy."""
+        return self.split(split).y
+
+    def rows(self, split: str, start: int, stop: int) -> Split:
+        """See ``Dataset``."""
+        found, chosen = self.split(split), slice(max(start, 0), max(stop, 0))
+        return Split(found.X[chosen], found.y[chosen], None if found.weight is None else found.weight[chosen])
+
+    def split(self, split: str) -> Split:
+        """See ``Dataset``; not a copy."""
+        return known_split(self._splits, split)
+
+
+def known_split(splits: Mapping[str, Any], name: str) -> Any:
+    """Look up a split.
+
+    Raises
+    ------
+    InputError
+        If there is no such split.
+    """
+    if name not in SPLITS:
+        raise InputError(f"unknown split {name!r}; known: {', '.join(SPLITS)}")
+    return splits[name]
+
+
+def _split(X: Any, y: Any, classes: np.ndarray, what: str, sparse: bool, weight: Any = None) -> Split:
+    labels = _one_axis(y, f"{what}, labels")
+    features = _features(X, what, sparse)
+    if features.shape[0] != len(labels):
+        raise InputError(f"{what}: X has {features.shape[0]} rows, y {len(labels)}; give a label for each row")
+    weights = None if weight is None else _weights(weight, len(labels), what)
+    return Split(features, _places(labels, classes, what), weights)
+
+
+def _features(X: Any, what: str, sparse: bool) -> Any:
+    """Bring features to float32, dense in C order or CSR with sorted indices; without a copy if they are that."""
+    if issparse(X) != sparse:
+        raise InputError(f"{what}: X is {'sparse' if issparse(X) else 'dense'}, training rows are not; give the same")
+    try:
+        X = csr_array(X) if sparse else np.asarray(X)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}: X is no array of numbers ({error})") from None
+    if X.ndim != 2 or X.dtype.kind not in "fiub":
+        raise InputError(f"{what}: X has {X.ndim} axes of {X.dtype}; give a table of numbers, a row each")
+    with np.errstate(over="ignore"):  # told below, with the row
+        features = _canonical(X) if sparse else np.ascontiguousarray(X, np.float32)
+    if (row := row_not_finite(features)) is not None:
+        raise InputError(f"{what}: row {row} of X has a number that is NaN, infinite, or too large; mend it")
+    return features if sparse else plain(features)
+
+
+def _canonical(X: csr_array) -> csr_array:
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    indices = plain(X.indices.astype(np.int32, copy=False))
+    found = csr_of(plain(X.data.astype(np.float32, copy=False)), indices, plain(X.indptr), X.shape[1])
+    found.has_canonical_format = True
+    return found
+
+
+def _one_axis(labels: Any, what: str) -> np.ndarray:
+    found = np.asarray(labels)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.ndim != 1:
+        raise InputError(f"{what}: {found.ndim} axes; give one label for each row")
+    if found.dtype.kind == "f" and (row := row_not_finite(found)) is not None:
+        raise InputError(f"{what}: row {row} has label {found[row]}; leave it out")
+    return found
+
+
+def _distinct(labels: Any, what: str) -> np.ndarray:
+    try:
+        return np.unique(_one_axis(labels, what))
+    except TypeError as error:
+        raise InputError(f"{what}: labels do not compare ({error}); give labels of one type") from None
+
+
+def _places(labels: np.ndarray, classes: np.ndarray, what: str) -> np.ndarray:
+    """Number each label by its class, int32."""
+    order = np.argsort(classes, kind="stable")
+    try:
+        places = np.minimum(np.searchsorted(classes, labels, sorter=order), max(0, len(classes) - 1))
+    except TypeError:
+        kinds = f"labels are {labels.dtype}, classes {classes.dtype}"
+        raise InputError(f"{what}: {kinds}; give labels of one type") from None
+    found = order[places].astype(np.int32) if len(classes) else np.zeros(len(labels), np.int32)
+    wrong = np.flatnonzero(classes[found] != labels) if len(classes) else np.arange(len(labels))
+    if wrong.size:
+        label = labels[wrong[0]].item() if isinstance(labels[wrong[0]], np.generic) else labels[wrong[0]]
+        raise InputError(f"{what}: row {wrong[0]} has label {label!r}, which no training row has; leave it out")
+    return found
+
+
+def _weights(weight: Any, n_samples: int, what: str) -> np.ndarray:
+    found = np.asarray(weight, np.float32)
+    if found.shape != (n_samples,):
+        raise InputError(f"{what}: sample_weight has shape {found.shape}; give a number for each of {n_samples} rows")
+    if not (np.isfinite(found) & (found >= 0)).all():
+        raise InputError(f"{what}: sample_weight has numbers below 0, or that are none")
+    return found
+
+
+class _Writable:
+    """Memory of another array, said to be writable."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array  # keeps the memory
+        self.__array_interface__ = array.__array_interface__ | {"data": (array.ctypes.data, False)}
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """Show an array, such as a read-only memory map, as one that may be written to, which nobody does.
+
+    Kernels are compiled for the type of arrays in memory, and would be once more for arrays that may only be read.
+    """
+    return array if array.flags.writeable and type(array) is np.ndarray else np.asarray(_Writable(array))
