@@ -1,4 +1,5 @@
 import os
+from itertools import pairwise
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums in one order, and no fight over cores
 os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # whichever test imports it first, as `track` does
@@ -8,7 +9,8 @@ import pytest
 from numba.core.caching import FunctionCache
 from scipy.sparse import csr_array
 
-from xsoftmax.data.store import Split, open_prepared, write_prepared
+from xsoftmax.data.dataset import Dataset, Split
+from xsoftmax.data.store import write_prepared
 from xsoftmax.data.transform import Transform
 
 
@@ -55,15 +57,16 @@ def prepare(tmp_path_factory):
     return write
 
 
-@pytest.fixture
-def prepared(prepare):
-    """As ``prepare``, but the file is opened, and closed after the test."""
-    opened = []
+@pytest.fixture(scope="session")
+def dataset():
+    """As ``prepare``, but the rows stay in memory: a ``Dataset`` is returned."""
 
-    def write_and_open(*arrays, **options):
-        opened.append(open_prepared(prepare(*arrays, **options)))
-        return opened[-1]
+    def of(X, y, n_classes, *, n_validation=0, n_test=0, sparse=False, name="synthetic"):
+        X, y = np.asarray(X, np.float32), np.asarray(y, np.int32)
+        X = csr_array(X) if sparse else X
+        cuts = np.cumsum([0, len(y) - n_validation - n_test, n_validation, n_test])
+        train, *others = ((X[a:b], y[a:b]) for a, b in pairwise(cuts))
+        given = {part: rows for part, rows in zip(("validation", "test"), others, strict=True) if len(rows[1])}
+        return Dataset.from_arrays(*train, **given, classes=np.arange(n_classes), name=name)
 
-    yield write_and_open
-    for file in opened:
-        file.close()
+    return of

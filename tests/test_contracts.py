@@ -259,10 +259,10 @@ def test_survives_save_and_load(names, once, files, tmp_path):
 
 
 @every_combination
-def test_two_classes_and_one_row(names, prepared):
+def test_two_classes_and_one_row(names, dataset):
     """The smallest problems there are."""
-    two = prepared([[1, 0], [0, 1], [1, 0.5]], [0, 1, 0], 2)
-    one = prepared([[1, 0]], [1], 2)
+    two = dataset([[1, 0], [0, 1], [1, 0.5]], [0, 1, 0], 2)
+    one = dataset([[1, 0]], [1], 2)
     for data in (two, one):
         result = fit(data, method_of(names), 0, Plan(epochs=2))
         assert result.state.status == "finished"
@@ -271,10 +271,10 @@ def test_two_classes_and_one_row(names, prepared):
 
 @every_combination
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
-def test_rows_without_features_give_class_frequencies(names, sparse, prepared):
+def test_rows_without_features_give_class_frequencies(names, sparse, dataset):
     """Biases alone: the softmax's optimum is the frequencies."""
     y = np.repeat(np.arange(4), [40, 20, 10, 10])
-    data = prepared(np.zeros((80, 0)), y, 4, sparse=sparse)
+    data = dataset(np.zeros((80, 0)), y, 4, sparse=sparse)
     result = fit(data, method_of(names), 0, Plan(epochs=30))
     entropy = -naive.log_likelihood(np.tile(np.log([40, 20, 10, 10]), (80, 1)), y)
     found = -result.state.history[-1]["train_log_likelihood"]
@@ -508,8 +508,8 @@ def test_hard_data_and_high_rates_give_finite_weights_or_divergence(names, rate,
 
 
 @every_combination
-def test_one_class_in_the_training_rows(names, prepared):
+def test_one_class_in_the_training_rows(names, dataset):
     """All rows of one class, of three: nothing to learn from, and nothing breaks."""
-    result = fit(prepared(np.eye(5, 4), np.ones(5), 3), method_of(names), 0, Plan(epochs=2))
+    result = fit(dataset(np.eye(5, 4), np.ones(5), 3), method_of(names), 0, Plan(epochs=2))
     assert result.state.status in ("finished", "diverged")
     assert result.model is None or np.isfinite(result.model.W).all()

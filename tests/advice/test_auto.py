@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import yaml
 
-import xsoftmax.training.fit as fit_module
 from xsoftmax.advice import choice as choice_module
 from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.choice import choice_for
@@ -22,6 +21,7 @@ from xsoftmax.advice.pilot import RATE_FACTORS
 from xsoftmax.advice.ranking import PILOT_SHARE, Budget, rank
 from xsoftmax.advice.trial import PROBED, Ground, Trial
 from xsoftmax.cli import main
+from xsoftmax.data import windows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import Windows
 from xsoftmax.internal.errors import InputError
@@ -100,12 +100,12 @@ def test_the_pilot_counts_as_training(data):
     assert 0.9 <= history[-1]["seconds"] < 2.5
 
 
-def test_a_pilot_without_validation_rows_or_too_short_is_left_out(prepared):
+def test_a_pilot_without_validation_rows_or_too_short_is_left_out(dataset):
     X, y = np.eye(4, dtype=np.float32)[np.arange(40) % 4], np.arange(40) % 4
-    without = choice_for(prepared(X, y, 4), 0, Plan(epochs=50), Asked(AMONG))
+    without = choice_for(dataset(X, y, 4), 0, Plan(epochs=50), Asked(AMONG))
     assert without.trials == []
     assert "without a pilot: there are no validation rows" in without.sentence
-    short = choice_for(prepared(X, y, 4, n_validation=8), 0, Plan(epochs=1), Asked(("softmax",)))
+    short = choice_for(dataset(X, y, 4, n_validation=8), 0, Plan(epochs=1), Asked(("softmax",)))
     assert short.trials == []
     assert "is a guess, without a pilot: a trial would see too little of the data" in short.sentence
 
@@ -231,12 +231,12 @@ def test_what_compiles_for_longer_than_the_tenth_is_compiled_once(data, compiled
 
 
 @pytest.mark.alone
-def test_the_first_few_are_timed_on_the_data(data, compiled, prepared, monkeypatch):
+def test_the_first_few_are_timed_on_the_data(data, compiled, dataset, monkeypatch):
     """The formula prefers one; here its steps are slow."""
     names = ["sampled-softmax-5", "negative-frequency"]
     predicted = choice_for(data, 0, Plan(epochs=40), Asked(tuple(names)))
     assert predicted.times == {}
-    unjudged = prepared(data.split("train").X, data.split("train").y, K)  # so there is no pilot
+    unjudged = dataset(data.split("train").X, data.split("train").y, K)  # so there is no pilot
     plain = choice_for(unjudged, 0, Plan(seconds=5.0), Asked(tuple(names)))
     assert sorted(plain.times) == sorted(names)
     assert plain.seconds == sum(found["seconds"] for found in plain.times.values()) < 0.5
@@ -270,10 +270,10 @@ def test_no_candidate_is_timed_by_its_first_few_steps(data):
     assert (gap.budget < 1, gap.times) == (True, {})
 
 
-def test_setting_up_for_the_timing_counts(data, compiled, prepared, monkeypatch):
+def test_setting_up_for_the_timing_counts(data, compiled, dataset, monkeypatch):
     fit_quickly = Frequency.fit
     monkeypatch.setattr(Frequency, "fit", lambda self, data: replace(fit_quickly(self, data), seconds=7.0))
-    unjudged = prepared(data.split("train").X, data.split("train").y, K)  # so there is no pilot
+    unjudged = dataset(data.split("train").X, data.split("train").y, K)  # so there is no pilot
     times = choice_for(unjudged, 0, Plan(seconds=5.0), Asked(AMONG)).times
     assert times["sampled-softmax-5"]["seconds"] > 7 > times["softmax"]["seconds"]
 
@@ -318,11 +318,11 @@ def test_no_rate_is_judged_by_less_than_half_an_epoch(data):
     assert len(choice_for(data, 0, Plan(epochs=16), Asked(("softmax",))).trials) == len(RATE_FACTORS)
 
 
-def test_rates_follow_the_scale_of_rows(prepared):
+def test_rates_follow_the_scale_of_rows(dataset):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
     rates = [
-        choice_for(prepared(scale * X, y, 3), 0, Plan(epochs=1), Asked(("softmax",))).method.optimizer.learning_rate
+        choice_for(dataset(scale * X, y, 3), 0, Plan(epochs=1), Asked(("softmax",))).method.optimizer.learning_rate
         for scale in (1, 100)
     ]
     assert rates[0] == pytest.approx(100 * rates[1], rel=1e-5)
@@ -331,7 +331,7 @@ def test_rates_follow_the_scale_of_rows(prepared):
 def test_rows_that_stay_in_their_file(file, monkeypatch):
     """Each trial begins with the first window again."""
     monkeypatch.setattr(sampled, "DEFAULT_CHUNK", 48)
-    monkeypatch.setattr(fit_module, "Windows", partial(Windows, window_bytes=4000, block_bytes=400))
+    monkeypatch.setattr(windows, "Windows", partial(Windows, window_bytes=4000, block_bytes=400))
     with open_prepared(file) as data:
         choices = [
             choice_for(data, 0, Plan(epochs=60, stream=stream), Asked(("sampled-softmax-5",)))
@@ -342,20 +342,20 @@ def test_rows_that_stay_in_their_file(file, monkeypatch):
         assert values[0] == pytest.approx(values[1], abs=0.3)
 
 
-def test_validation_rows_are_drawn_from_all(prepared, monkeypatch):
+def test_validation_rows_are_drawn_from_all(dataset, monkeypatch):
     """Files are often sorted by class."""
     monkeypatch.setattr("xsoftmax.advice.trial.ROWS", 60)
     y = np.r_[np.arange(100) % 10, np.repeat(np.arange(10), 60)]
-    data = prepared(np.ones((700, 2)), y, 10, n_validation=600)
+    data = dataset(np.ones((700, 2)), y, 10, n_validation=600)
     ground = Ground(data, data.split("train"), None, None, 0, None)
     assert ground.validation.n_samples == 60
     assert len(set(ground.validation.y.tolist())) == 10
 
 
 @pytest.mark.parametrize(("seed", "message"), [(-1, "seed is -1"), (0, "has 1 class")])
-def test_what_no_fit_takes_is_refused_before_a_pilot(prepared, seed, message):
+def test_what_no_fit_takes_is_refused_before_a_pilot(dataset, seed, message):
     n_classes = 1 if seed == 0 else 2
-    data = prepared(np.ones((30, 2)), np.arange(30) % n_classes, n_classes, n_validation=10)
+    data = dataset(np.ones((30, 2)), np.arange(30) % n_classes, n_classes, n_validation=10)
     with pytest.raises(InputError, match=message):
         choice_for(data, seed, Plan(seconds=1.0))
 
@@ -446,13 +446,17 @@ def test_more_threads_are_predicted_to_be_no_slower(file, capsys):
         (["--data", "FILE", "--epochs", "0"], "--epochs is 0"),
         (["--data", "FILE", "--threads", "0"], "--threads is 0"),
         (["--data", "FILE", "--among", "best"], "nothing was measured of 'best'"),
-        (["--learn", "nowhere.json"], "nowhere.json: no such file"),
-        (["--learn", "FILE"], "holds no curves of `benchmark learning`"),
     ],
 )
 def test_advise_refuses(file, capsys, arguments, message):
     assert main(["advise", *(str(file) if each == "FILE" else each for each in arguments)]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_learn_refuses_what_was_not_measured(file, capsys):
+    for given, message in (("nowhere.json", "no such file"), (file, "holds no curves of `benchmark learning`")):
+        assert main(["learn", str(given)]) == 1
+        assert message in capsys.readouterr().err
 
 
 def test_budgets_are_read():

@@ -181,7 +181,7 @@ def test_pca_agrees_with_scikit_learn(tmp_path, monkeypatch, n_features):
     _, path = run(tmp_path, {"train": text, "test": text}, **settings)
     expected = PCA(4, svd_solver="full").fit(X).transform(X)
     with open_prepared(path) as data:
-        assert data.storage == "dense"
+        assert not data.sparse
         found = data.split("test").X
     signs = np.sign((found * expected).sum(axis=0))
     np.testing.assert_allclose(found * signs, expected, atol=1e-4)
@@ -293,6 +293,6 @@ def test_a_data_set_without_features(tmp_path):
     sizes, path = run(tmp_path, {}, **settings)
     assert (sizes["features"], sizes["train"]) == (0, 800)
     with open_prepared(path) as data:
-        assert data.storage == "csr"
+        assert data.sparse
         assert data.split("train").X.shape == (800, 0)
         assert data.rows("test", 5, 15).X.shape == (10, 0)

@@ -60,7 +60,7 @@ def check_rows(data):
     assert train.y.max() < data.n_classes == len(data.class_names)
     assert (data.class_counts > 0).all()
     assert data.class_counts.sum() == data.n_samples("train")
-    if data.storage == "csr" and data.n_features:
+    if data.sparse and data.n_features:
         np.testing.assert_allclose(train.X.multiply(train.X).sum(axis=1), 1, rtol=1e-5)
 
 

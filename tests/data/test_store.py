@@ -44,7 +44,7 @@ def test_round_trip_and_partial_reads(tmp_path, dense):
     splits = write(tmp_path / "a.h5", dense)
     with open_prepared(tmp_path / "a.h5") as data:
         assert (data.name, data.n_features, data.n_classes) == ("toy", 6, 3)
-        assert data.storage == ("dense" if dense else "csr")
+        assert data.sparse is not dense
         assert data.class_names == ["a", "ö", "c c"]
         assert data.class_counts.dtype == np.int64
         assert data.attributes["parameters"] == {"label": "first"}

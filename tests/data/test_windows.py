@@ -128,7 +128,7 @@ def test_nothing_is_copied_for_kernels(toy, layout):
     features = features_of(rows.X, True)
     arrays = (
         [(features.X, rows.X)]
-        if toy[0].storage == "dense"
+        if not toy[0].sparse
         else [(features.data, rows.X.data), (features.indices, rows.X.indices)]
     )
     assert all(np.shares_memory(one, two) for one, two in arrays)
@@ -344,7 +344,7 @@ def test_what_fits_in_memory(toy):
     data, expected = toy
     size = data.nbytes("train")
     X = expected.X
-    stored = X.nbytes if data.storage == "dense" else X.data.nbytes + 4 * X.nnz + 8 * 1004
+    stored = X.nbytes if not data.sparse else X.data.nbytes + 4 * X.nnz + 8 * 1004
     assert size == stored + expected.y.nbytes
     both = size + data.nbytes("validation") + data.nbytes("test")
     assert data.fits_in(both)

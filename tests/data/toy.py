@@ -26,5 +26,5 @@ def rows_of(path, split="train"):
     """Rows as (class name, features)."""
     with open_prepared(path) as data:
         found = data.split(split)
-        X = found.X if data.storage == "dense" else found.X.toarray()
+        X = found.X if not data.sparse else found.X.toarray()
         return [(data.class_names[k], row.tolist()) for k, row in zip(found.y, X, strict=True)]

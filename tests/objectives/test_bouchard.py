@@ -132,9 +132,9 @@ def centred_scores(X, W):
     return naive.scores(X, W - W.mean(axis=0))
 
 
-def test_two_classes_without_features_get_twice_their_log_frequencies(prepared):
+def test_two_classes_without_features_get_twice_their_log_frequencies(dataset):
     """Titsias 2016, Proposition 3."""
-    data = prepared(np.zeros((120, 0)), np.repeat([0, 1], [90, 30]), 2)
+    data = dataset(np.zeros((120, 0)), np.repeat([0, 1], [90, 30]), 2)
     result = fit(data, method("bouchard", "all", {"name": "lbfgs", "tolerance": 1e-9}), 0, Plan(epochs=200))
     b = result.model.W[:, 0].astype(float)
     assert b[0] - b[1] == pytest.approx(2 * np.log(3), abs=1e-4)

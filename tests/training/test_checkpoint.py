@@ -95,8 +95,8 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_checkpoint_of_another_fit_is_not_taken(change, prepared, tmp_path, killed_after):
-    data, path = prepared(*rows(), K), tmp_path / "kept.h5"
+def test_a_checkpoint_of_another_fit_is_not_taken(change, dataset, tmp_path, killed_after):
+    data, path = dataset(*rows(), K), tmp_path / "kept.h5"
     interrupted(data, method(), path, killed_after, epochs=3)
     plan = {"epochs": 3} | CHANGES[change]
     chosen, seed = plan.pop("chosen", method()), plan.pop("seed", 0)
@@ -106,12 +106,11 @@ def test_a_checkpoint_of_another_fit_is_not_taken(change, prepared, tmp_path, ki
     assert curve(found) == curve(expected)
 
 
-def test_a_checkpoint_of_other_rows_is_not_taken(prepared, tmp_path, killed_after):
-    """The same labels and name; what the file was made from tells them apart."""
+def test_a_checkpoint_of_other_rows_is_not_taken(dataset, tmp_path, killed_after):
+    """The same labels and name."""
     (X, y), path = rows(), tmp_path / "kept.h5"
-    interrupted(prepared(X, y, K), method(), path, killed_after, epochs=3)
-    other = prepared(-X, y, K)
-    other.attributes["source_sha256"] = {"raw": "another"}
+    interrupted(dataset(X, y, K), method(), path, killed_after, epochs=3)
+    other = dataset(-X, y, K)
     found, expected = (fit(other, method(), 0, Plan(epochs=3, checkpoint=kept)) for kept in (path, None))
     assert np.array_equal(found.model.W, expected.model.W)
 
@@ -157,9 +156,9 @@ def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path, killed_aft
     assert sum(steps) < 1200
 
 
-def test_a_resumed_fit_does_not_count_its_proposal_twice(prepared, tmp_path, killed_after, monkeypatch):
+def test_a_resumed_fit_does_not_count_its_proposal_twice(dataset, tmp_path, killed_after, monkeypatch):
     """The time of the first process's fit of the proposal stands; the second's does not shift the budget."""
-    data, path = prepared(*rows(), K), tmp_path / "kept.h5"
+    data, path = dataset(*rows(), K), tmp_path / "kept.h5"
     monkeypatch.setattr("xsoftmax.proposals.uniform.FittedUniform.seconds", 50.0)
     interrupted(data, method(), path, killed_after, epochs=3)
     monkeypatch.setattr("xsoftmax.proposals.uniform.FittedUniform.seconds", 1000.0)
@@ -167,9 +166,9 @@ def test_a_resumed_fit_does_not_count_its_proposal_twice(prepared, tmp_path, kil
     assert 50 < result.state.seconds < 60
 
 
-def test_the_best_weights_survive_a_kill_after_their_epoch(prepared, tmp_path, killed_after):
+def test_the_best_weights_survive_a_kill_after_their_epoch(dataset, tmp_path, killed_after):
     """The resumed fit finds no better ones, and must have kept those of the killed one."""
-    data, path = prepared(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30), tmp_path / "kept.h5"
+    data, path = dataset(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30), tmp_path / "kept.h5"
     chosen = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5})
     plan = {"epochs": 200, "at": tuple(range(1, 200)), "patience": 4}
     whole = fit(data, chosen, 0, Plan(**plan))

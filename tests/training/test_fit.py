@@ -156,9 +156,9 @@ def test_the_schedule_is_what_moves_the_weights(data):
     assert np.array_equal(frozen.model.W, plain.model.W)
 
 
-def test_early_stopping_keeps_the_best_weights(prepared):
+def test_early_stopping_keeps_the_best_weights(dataset):
     """Few rows, many epochs: the validation likelihood rises, then falls."""
-    data = prepared(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30)
+    data = dataset(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30)
     chosen = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5})
     result = trained(data, chosen=chosen, epochs=200, at=tuple(range(1, 200)), patience=3)
     validation = column(result, "validation_log_likelihood")
@@ -172,8 +172,8 @@ def test_early_stopping_keeps_the_best_weights(prepared):
     assert np.array_equal(shorter.model.W, result.model.W)
 
 
-def test_patience_that_is_not_used_up_keeps_the_best_weights_too(prepared):
-    data = prepared(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30)
+def test_patience_that_is_not_used_up_keeps_the_best_weights_too(dataset):
+    data = dataset(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30)
     chosen = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5})
     result = trained(data, chosen=chosen, epochs=30, at=tuple(range(1, 30)), patience=1000)
     validation = column(result, "validation_log_likelihood")
@@ -183,11 +183,11 @@ def test_patience_that_is_not_used_up_keeps_the_best_weights_too(prepared):
 
 
 @pytest.mark.parametrize("keep", ["best", "last"])
-def test_the_best_weights_by_validation_rows_are_kept_unless_told_otherwise(keep, prepared):
+def test_the_best_weights_by_validation_rows_are_kept_unless_told_otherwise(keep, dataset):
     """Test rows have no say: with others, the same weights are kept."""
     X, y = rows(n_samples=150, noise=1.0)
     chosen, plan = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5}), {"epochs": 30, "keep": keep}
-    data = prepared(X, y, K, n_validation=80, n_test=30)
+    data = dataset(X, y, K, n_validation=80, n_test=30)
     result = trained(data, chosen=chosen, at=tuple(range(1, 30)), **plan)
     validation, split = column(result, "validation_log_likelihood"), data.split("validation")
     found = evaluate(result.model, split.X, split.y)["log_likelihood"]
@@ -197,14 +197,14 @@ def test_the_best_weights_by_validation_rows_are_kept_unless_told_otherwise(keep
         epoch = column(result, "epoch")[int(np.argmax(validation))]
         assert result.kept == {"epoch": epoch, "by": "validation_log_likelihood", "value": max(validation)}
         y = np.concatenate([y[:-30], y[-30:][::-1]])
-        other = trained(prepared(X, y, K, n_validation=80, n_test=30), chosen=chosen, at=tuple(range(1, 30)), **plan)
+        other = trained(dataset(X, y, K, n_validation=80, n_test=30), chosen=chosen, at=tuple(range(1, 30)), **plan)
         assert np.array_equal(other.model.W, result.model.W)
     else:
         assert result.kept == {"epoch": 30.0, "by": "last"}
 
 
-def test_without_validation_rows_the_last_weights_are_kept(prepared):
-    result = trained(prepared(*rows(), K), epochs=3, at=(1.0,))
+def test_without_validation_rows_the_last_weights_are_kept(dataset):
+    result = trained(dataset(*rows(), K), epochs=3, at=(1.0,))
     assert result.kept == {"epoch": 3.0, "by": "last"}
 
 
@@ -247,8 +247,8 @@ def test_seeds_that_are_none(seed, data):
         fit(data, method(), seed, Plan(epochs=1))
 
 
-def test_early_stopping_without_validation_rows_looks_at_training_rows(prepared):
-    data = prepared(*rows(), K)
+def test_early_stopping_without_validation_rows_looks_at_training_rows(dataset):
+    data = dataset(*rows(), K)
     result = trained(data, epochs=2, at=(1.0,), patience=5)
     assert "validation_log_likelihood" not in result.state.history[0]
     assert result.state.best == max(column(result, "train_log_likelihood"))
@@ -424,14 +424,14 @@ def test_more_draws_than_other_classes_repeat_some(data, n_sampled):
     assert last["train_log_likelihood"] > first["train_log_likelihood"]
 
 
-def test_one_class_is_none_to_choose_from(prepared):
+def test_one_class_is_none_to_choose_from(dataset):
     with pytest.raises(InputError, match="has 1 class; a softmax needs at least 2"):
-        trained(prepared(np.eye(3), np.zeros(3), 1), epochs=1)
+        trained(dataset(np.eye(3), np.zeros(3), 1), epochs=1)
 
 
-def test_no_training_rows(prepared):
+def test_no_training_rows(dataset):
     with pytest.raises(InputError, match="has no training rows"):
-        trained(prepared(np.eye(4), np.arange(4), 4, n_validation=2, n_test=2), epochs=1)
+        trained(dataset(np.eye(4), np.arange(4), 4, n_validation=2, n_test=2), epochs=1)
 
 
 def test_memory_that_does_not_suffice_is_refused_by_purpose(data):

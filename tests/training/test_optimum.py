@@ -420,18 +420,18 @@ def test_unbiased_methods_approach_the_optimum_with_a_ridge(problem, row, reques
     assert gap < share * (start - lowest), recorded
 
 
-def test_one_vs_each_finds_class_frequencies_without_features(prepared):
+def test_one_vs_each_finds_class_frequencies_without_features(dataset):
     """Titsias, Proposition 2: there the bound's optimum is the softmax's."""
     counts = [100, 40, 20, 10]
-    data = prepared(np.zeros((170, 0)), np.repeat(np.arange(4), counts), 4)
+    data = dataset(np.zeros((170, 0)), np.repeat(np.arange(4), counts), 4)
     W = optimum(data, objective="one-vs-each").model.W[:, 0].astype(float)
     assert np.allclose(np.exp(naive.log_probabilities(W)), np.array(counts) / 170, atol=1e-4)
 
 
-def test_negative_sampling_finds_log_frequencies_less_log_q(prepared):
+def test_negative_sampling_finds_log_frequencies_less_log_q(dataset):
     """Bamler and Mandt, Theorem 1, for scores of any form: corrected by log q, they are the class frequencies."""
     counts = np.array([100, 40, 20, 10])
-    data = prepared(np.zeros((170, 0)), np.repeat(np.arange(4), counts), 4)
+    data = dataset(np.zeros((170, 0)), np.repeat(np.arange(4), counts), 4)
     for proposal, log_q in (("uniform", np.full(4, -np.log(4))), ("frequency", np.log(counts / 170))):
         chosen = method(
             {"name": "negative-sampling", "n_sampled": 3}, proposal, {"name": "sgd", "learning_rate": 0.02},

@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from training.problems import K, curve, method, rows
+from xsoftmax.data import windows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import Windows
 from xsoftmax.internal.errors import InputError
@@ -52,7 +53,7 @@ def path(prepare, request):
 def small_windows(monkeypatch):
     """Some 12 windows of 8 blocks each."""
     monkeypatch.setattr(sampled, "DEFAULT_CHUNK", 48)
-    monkeypatch.setattr(fit_module, "Windows", partial(Windows, window_bytes=6400, block_bytes=800))
+    monkeypatch.setattr(windows, "Windows", partial(Windows, window_bytes=6400, block_bytes=800))
 
 
 def run(path, chosen, **plan):

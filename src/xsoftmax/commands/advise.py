@@ -26,7 +26,7 @@ HEADINGS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
-    parser.add_argument("--data", type=Path, metavar="FILE.h5", required=True, help="prepared data set")
+    parser.add_argument("--data", type=Path, metavar="FILE.h5", help="prepared data set")
     aim = parser.add_mutually_exclusive_group()
     aim.add_argument("--budget", default="60s", metavar="TIME", help="such as 60s, 5min, 1h (default: %(default)s)")
     aim.add_argument("--epochs", type=float, help="a budget in passes over the training rows")
@@ -38,6 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Print the ranking and a sentence."""
+    if options.data is None:
+        raise InputError("--data is missing; name a prepared data set, such as data/prepared/icd10.h5")
     if options.threads < 1:
         raise InputError(f"--threads is {options.threads}; set it to 1 or more")
     with open_prepared(options.data) as data:

@@ -330,11 +330,13 @@ def _distinct(labels: Any, what: str) -> np.ndarray:
 
 def _places(labels: np.ndarray, classes: np.ndarray, what: str) -> np.ndarray:
     """Number each label by its class, int32."""
+    kinds = f"labels are {labels.dtype}, classes {classes.dtype}"
+    if {labels.dtype.kind in "US", classes.dtype.kind in "US"} == {True, False}:  # NumPy would turn numbers into text
+        raise InputError(f"{what}: {kinds}; give labels of one type")
     order = np.argsort(classes, kind="stable")
     try:
         places = np.minimum(np.searchsorted(classes, labels, sorter=order), max(0, len(classes) - 1))
     except TypeError:
-        kinds = f"labels are {labels.dtype}, classes {classes.dtype}"
         raise InputError(f"{what}: {kinds}; give labels of one type") from None
     found = order[places].astype(np.int32) if len(classes) else np.zeros(len(labels), np.int32)
     wrong = np.flatnonzero(classes[found] != labels) if len(classes) else np.arange(len(labels))

@@ -7,7 +7,8 @@ from scipy import sparse
 
 from xsoftmax.cli import main
 from xsoftmax.internal import registry
-from xsoftmax.lab.pages.catalogue import HEADINGS, catalogue, entry, markdown_table, members, text_table
+from xsoftmax.internal.text import text_table
+from xsoftmax.lab.pages.catalogue import HEADINGS, catalogue, entry, markdown_table, members
 from xsoftmax.methods import AXES, build_method, read_methods, solves_batches
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.training.solvers import make_solver

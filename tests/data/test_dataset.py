@@ -1,0 +1,158 @@
+"""Rows in memory, and rows in a prepared file: training does not ask which."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_matrix, csr_array, csr_matrix
+
+from training.problems import K, method, rows
+from xsoftmax.data.dataset import Dataset, plain
+from xsoftmax.data.store import open_prepared
+from xsoftmax.internal.errors import InputError
+from xsoftmax.training.fit import fit
+from xsoftmax.training.plan import Plan
+
+X = np.arange(12, dtype=np.float32).reshape(6, 2)
+LABELS = ["b", "a", "b", "c", "a", "c"]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_arrays_and_a_file_train_the_same_bits(sparse, prepare, dataset):
+    given = (*rows(), K)
+    options = {"n_validation": 20, "n_test": 20, "sparse": sparse}
+    in_memory = dataset(*given, **options)
+    with open_prepared(prepare(*given, **options)) as in_file:
+        results = [fit(data, method(), 3, Plan(epochs=3, at=(1, 2))) for data in (in_memory, in_file)]
+        shapes = [(data.n_features, data.n_classes, data.sparse) for data in (in_memory, in_file)]
+        counts = [[data.n_samples(s) + data.n_entries(s) for s in ("train", "test")] for data in (in_memory, in_file)]
+    assert np.array_equal(*(result.model.W for result in results))
+    one, two = ([{**row, "seconds": 0} for row in result.state.history] for result in results)
+    assert one == two
+    assert shapes[0] == shapes[1]
+    assert counts[0] == counts[1]
+
+
+def test_labels_of_any_kind_are_numbered_in_their_order():
+    data = Dataset.from_arrays(X, LABELS, validation=(X[:1], ["c"]), feature_names=("width", "height"))
+    assert data.labels("train").tolist() == [1, 0, 1, 2, 0, 2]
+    assert data.labels("validation").tolist() == [2]
+    assert data.class_names == ["a", "b", "c"]
+    assert data.class_counts.tolist() == [2, 2, 2]
+    assert data.transform.feature_names == ("width", "height")
+    numbers = Dataset.from_arrays(X, [30, -2, 30, 7, 7, 7])
+    assert numbers.class_names == ["-2", "7", "30"]
+    assert numbers.classes.tolist() == [-2, 7, 30]
+    named = Dataset.from_arrays(X[:2], ["z", "a"], classes=["z", "y", "a"])
+    assert named.labels("train").tolist() == [0, 2]
+    assert named.n_classes == 3
+
+
+def test_what_training_reads_is_not_copied(tmp_path):
+    values, indices, starts = csr_array(X).data, csr_array(X).indices, csr_array(X).indptr
+    sparse = csr_matrix((values, indices, starts), X.shape)
+    found = Dataset.from_arrays(sparse, LABELS).split("train").X
+    assert np.shares_memory(found.data, values)
+    assert np.shares_memory(found.indices, indices)
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    found = Dataset.from_arrays(mapped, LABELS).split("train").X
+    assert np.shares_memory(found, mapped)
+    assert type(found) is np.ndarray
+    assert found.flags.writeable  # as kernels are compiled for; none writes
+
+
+def test_what_is_shown_as_writable_keeps_its_memory():
+    array = np.arange(5.0)[::2]
+    array.flags.writeable = False
+    shown = plain(array)
+    del array
+    assert shown.tolist() == [0, 2, 4]
+    assert plain(shown) is shown
+
+
+def test_rows_that_are_not_as_kernels_read_them_are_copied_and_stay():
+    twice = csr_array((np.ones(3), [1, 0, 1], [0, 3]), shape=(1, 2))
+    before = pickle.dumps(twice)
+    found = Dataset.from_arrays(twice, [0]).split("train").X
+    assert found.toarray().tolist() == [[1, 2]]
+    assert found.dtype == np.float32
+    assert pickle.dumps(twice) == before
+    across = Dataset.from_arrays(csc_matrix(X), LABELS).split("train").X
+    assert np.array_equal(across.toarray(), X)
+    assert np.array_equal(Dataset.from_arrays(np.asfortranarray(X), LABELS).split("train").X, X)
+
+
+def test_all_that_is_trained_on_is_in_the_identity():
+    def of(X=X, y=LABELS, **options):
+        return Dataset.from_arrays(X, y, **options).identity
+
+    others = [
+        of(),
+        of(X + 1),
+        of(csr_array(X)),
+        of(y=["a", *LABELS[1:]]),
+        of(y=[label.upper() for label in LABELS]),
+        of(validation=(X, LABELS)),
+        of(test=(X, LABELS)),
+        of(sample_weight=np.ones(6)),
+        of(sample_weight=np.arange(6)),
+        of(feature_names=("width", "height")),
+    ]
+    assert len(set(others)) == len(others)
+    assert of() == of(X.astype(float), np.array(LABELS))
+
+
+def test_a_file_is_known_by_all_that_it_holds(prepare):
+    found = []
+    for scale in (1, 1, 2):
+        with open_prepared(prepare(scale * X, [0, 1, 0, 1, 0, 1], 2)) as data:
+            found.append(data.identity)
+    assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ((X, LABELS[:5]), {}, "training rows: X has 6 rows, y 5"),
+        ((X, [0, 1, 2, 0, 1, np.nan]), {}, "row 5 has label nan"),
+        ((X, [0, "a", None, 0, 0, 0]), {}, "labels do not compare"),
+        ((X[0], LABELS), {}, "X has 1 axes"),
+        (([["x", "y"]] * 6, LABELS), {}, "X has 2 axes of <U1"),
+        (([[1, 2], [3]], ["a", "b"]), {}, "X is no array of numbers"),
+        ((np.where(X == 5, np.nan, X), LABELS), {}, "row 2 of X has a number that is NaN"),
+        (
+            (np.where(X == 5, 1e300, X.astype(float)), LABELS),
+            {},
+            "row 2 of X has a number that is NaN, infinite, or too large",
+        ),
+        ((X, LABELS), {"test": (X, [*LABELS[:5], "d"])}, "test rows: row 5 has label 'd', which no training row has"),
+        ((X, LABELS), {"test": (X, range(6))}, "test rows: labels are int64, classes <U1"),
+        ((X, LABELS), {"test": (X[:, :1], LABELS)}, "test rows have 1 features, training rows 2"),
+        ((X, LABELS), {"test": (csr_array(X), LABELS)}, "test rows: X is sparse, training rows are not"),
+        ((X, LABELS), {"sample_weight": [1, 2]}, "sample_weight has shape"),
+        ((X, LABELS), {"sample_weight": [1, 1, 1, 1, 1, -1]}, "numbers below 0"),
+        ((X, LABELS), {"feature_names": ["width"]}, "1 feature_names for 2 features"),
+        ((X, [LABELS, LABELS]), {}, "2 axes; give one label"),
+    ],
+)
+def test_what_cannot_be_trained_on_is_refused(given, options, message):
+    with pytest.raises(InputError, match=message):
+        Dataset.from_arrays(*given, **options)
+
+
+def test_names_that_are_the_same_are_refused():
+    data = Dataset.from_arrays(X[:2], np.array([1, 2]), classes=np.array([1, 2, 1]))
+    with pytest.raises(InputError, match="two classes are written '1'"):
+        data.class_names  # noqa: B018
+
+
+def test_weights_are_refused_until_a_method_takes_them():
+    data = Dataset.from_arrays(X, LABELS, sample_weight=np.arange(6))
+    with pytest.raises(InputError, match="no method trains with sample weights yet; leave them out, or repeat rows"):
+        fit(data, method(), 0, Plan(epochs=1))
+
+
+def test_rows_in_memory_are_not_streamed(dataset):
+    with pytest.raises(InputError, match="in memory already"):
+        fit(dataset(*rows(), K), method(), 0, Plan(epochs=1, stream=True))
