@@ -57,7 +57,7 @@ def test_all_shapes_and_rates_are_there(measured):
 
 
 def test_a_model_is_learned_from_them(small, tmp_path, capsys):
-    assert main(["advise", "--learn", str(small), "--model", str(tmp_path / "model.json")]) == 0
+    assert main(["learn", str(small), "--model", str(tmp_path / "model.json")]) == 0
     assert "softmax: seconds per sample within" in capsys.readouterr().out
     model = model_module.from_json(json.loads((tmp_path / "model.json").read_text()))
     assert list(model.candidates) == AMONG
@@ -130,7 +130,7 @@ def assert_nearly(found, expected):
 
 
 def test_the_shipped_model_is_what_the_committed_measurements_give(committed):
-    """If this fails: python -m xsoftmax advise --learn docs/performance/learning.json."""
+    """If this fails: python -m xsoftmax learn docs/performance/learning.json."""
     assert_nearly(json.loads(json.dumps(fit_model(committed).as_json())), json.loads(FILE.read_text()))
     found = summary({key: committed[key] for key in ("candidates", "costs", "curves")})
     assert found["left_out"] == committed["left_out"]

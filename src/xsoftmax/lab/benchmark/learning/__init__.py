@@ -1,7 +1,7 @@
 """Measure what candidates of `auto` cost and how fast they learn: what its advice is fitted to.
 
 Costs are those of steps on generated rows of many shapes; curves are those of fits of prepared data sets, for a
-few learning rates each. `python -m xsoftmax advise --learn FILE` fits the model of the advice to what this writes.
+few learning rates each. `python -m xsoftmax learn FILE` fits the model of the advice to what this writes.
 """
 
 import argparse
