@@ -22,13 +22,14 @@ from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock
 from xsoftmax.kernels.sweep import sweep
-from xsoftmax.methods import AXES, build_method, solves_batches
+from xsoftmax.methods import AXES, build_method
 from xsoftmax.model import load_model, save_model
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet
+from xsoftmax.solvers import make_solver
+from xsoftmax.solvers.sampled import solves_batches
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
-from xsoftmax.training.solvers import make_solver
 from xsoftmax.tree.file import fit_tree_file
 
 K, D, EPOCHS = 6, 10, 12

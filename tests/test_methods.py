@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from xsoftmax import solvers
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, component_modules, merged, read_methods
 from xsoftmax.objectives.double_sum import DoubleSum
@@ -47,6 +48,7 @@ def test_defaults_are_filled_in():
         "bias": True,
         "bias_start": "zero",
         "device": "cpu",
+        "solver": "any",
     }
 
 
@@ -249,6 +251,7 @@ def test_component_modules():
         "xsoftmax.objectives.double_sum",
         "xsoftmax.proposals.frequency",
         "xsoftmax.optimizers.u_max",
+        *solvers.MODULES,
     ]
     method = build_method("mine", settings("double-sum", "frequency", "u-max"))
     assert method.modules == component_modules(settings("double-sum", "frequency", "u-max"))

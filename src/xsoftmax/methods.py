@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from xsoftmax import solvers
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
-from xsoftmax.schedules import Constant, Schedule, schedule_type
+from xsoftmax.schedules import Schedule, schedule_type
 
 AXES = {
     "objective": "xsoftmax.objectives",
@@ -18,13 +19,8 @@ AXES = {
 }
 # In the place of a method's name: whatever the advice chooses for the data.
 AUTO = "auto"
-_KEYS = {*AXES, "schedule", "batch", "ridge", "bias", "bias_start", "device", "source"}
+_KEYS = {*AXES, "schedule", "batch", "ridge", "bias", "bias_start", "device", "solver", "source"}
 DEVICES = ("cpu", "cuda")
-# What an optimizer needs beside a gradient, in words.
-_NEEDS = {
-    "raise_bound": "a variable per sample with a raise_bound",
-    "proximal": "a proximal step, solved for the weights it ends at",
-}
 BIAS_STARTS = ("zero", "minus-log-q")
 # What compiled code takes for a count, int64, and for a number, float32.
 MOST_COUNT, MOST_NUMBER = 2**63 - 1, (2 - 2**-23) * 2.0**127
@@ -60,8 +56,9 @@ class Method:
         Where biases begin: at 0, or at minus the mean log-probability that the proposal gives to the class on its
         own training rows (Bamler and Mandt's published code).
     device : {"cpu", "cuda"}
-        Where it asks to be trained. There is no training on GPUs yet: with cuda a cluster gives the job one, and the
-        fit runs on the CPU.
+        Where it is to be trained; with cuda a cluster gives the job a GPU. No solver trains on one yet.
+    solver : str
+        Who is to train it, by name; ``any``: the fastest that takes it.
     settings : dict
         All of this as it was written, defaults filled in.
     source : str
@@ -78,6 +75,7 @@ class Method:
     bias: bool
     bias_start: str
     device: str
+    solver: str
     settings: dict[str, Any]
     source: str = ""
 
@@ -122,6 +120,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         raise InputError(f"method {name}: unknown key {key!r}; {suggestion(key, sorted(_KEYS))}")
     where = f"method {name}"
     parts = {axis: _member(where, axis, settings.get(axis)) for axis in AXES}
+    known = (solvers.ANY, *solvers.names())
     schedule = _schedule(name, settings.get("schedule", {"name": "constant"}))
     others = {
         "batch": _batch(where, settings.get("batch", {})),
@@ -129,6 +128,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         "bias": _as_type_of(f"{where}: bias", True, settings.get("bias", True)),
         "bias_start": _as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
         "device": _as_type_of(f"{where}: device", DEVICES, settings.get("device", "cpu")),
+        "solver": _as_type_of(f"{where}: solver", known, settings.get("solver", solvers.ANY)),
     }
     filled = {axis: _filled(part) for axis, part in parts.items()}
     filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}
@@ -136,21 +136,20 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     method = Method(
         name, **parts, schedule=schedule, **others, settings=filled, source=str(settings.get("source", ""))
     )
-    _check_fit(method)
+    solvers.check_method(method)
     return method
 
 
 def component_modules(settings: Mapping[str, Any]) -> list[str]:
-    """Name the modules of a method's members, for ``fingerprint``, without importing them.
+    """Name the modules of a method's members and of the solvers, for ``fingerprint``, without importing them.
 
     Of ``auto``, whose settings have all that it chooses ``among``, by name: those of any of these, and the advice.
     """
     if "among" in settings:
         chosen = [module for each in settings["among"].values() for module in component_modules(each)]
         return ["xsoftmax.advice.choice", *sorted(set(chosen))]
-    return [
-        f"{package}.{name.replace('-', '_')}" for axis, package in AXES.items() for name in _names(settings[axis])
-    ]
+    found = [f"{package}.{registry.stem(name)}" for axis, package in AXES.items() for name in _names(settings[axis])]
+    return [*found, *solvers.MODULES]
 
 
 def members(settings: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
@@ -248,114 +247,3 @@ def _as_type_of(where: str, default: Any, value: Any) -> Any:
     if value > most:
         raise InputError(f"{where} is more than {most:.3g}; set it lower")
     return kind(value)
-
-
-def solves_batches(method: Method) -> bool:
-    """Whether its implicit steps are those for batches, many classes and a ridge, rather than the closed form."""
-    several_classes = getattr(method.objective, "n_sampled", 1) > 1 or not method.proposal.distribution
-    more = method.batch.size > 1 or several_classes or method.ridge > 0
-    return method.optimizer.needs == "proximal" and more
-
-
-def _differs_by_row(proposal: Any) -> bool:
-    """Whether a proposal, or one that it is made of, draws differently for each sample."""
-    return proposal.by_row or any(_differs_by_row(part) for part in proposal if hasattr(part, "by_row"))
-
-
-def _check_fit(method: Method) -> None:
-    """Raise InputError, naming both partners and what is missing, if the parts do not combine."""
-    objective, proposal, optimizer = (f"{axis} {method.settings[axis]['name']}" for axis in AXES)
-    of, by, how = method.objective, method.proposal, method.optimizer
-    full_gradient = how.layout is None
-    n_joint, n_head = getattr(of, "n_joint", 0), getattr(by, "n_head", 0)
-    missing = _NEEDS.get(how.needs, how.needs)
-    rules = [
-        (
-            of.needs_all_classes and by.draws,
-            f"{objective} needs every class, {proposal} leaves some out; take proposal all, or objective double-sum",
-        ),
-        (
-            not of.excludes_true and not by.draws,
-            f"{objective} is a mean over drawn classes, {proposal} draws none; take uniform, frequency or tree",
-        ),
-        (
-            not of.excludes_true and not by.distribution,
-            f"{objective} is a mean over draws from one distribution, {proposal} has some classes for certain; "
-            "take its tail alone, or objective sampled-softmax",
-        ),
-        (
-            of.uses_log_q and by.adaptive,
-            f"{objective} learns a contrast with its proposal, {proposal} changes with the weights; "
-            "take uniform, frequency or tree",
-        ),
-        (
-            not how.takes_blocks and not by.draws,
-            f"{optimizer} takes single steps, {proposal} gives minibatches; take sgd, adagrad or lbfgs",
-        ),
-        (
-            full_gradient and by.draws,
-            f"{optimizer} needs the full gradient, {proposal} draws a few; take proposal all",
-        ),
-        (
-            how.needs not in of.offers,
-            f"{optimizer} needs {missing}, {objective} has only {', '.join(of.offers)}; "
-            "take objective double-sum, or optimizer sgd or adagrad",
-        ),
-        (
-            by.draws and n_joint > n_head,
-            f"{objective} has n_joint {n_joint:g}, {proposal} is sure to look at {n_head} classes; "
-            f"take proposal head with n_head: {n_joint:g} or more, or proposal all",
-        ),
-        (
-            full_gradient and of.n_states and not of.solves_states,
-            f"{objective} keeps variables per sample, which {optimizer} does not move; take objective softmax",
-        ),
-        (
-            not by.draws and of.draws_numbers,
-            f"{objective} draws random numbers, which {proposal} does not pass on; take proposal uniform",
-        ),
-        (
-            solves_batches(method) and "batch_proximal" not in of.offers,
-            f"{optimizer} solves {objective} for one sample and one class without ridge; set n_sampled: 1 and leave "
-            "batch and ridge out, or take objective double-sum",
-        ),
-        (
-            solves_batches(method) and (by.adaptive or _differs_by_row(by)),
-            f"{optimizer} shares its draws in a batch and weighs its ridge by how often a class is touched, "
-            f"{proposal} draws differently for each sample; take uniform or frequency, or n_sampled: 1 without batch "
-            "and ridge",
-        ),
-        (
-            not by.draws and method.batch.size > 1,
-            f"batch has size {method.batch.size}, {proposal} has its own; set batch_size of {proposal}",
-        ),
-        (
-            method.batch.shared and (by.adaptive or _differs_by_row(by)),
-            f"batch is shared, {proposal} draws differently for each sample; leave shared out, or take uniform or "
-            "frequency",
-        ),
-        (
-            method.batch.shared and method.batch.size == 1,
-            "batch is shared, but of size 1; set its size to 2 or more",
-        ),
-        (
-            method.ridge and not how.takes_ridge,
-            f"ridge is {method.ridge:g}, which {optimizer} does not apply; take optimizer sgd or lbfgs, or ridge: 0",
-        ),
-        (
-            method.ridge and not of.excludes_true,
-            f"ridge is {method.ridge:g}, but the draws of {objective}, a mean under {proposal}, say nothing of how "
-            "often a class is touched; set ridge: 0, and its regularizer if it has one",
-        ),
-        (
-            full_gradient and (how.learning_rate != 1 or not isinstance(method.schedule, Constant)),
-            f"{optimizer} finds the length of its steps by itself; leave out learning_rate and schedule",
-        ),
-        (
-            method.bias_start != "zero" and not (by.draws and by.distribution and method.bias),
-            f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",
-        ),
-    ]
-    for broken, message in rules:
-        if broken:
-            raise InputError(f"method {method.name}: {message}")

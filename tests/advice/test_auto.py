@@ -29,7 +29,7 @@ from xsoftmax.internal.text import duration
 from xsoftmax.methods import AUTO, build_method
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
-from xsoftmax.training import sampled
+from xsoftmax.solvers import sampled
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 

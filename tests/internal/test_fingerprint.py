@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import xsoftmax
+from xsoftmax import solvers
 from xsoftmax.commands import verbs
 from xsoftmax.internal.fingerprint import fingerprint, modules_below
 from xsoftmax.methods import component_modules, members, read_methods
@@ -18,6 +19,7 @@ COMMANDS = ["compare", "download", "evaluate", "predict", "prepare", "report", "
 
 PROGRAM = """
 import json, sys
+from xsoftmax import solvers
 from xsoftmax.commands import verbs
 from xsoftmax.internal.fingerprint import fingerprint
 print(json.dumps({name: fingerprint(*modules) for name, modules in json.load(sys.stdin).items()}))
@@ -49,7 +51,8 @@ def of_methods():
 
 
 def of_commands():
-    return {name: [verbs()[name]] for name in COMMANDS}
+    found = {name: [verbs()[name]] for name in COMMANDS}
+    return found | {"train": [verbs()["train"], *solvers.MODULES]}
 
 
 def edit(path):

@@ -25,7 +25,7 @@ from xsoftmax.optimizers.u_max import UMax
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import Uniform
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import make_solver
 
 N, D, K = 30, 9, 7
 KEY = np.uint64(stream(5, 3))

@@ -16,8 +16,8 @@ from xsoftmax.kernels.implicit_batch import draw_outside, solve
 from xsoftmax.kernels.random import start, stream
 from xsoftmax.objectives.double_sum import implicit_step
 from xsoftmax.proposals import TrainingSet
-from xsoftmax.training.implicit import log_absent, touch_of
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import make_solver
+from xsoftmax.solvers.implicit import log_absent, touch_of
 
 N, D, K = 23, 6, 9
 SEED = 4

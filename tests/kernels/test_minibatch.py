@@ -32,8 +32,8 @@ from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.all import All
-from xsoftmax.training import minibatches
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import full as minibatches
+from xsoftmax.solvers import make_solver
 
 N, D, K = 23, 8, 6
 OBJECTIVES = {"softmax": Softmax(), "one-vs-each": OneVsEach(), "double-sum": DoubleSum()}

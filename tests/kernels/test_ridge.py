@@ -23,8 +23,8 @@ from xsoftmax.optimizers.u_max import UMax
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import Uniform
-from xsoftmax.training.sampled import with_ridge
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import make_solver
+from xsoftmax.solvers.sampled import with_ridge
 
 RIDGE = 8.0
 

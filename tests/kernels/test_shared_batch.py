@@ -29,7 +29,7 @@ from xsoftmax.optimizers.u_max import UMax
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import Uniform
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import make_solver
 
 KEY = np.uint64(stream(5, 3))
 FIRST, STEP = 11, 3

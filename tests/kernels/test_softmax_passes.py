@@ -10,9 +10,9 @@ from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.minibatch import CLASSES_OF_A_BLOCK, classes_of_a_block
 from xsoftmax.methods import build_method
 from xsoftmax.proposals import TrainingSet
-from xsoftmax.training import minibatches
-from xsoftmax.training.minibatches import in_passes
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import full as minibatches
+from xsoftmax.solvers import make_solver
+from xsoftmax.solvers.full import in_passes
 
 N, D, K = 70, 12, 2 * CLASSES_OF_A_BLOCK + 100
 

@@ -14,10 +14,10 @@ from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.metrics import evaluate as metrics_of
 from xsoftmax.objectives.bouchard import Bouchard
 from xsoftmax.proposals import TrainingSet
+from xsoftmax.solvers import make_solver
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
-from xsoftmax.training.solvers import make_solver
 
 
 def wild(n, seed=0, largest=4.0):

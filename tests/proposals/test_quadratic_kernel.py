@@ -12,7 +12,7 @@ from xsoftmax.methods import build_method
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals import quadratic_kernel as module
 from xsoftmax.proposals.quadratic_kernel import QuadraticKernel, empty_tree, n_blocks_of, restore
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import make_solver
 
 SHAPES = [(2, 3), (5, 0), (11, 20), (64, 1), (61, 5), (200, 3)]
 

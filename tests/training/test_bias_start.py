@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 from training.problems import K, method, rows
 from xsoftmax.internal.errors import InputError
 from xsoftmax.proposals import TrainingSet
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import make_solver
 
 
 def biases(proposal, optimizer, dense=True, start="minus-log-q", missing=None, **others):

@@ -18,7 +18,7 @@ from edited import edited
 from training.problems import D, K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
-from xsoftmax.training import sampled
+from xsoftmax.solvers import sampled
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -223,7 +223,7 @@ METHODS = {
 EPOCHS = {"lbfgs": 60}
 PROGRAM = """
 import sys
-from xsoftmax.training import sampled
+from xsoftmax.solvers import sampled
 sampled.DEFAULT_CHUNK = 500
 from xsoftmax.cli import main
 sys.exit(main())

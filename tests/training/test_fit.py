@@ -15,7 +15,7 @@ from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, read_methods
 from xsoftmax.model import DivergedError, load_model
-from xsoftmax.training import sampled
+from xsoftmax.solvers import sampled
 from xsoftmax.training.fit import fit
 from xsoftmax.training.looks import Looks
 from xsoftmax.training.memory import check_memory, estimate

@@ -18,9 +18,9 @@ from xsoftmax.cli import main
 from xsoftmax.data.readers import hierarchy
 from xsoftmax.data.store import open_prepared
 from xsoftmax.internal.threads import Team
-from xsoftmax.training import lbfgs
+from xsoftmax.solvers import lbfgs
+from xsoftmax.solvers.lbfgs import FullObjective
 from xsoftmax.training.fit import fit
-from xsoftmax.training.lbfgs import FullObjective
 from xsoftmax.training.plan import Plan
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ import pytest
 
 from training.problems import K, method, rows
 from xsoftmax.data.store import open_prepared
-from xsoftmax.training import sampled
+from xsoftmax.solvers import sampled
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 

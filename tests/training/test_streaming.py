@@ -11,8 +11,8 @@ from xsoftmax.data import windows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import Windows
 from xsoftmax.internal.errors import InputError
+from xsoftmax.solvers import sampled
 from xsoftmax.training import fit as fit_module
-from xsoftmax.training import sampled
 from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import estimate, must_stream
 from xsoftmax.training.plan import Plan

@@ -14,7 +14,7 @@ from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import make_solver
 from xsoftmax.training.visits import Visits
 
 ROWS = 2000  # of validation, at most

@@ -120,8 +120,6 @@ def run(options: argparse.Namespace) -> None:
         else:
             method = _method(options)
             modules, proposal, found = method.modules, None, None
-        if method.device != "cpu":
-            print(f"warning: {method.name} asks for {method.device}; it is trained on the CPU", file=sys.stderr)
         code = fingerprint(__name__, *modules, *links.MODULES)
         plan = replace(plan, identity=code)
         with told_to_stop() if options.checkpoint else nullcontext() as stop:

@@ -1,6 +1,6 @@
 """L-BFGS on the full objective: one step of the whole data set an epoch. The reference optimum.
 
-Liu and Nocedal 1989; the solver is ``xsoftmax.training.lbfgs``.
+Liu and Nocedal 1989; the solver is ``xsoftmax.solvers.lbfgs``.
 """
 
 from typing import NamedTuple

@@ -19,11 +19,11 @@ from xsoftmax.internal.threads import Team
 from xsoftmax.methods import MOST_NUMBER, Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.solvers import Solver, make_solver, solver_of
 from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
 from xsoftmax.training.looks import Looks, all_finite
-from xsoftmax.training.memory import check_memory, must_stream
+from xsoftmax.training.memory import check_memory, must_stream, size_of
 from xsoftmax.training.plan import FitState, Plan
-from xsoftmax.training.solvers import Solver, make_solver
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
 from xsoftmax.training_set import check_seed
 
@@ -84,7 +84,7 @@ def fit(
     stream = plan.stream if plan.share == 1 else False
     if stream is None:
         stream = must_stream(method, data, keeps_best, plan.memory, plan.threads)
-    elif stream and method.optimizer.layout is None:
+    elif stream and not solver_of(method, size_of(data)).streams:
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
     check_memory(method, data, keeps_best, plan.memory, stream, plan.threads)

@@ -7,17 +7,20 @@ from xsoftmax.data.windows import WINDOW_BYTES
 from xsoftmax.evaluation.likelihood import rows_at_a_time
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
-from xsoftmax.kernels.minibatch import CLASSES_OF_A_LARGE_BLOCK
-from xsoftmax.kernels.sweep import AHEAD
-from xsoftmax.methods import Method, members, solves_batches
-from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
+from xsoftmax.methods import Method, members
 from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
-from xsoftmax.training.minibatches import in_passes
+from xsoftmax.solvers import Size, solver_of
 from xsoftmax.training.plan import SUBSET
 
 _MB = 2**20
 # Draws of a step beyond which there must be as many classes: a step compares each draw with the others.
 MOST_DRAWS = 1024
+
+
+def size_of(data: Dataset) -> Size:
+    """Read what the cost of training depends on."""
+    n = data.n_samples("train")
+    return Size(n, data.n_classes, data.n_features, data.n_entries("train") / max(1, n))
 
 
 def check_memory(
@@ -77,7 +80,7 @@ def must_stream(method: Method, data: Dataset, keeps_best: bool, limit: int | No
     """Tell whether the training rows have to stay in their file: memory does not hold them. See ``check_memory``."""
     held = psutil.Process().memory_info().rss
     needed = sum(estimate(method, data, keeps_best, threads=threads).values()) + held
-    return not data.in_memory and method.optimizer.layout is not None and needed > _allowed(limit)
+    return not data.in_memory and solver_of(method, size_of(data)).streams and needed > _allowed(limit)
 
 
 def _allowed(limit: int | None) -> int:
@@ -89,7 +92,8 @@ def estimate(
     method: Method, data: Dataset, keeps_best: bool, streams: bool = False, threads: int = 1
 ) -> dict[str, int]:
     """Bytes that a fit will hold, by purpose."""
-    width = data.n_features + 1
+    size = size_of(data)
+    solver, width = solver_of(method, size), data.n_features + 1
     one_copy = 4 * data.n_classes * width
     n_train = data.n_samples("train")
     n_rows = max(data.n_samples(split) for split in SPLITS)
@@ -98,7 +102,7 @@ def estimate(
         data_bytes += min(2 * WINDOW_BYTES, data.nbytes("train")) + 16 * n_train - data.nbytes("train")
     needed = {
         "the data": data_bytes,
-        "weights and what the optimizer keeps": solver_copies(method) * one_copy,
+        "weights and what the optimizer keeps": solver.copies(method) * one_copy,
         "variables per sample": 8 * n_train * (method.objective.n_states + 2)
         + 4 * n_train * method.objective.uses_log_q,
         # for sparse rows, a copy of some weights (a row per feature) and of the rows; a block of scores; whole rows
@@ -106,28 +110,13 @@ def estimate(
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
-    if method.proposal.draws:
-        needed["draws"] = threads * _of_draws(method)
-    if not method.proposal.draws and method.optimizer.layout is not None:
-        n_rows = min(method.proposal.batch_size, n_train)
-        held = threads * CLASSES_OF_A_LARGE_BLOCK if in_passes(method, n_rows, data.n_classes) else data.n_classes
-        needed["scores of a minibatch"] = 4 * n_rows * held
-    if method.optimizer.layout is None:
-        needed["scores of a block"] = 2 * min(BLOCK_BYTES, 8 * n_train * data.n_classes)  # and a copy
+    needed |= solver.memory(method, size, threads)
     for tree in members(method.settings["proposal"], "tree"):
         nodes = 2 * data.n_classes * (tree["dimension"] + 4)
         needed["the tree"] = 4 * (nodes + n_train * tree["dimension"])
     if keeps_best:
         needed["the best weights so far"] = one_copy
     return needed
-
-
-def _of_draws(method: Method) -> int:
-    """Bytes of the draws that a thread makes ahead, or of those that a minibatch shares, with their scores."""
-    n_draws = method.objective.n_sampled + getattr(method.proposal, "n_head", 0)
-    size = method.batch.size
-    ahead = AHEAD * 16 if size == 1 else 24 * size
-    return n_draws * (ahead + 8 * size * method.batch.shared + 48)
 
 
 def _of_looks(data: Dataset) -> int:
@@ -143,13 +132,3 @@ def _of_whole_rows(method: Method, data: Dataset, threads: int) -> int:
     n_rows = min(at_a_time, SUBSET, data.n_samples("train"))
     per_class = (4 if method.objective.excludes_true else 8) * n_rows + 4 + 12 * threads
     return per_class * data.n_classes
-
-
-def solver_copies(method: Method) -> int:
-    """How many float32 arrays of the weights' size a solver holds, its conversions counted."""
-    if method.optimizer.layout is None:
-        return 2 * (2 * method.optimizer.memory + 8)
-    if not method.proposal.draws:
-        return method.optimizer.layout.copies
-    copied = method.ridge > 0 or solves_batches(method)  # scaled rows are multiplied out to be looked at
-    return method.optimizer.layout.copies + copied

@@ -9,9 +9,10 @@ from xsoftmax.cli import main
 from xsoftmax.internal import registry
 from xsoftmax.internal.text import text_table
 from xsoftmax.lab.pages.catalogue import HEADINGS, catalogue, entry, markdown_table, members
-from xsoftmax.methods import AXES, build_method, read_methods, solves_batches
+from xsoftmax.methods import AXES, build_method, read_methods
 from xsoftmax.proposals import TrainingSet
-from xsoftmax.training.solvers import make_solver
+from xsoftmax.solvers import make_solver
+from xsoftmax.solvers.sampled import solves_batches
 
 METHODS = read_methods(Path(__file__).parents[3] / "config" / "methods.yaml")
 N, K, D = 96, 64, 20

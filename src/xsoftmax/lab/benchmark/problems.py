@@ -12,7 +12,7 @@ from xsoftmax.data.store import write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method, build_method
-from xsoftmax.training.solvers import Solver, make_solver
+from xsoftmax.solvers import Solver, make_solver
 from xsoftmax.training_set import TrainingSet
 
 ADAGRAD = {"name": "adagrad", "learning_rate": 0.03}

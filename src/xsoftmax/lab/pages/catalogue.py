@@ -10,11 +10,9 @@ import numpy as np
 
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
-from xsoftmax.methods import AXES, Method, build_method, solves_batches
+from xsoftmax.methods import AXES, Method, build_method
 from xsoftmax.proposals import TrainingSet
-from xsoftmax.training.implicit import touch_of
-from xsoftmax.training.memory import solver_copies
-from xsoftmax.training.sampled import with_ridge
+from xsoftmax.solvers import solver_of
 
 HEADINGS = {
     "name": "method",
@@ -115,7 +113,7 @@ def entry(method: Method) -> Entry:
         rows=_rows(method, held.n_exact),
         draw=method.proposal.cost.format(**method.proposal._asdict()) if method.proposal.draws else "",
         memory=Memory(
-            solver_copies(method) - 1 + held.weights,
+            solver_of(method).copies(method) - 1 + held.weights,
             8 * method.objective.n_states + held.per_sample,
             held.per_class + _ridge_bytes(method),
         ),
@@ -198,7 +196,7 @@ def _rows(method: Method, n_exact: int) -> int | None:
     """Most classes that are scored for one sample; of an implicit step on a batch all its labels are."""
     if not method.proposal.draws:
         return None
-    n_labels = method.batch.size if solves_batches(method) else 1
+    n_labels = solver_of(method).labels_of_a_step(method)  # type: ignore[attr-defined]
     return int(n_labels + method.objective.n_sampled + n_exact)
 
 
@@ -207,14 +205,11 @@ def _ridge_bytes(method: Method) -> int:
 
     def size(n_classes: int) -> int:
         data = _problem(n_classes=n_classes)
+        solver = solver_of(method)
         proposal = method.proposal.fit(data)
-        if solves_batches(method):
-            n_sampled, kernel = method.objective.n_sampled, proposal.kernel(data.X)
-            return _nbytes(touch_of(proposal, kernel, data.class_counts, n_sampled, method.batch.size), data.X)
-        return _nbytes(with_ridge(method, proposal, data.class_counts), data.X)
+        return _nbytes(solver.weighed_by(method, proposal, proposal.kernel(data.X), data), data.X)  # type: ignore[attr-defined]
 
-    weighed = method.proposal.draws and (method.ridge or solves_batches(method))
-    return (size(2 * N_CLASSES) - size(N_CLASSES)) // N_CLASSES if weighed else 0
+    return (size(2 * N_CLASSES) - size(N_CLASSES)) // N_CLASSES if method.proposal.draws else 0
 
 
 class _Held(NamedTuple):

@@ -1,4 +1,4 @@
-"""The solver of methods that look at every class: minibatches, in blocks of classes that threads share."""
+"""Minibatches over all classes, in blocks of classes that threads share."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,6 +8,7 @@ import numpy as np
 
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels.minibatch import (
+    CLASSES_OF_A_LARGE_BLOCK,
     Pace,
     classes_of_a_block,
     gather_block,
@@ -16,9 +17,11 @@ from xsoftmax.kernels.minibatch import (
     slope_block,
     sweep_all,
 )
-from xsoftmax.kernels.rows import Csr, Dense, n_columns
+from xsoftmax.kernels.rows import Dense, features_of, n_columns
 from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_of, sum_classes
-from xsoftmax.methods import Method
+from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, first_broken, initial_states, named
+from xsoftmax.solvers.sampled import missing_offer, ridge_not_taken
 
 # Scores of a minibatch that are held, at most, if the objective can do with fewer.
 MOST_SCORES = 2**26
@@ -26,22 +29,56 @@ MOST_SCORES = 2**26
 WORTH_THREADS = 2**23
 
 
-class MinibatchSolver:
-    """Minibatches over all classes; class-major weights for dense rows, feature-major ones for sparse rows."""
+class FullSolver:
+    """Class-major weights for dense rows, feature-major ones for sparse rows."""
 
+    device = "cpu"
+    streams = True
     converged = False
 
-    def __init__(
-        self,
-        method: Method,
-        objective: Any,
-        features: Dense | Csr,
-        y: np.ndarray,
-        states: np.ndarray,
-        n_classes: int,
-        team: Team,
-    ) -> None:
-        self.states, self._team, self._features = states, team, features
+    @staticmethod
+    def takes(method: Any) -> bool:
+        """See ``Solver``."""
+        return not method.proposal.draws and method.optimizer.layout is not None
+
+    @staticmethod
+    def refuses(method: Any) -> str:
+        """See ``Solver``."""
+        proposal, optimizer = named(method)[1:]
+        return first_broken(
+            [
+                not_excluding(method),
+                (
+                    not method.optimizer.takes_blocks,
+                    f"{optimizer} takes single steps, {proposal} gives minibatches; take sgd, adagrad or lbfgs",
+                ),
+                missing_offer(method),
+                *rules_of_all_classes(method),
+            ]
+        )
+
+    @staticmethod
+    def copies(method: Any) -> int:
+        """See ``Solver``."""
+        return method.optimizer.layout.copies
+
+    @staticmethod
+    def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
+        """See ``Solver``."""
+        n_rows = min(method.proposal.batch_size, size.n_samples)
+        passes = in_passes(method, n_rows, size.n_classes)
+        held = threads * CLASSES_OF_A_LARGE_BLOCK if passes else size.n_classes
+        return {"scores of a minibatch": 4 * n_rows * held}
+
+    @staticmethod
+    def seconds(method: Any, size: Size) -> float:
+        """See ``Solver``: scores, and the products of slopes with features."""
+        return size.n_samples * 2 * size.n_classes * size.n_entries / PRODUCTS_A_SECOND
+
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
+        n_classes, features = data.n_classes, features_of(data.X, method.bias)
+        y = np.ascontiguousarray(data.y, np.int32)
+        self.states, self._team, self._features = initial_states(method, y.size, n_classes), team, features
         self._parts = (objective, method.optimizer, features, y)
         self._decay = np.float32(method.ridge / max(1, y.size))
         self._batch_size = method.proposal.batch_size
@@ -125,6 +162,42 @@ class MinibatchSolver:
         return partial(slope_block, objective, pace.rate, y, self.states, samples, scores)
 
 
-def in_passes(method: Method, n_rows: int, n_classes: int) -> bool:
+MEMBER = FullSolver
+
+
+def in_passes(method: Any, n_rows: int, n_classes: int) -> bool:
     """Whether a minibatch has more scores than are to be held, and its objective is a function of their sums."""
     return n_rows * n_classes > MOST_SCORES and method.objective.sums_exponentials
+
+
+def not_excluding(method: Any) -> tuple[Any, str]:
+    """Ask for draws, of objectives that are a mean over them."""
+    objective, proposal, _ = named(method)
+    return (
+        not method.objective.excludes_true,
+        f"{objective} is a mean over drawn classes, {proposal} draws none; take uniform, frequency or tree",
+    )
+
+
+def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
+    """What no method that looks at every class can be made of."""
+    objective, proposal, _ = named(method)
+    return [
+        (
+            method.objective.draws_numbers,
+            f"{objective} draws random numbers, which {proposal} does not pass on; take proposal uniform",
+        ),
+        (
+            method.batch.size > 1,
+            f"batch has size {method.batch.size}, {proposal} has its own; set batch_size of {proposal}",
+        ),
+        (
+            method.batch.shared,
+            "batch is shared, but of size 1; set its size to 2 or more",
+        ),
+        ridge_not_taken(method),
+        (
+            method.bias_start != "zero",
+            f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",
+        ),
+    ]

@@ -11,12 +11,16 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import line_search
 
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels.minibatch import add_product, classes_of_a_block, loss_block, slope_block
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
+from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.schedules import Constant
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, first_broken, initial_states, named
+from xsoftmax.solvers.full import not_excluding, rules_of_all_classes
+from xsoftmax.solvers.sampled import missing_offer
 
 # Of dense rows, which a product copies as float64: the copy stays in the cache, on mnist 3 times as fast as in one.
 DENSE_BLOCK_BYTES = 2**22
@@ -114,21 +118,60 @@ def _add_dense_product(A: np.ndarray, B: np.ndarray, out: np.ndarray, team: Team
 class LbfgsSolver:
     """Iterations of L-BFGS; each call of ``advance`` is one."""
 
-    def __init__(
-        self,
-        objective: Any,
-        optimizer: Any,
-        X: Any,
-        y: np.ndarray,
-        n_classes: int,
-        bias: bool,
-        ridge: float,
-        states: np.ndarray,
-        team: Team,
-    ) -> None:
-        self.states = states
+    device = "cpu"
+    streams = False
+
+    @staticmethod
+    def takes(method: Any) -> bool:
+        """See ``Solver``."""
+        return method.optimizer.layout is None
+
+    @staticmethod
+    def refuses(method: Any) -> str:
+        """See ``Solver``."""
+        objective, proposal, optimizer = named(method)
+        of, how = method.objective, method.optimizer
+        return first_broken(
+            [
+                (
+                    method.proposal.draws,
+                    f"{optimizer} needs the full gradient, {proposal} draws a few; take proposal all",
+                ),
+                not_excluding(method),
+                missing_offer(method),
+                (
+                    of.n_states and not of.solves_states,
+                    f"{objective} keeps variables per sample, which {optimizer} does not move; take objective "
+                    "softmax",
+                ),
+                *rules_of_all_classes(method),
+                (
+                    how.learning_rate != 1 or not isinstance(method.schedule, Constant),
+                    f"{optimizer} finds the length of its steps by itself; leave out learning_rate and schedule",
+                ),
+            ]
+        )
+
+    @staticmethod
+    def copies(method: Any) -> int:
+        """See ``Solver``: of float64."""
+        return 2 * (2 * method.optimizer.memory + 8)
+
+    @staticmethod
+    def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
+        """See ``Solver``: and a copy."""
+        return {"scores of a block": 2 * min(BLOCK_BYTES, 8 * size.n_samples * size.n_classes)}
+
+    @staticmethod
+    def seconds(method: Any, size: Size) -> float:
+        """See ``Solver``: scores, and the products of slopes with features, of float64."""
+        return size.n_samples * 4 * size.n_classes * size.n_entries / PRODUCTS_A_SECOND
+
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
+        optimizer, y = method.optimizer, np.ascontiguousarray(data.y, np.int32)
+        self.states = initial_states(method, y.size, data.n_classes)
         self.chunk = max(1, len(y))
-        self._full = FullObjective(objective, X, y, n_classes, bias, ridge, states, team)
+        self._full = FullObjective(objective, data.X, y, data.n_classes, method.bias, method.ridge, self.states, team)
         self._tolerance = optimizer.tolerance
         size = self._full.shape[0] * self._full.shape[1]
         self._W = np.zeros(size)
@@ -181,6 +224,8 @@ class LbfgsSolver:
 
     def _iterate(self) -> None:
         """Go along the two-loop direction to a point that meets Wolfe's conditions."""
+        from scipy.optimize import line_search  # takes a tenth of a second to import
+
         direction = self._direction()
         last = _Memo(self._evaluate)
         length = line_search(
@@ -214,6 +259,9 @@ class LbfgsSolver:
             correction = (self._changes[slot] @ direction) / (self._steps[slot] @ self._changes[slot])
             direction += (weights[slot] - correction) * self._steps[slot]
         return direction
+
+
+MEMBER = LbfgsSolver
 
 
 class _Memo:

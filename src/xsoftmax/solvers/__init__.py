@@ -1,0 +1,178 @@
+"""Who trains a method; one file each.
+
+A file holds a class named ``MEMBER`` that is a ``Solver``. Which methods are its kind, and which of these it refuses,
+with the reason, is its own to say; the first question that is asked of a method's parts is thus whether anybody can
+train them together.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.fingerprint import modules_below
+from xsoftmax.internal.threads import Team
+from xsoftmax.proposals import Proposal, TrainingSet
+
+FOLDER = "xsoftmax.solvers"
+MODULES = modules_below(FOLDER)
+# In the place of a solver's name: the fastest that takes the method.
+ANY = "any"
+# Bytes that a core moves in a second, and products that it adds up: what estimates of seconds count in.
+BYTES_A_SECOND, PRODUCTS_A_SECOND = 1e10, 2e10
+
+
+class Size(NamedTuple):
+    """Of a data set, what the cost of training depends on; entries are those of a row, on average."""
+
+    n_samples: int
+    n_classes: int
+    n_features: int
+    n_entries: float
+
+
+class Solver(Protocol):
+    """Moves its weights by chunks of an epoch.
+
+    Attributes
+    ----------
+    device : {"cpu", "cuda"}
+        Where it trains.
+    streams : bool
+        Whether training rows may stay in their file: it reads those of a chunk only.
+    chunk : int
+        Samples per call of ``advance``: part of a fit's identity.
+    states : ndarray of shape (n_samples, n_states), float64
+        What the objective keeps per sample.
+    """
+
+    device: ClassVar[str]
+    streams: ClassVar[bool]
+    chunk: int
+    states: np.ndarray
+
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
+        """Take a method that it does not refuse, with the objective and the proposal as fitted to the data."""
+
+    @staticmethod
+    def takes(method: Any) -> bool:
+        """Tell whether a method is of the kind that it trains, such as those that draw classes."""
+
+    @staticmethod
+    def refuses(method: Any) -> str:
+        """Say why it cannot train a method of its kind, naming both partners and what to take; or nothing."""
+
+    @staticmethod
+    def copies(method: Any) -> int:
+        """Count the float32 arrays of the weights' size that it holds, its conversions counted."""
+
+    @staticmethod
+    def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
+        """Estimate the bytes that it holds beside weights and accumulators, by purpose."""
+
+    @staticmethod
+    def seconds(method: Any, size: Size) -> float:
+        """Estimate the seconds of an epoch by one thread: for ranking solvers, not methods."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether going on would change nothing."""
+
+    def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
+        """Use ``samples``, from position ``first`` of ``epoch``; fewer are used only if scores are not finite."""
+
+    def weights(self) -> np.ndarray:
+        """Weights with one class per row, float32 of shape (n_classes, n_features + 1); perhaps a view."""
+
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Everything that changes: saved in a checkpoint, and written back into by one."""
+
+
+def names() -> list[str]:
+    """Name all solvers."""
+    return registry.names(FOLDER)
+
+
+def check_method(method: Any) -> None:
+    """Make sure that some solver trains a method, whatever its device.
+
+    Raises
+    ------
+    InputError
+        If not; says what does not combine, and what to take instead.
+    """
+    _willing(method)
+
+
+def solver_of(method: Any, size: Size | None = None) -> type[Solver]:
+    """Choose who trains a method: the one that it names, or of those that take it the fastest on data of this size.
+
+    Raises
+    ------
+    InputError
+        If none does, or none on the method's device.
+    """
+    willing = _willing(method)
+    here = [name for name, solver in willing.items() if solver.device == method.device]
+    if not here:
+        devices = ", ".join(sorted({solver.device for solver in willing.values()}))
+        raise InputError(
+            f"method {method.name}: device is {method.device}, where no solver trains "
+            f"{_parts(method)} yet; set device: {devices}"
+        )
+    if len(here) == 1 or size is None:
+        return willing[here[0]]
+    return willing[min(here, key=lambda name: willing[name].seconds(method, size))]
+
+
+def make_solver(
+    method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team | None = None
+) -> Solver:
+    """Make the solver of a method; ``objective`` and ``proposal`` are those fitted to the data."""
+    n_samples, n_features = data.X.shape
+    n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
+    chosen = solver_of(method, Size(n_samples, data.n_classes, n_features, n_entries))
+    return chosen(method, objective, proposal, data, team or Team())
+
+
+def initial_states(method: Any, n_samples: int, n_classes: int) -> np.ndarray:
+    """What the objective keeps per sample, before the first step: float64 of shape (n_samples, n_states)."""
+    if method.objective.n_states:
+        return method.objective.initial_states(n_samples, n_classes)
+    return np.zeros((n_samples, 0))
+
+
+def first_broken(rules: Iterable[tuple[Any, str]]) -> str:
+    """Give the message of the first rule whose condition holds, or nothing."""
+    return next((message for broken, message in rules if broken), "")
+
+
+def named(method: Any) -> tuple[str, str, str]:
+    """Name a method's objective, proposal and optimizer, as messages do."""
+    objective, proposal, optimizer = (
+        f"{axis} {method.settings[axis]['name']}" for axis in ("objective", "proposal", "optimizer")
+    )
+    return objective, proposal, optimizer
+
+
+def _parts(method: Any) -> str:
+    return ", ".join(named(method))
+
+
+def _willing(method: Any) -> dict[str, type[Solver]]:
+    """Find those that train a method, by name."""
+    known: dict[str, type[Solver]] = {name: registry.load(FOLDER, name).MEMBER for name in names()}
+    asked = known if method.solver == ANY else {method.solver: known[method.solver]}
+    able = {name: solver for name, solver in asked.items() if solver.takes(method)}
+    if not able:
+        takers = [name for name, solver in known.items() if solver.takes(method)]
+        raise InputError(
+            f"method {method.name}: solver {method.solver} does not train {_parts(method)}; "
+            f"take solver {' or '.join(takers)}, or leave it out"
+        )
+    reasons = {name: solver.refuses(method) for name, solver in able.items()}
+    if all(reasons.values()):
+        raise InputError(f"method {method.name}: {next(iter(reasons.values()))}")
+    return {name: able[name] for name, reason in reasons.items() if not reason}

@@ -1,0 +1,251 @@
+"""Single steps, or minibatches, on a few drawn classes: class-major weights in the optimizer's layout."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from xsoftmax.internal.threads import Team, split_evenly
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.batch import sweep_batches
+from xsoftmax.kernels.layout import Scaled
+from xsoftmax.kernels.random import stream
+from xsoftmax.kernels.ridge import Ridge
+from xsoftmax.kernels.rows import Dense, features_of, n_columns
+from xsoftmax.kernels.shared_batch import sweep_shared
+from xsoftmax.kernels.steps import Clock, log_probability
+from xsoftmax.kernels.sweep import AHEAD, sweep
+from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.solvers import BYTES_A_SECOND, Size, first_broken, initial_states, named
+
+DEFAULT_CHUNK = 2**15
+# Of a call, which nothing interrupts; of many draws a step there are fewer steps.
+MOST_DRAWS = 2**23
+# What an optimizer needs beside a gradient, in words.
+NEEDS = {
+    "raise_bound": "a variable per sample with a raise_bound",
+    "proximal": "a proximal step, solved for the weights it ends at",
+}
+
+
+class SampledSolver:
+    """Steps along gradients, or solved in closed form for one class; threads change weights without locks."""
+
+    device = "cpu"
+    streams = True
+    converged = False
+
+    @staticmethod
+    def takes(method: Any) -> bool:
+        """See ``Solver``: those whose proposal draws, unless implicit steps are for batches."""
+        return method.proposal.draws and method.optimizer.layout is not None and not solves_batches(method)
+
+    @staticmethod
+    def refuses(method: Any) -> str:
+        """See ``Solver``."""
+        return first_broken(rules_of_draws(method))
+
+    @staticmethod
+    def copies(method: Any) -> int:
+        """See ``Solver``: scaled rows are multiplied out to be looked at."""
+        return method.optimizer.layout.copies + (method.ridge > 0)
+
+    @staticmethod
+    def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
+        """See ``Solver``: the draws that a thread makes ahead, or those of a minibatch, with their scores."""
+        n_draws = method.objective.n_sampled + getattr(method.proposal, "n_head", 0)
+        batch = method.batch.size
+        ahead = AHEAD * 16 if batch == 1 else 24 * batch
+        return {"draws": threads * n_draws * (ahead + 8 * batch * method.batch.shared + 48)}
+
+    @staticmethod
+    def seconds(method: Any, size: Size) -> float:
+        """See ``Solver``: what is touched is read and written."""
+        touched = (method.objective.n_sampled + 1) * size.n_entries * 4 * method.optimizer.layout.copies
+        return size.n_samples * 2 * touched / BYTES_A_SECOND
+
+    @staticmethod
+    def labels_of_a_step(method: Any) -> int:
+        """Count the labels whose classes a sample's step looks at."""
+        return 1
+
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
+        self._team, self._batch, self._seed = team, method.batch, data.seed
+        y, features = np.ascontiguousarray(data.y, np.int32), features_of(data.X, method.bias)
+        self.states = initial_states(method, y.size, data.n_classes)
+        n_draws = method.batch.size * method.objective.n_sampled
+        steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
+        self._refresh: Callable[[np.ndarray], None] | None = None
+        if method.proposal.adaptive:
+            steps, self._refresh = proposal.refresh_steps, proposal.refresh  # type: ignore[attr-defined]
+        self.chunk = steps * method.batch.size
+        self._batches_per_epoch = -(-y.size // method.batch.size)
+        draws_from = proposal.kernel(data.X)
+        optimizer, self._layout = self._moved_by(method, proposal, draws_from, data)
+        self._parts = (objective, draws_from, optimizer, features, y)
+        self._dense = isinstance(features, Dense)
+        accumulator = getattr(method.optimizer, "initial_accumulator", 0.0)
+        self._W = self._layout.allocate(data.n_classes, n_columns(features) + 1, self._dense, accumulator)
+        log_q = log_q_of(draws_from, y) if method.objective.uses_log_q or method.bias_start != "zero" else None
+        self._log_q = log_q if method.objective.uses_log_q else None
+        if log_q is not None and method.bias_start == "minus-log-q":
+            self._layout.start_biases(self._W, self._dense, minus_mean_log_q(log_q, y, data.n_classes))
+
+    @staticmethod
+    def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
+        """Give what a ridge is weighted by, how often steps touch each class; None without one."""
+        return with_ridge(method, proposal, data.class_counts) if method.ridge else None
+
+    def _moved_by(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> tuple[Any, Any]:
+        """Give what moves the weights, and how these lie."""
+        ridge = self.weighed_by(method, proposal, draws_from, data)
+        return (method.optimizer.fit(data), method.optimizer.layout) if ridge is None else (ridge, Scaled)
+
+    def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
+        """See ``Solver``."""
+        if self._refresh is not None:
+            self._refresh(self.weights())
+        size = self._batch.size
+        parts = [slice(part.start * size, part.stop * size) for part in self._parts_of(-(-samples.size // size))]
+        used = self._team.run([self._task(samples[part], epoch, first + part.start, rate) for part in parts])
+        return sum(used)
+
+    def _parts_of(self, n_steps: int) -> list[slice]:
+        """What each thread does of some steps; they change the weights without locks."""
+        return split_evenly(n_steps, self._team.n_threads) if n_steps else [slice(0, 0)]
+
+    def _task(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> Callable[[], int]:
+        """The steps of one thread, and how many samples they used."""
+        size = self._batch.size
+        clock = Clock(np.uint64(stream(self._seed, epoch)), first, epoch * self._batches_per_epoch + first // size)
+        return self._swept(*self._parts, self.states, self._W, samples, clock, np.float32(rate))
+
+    def _swept(self, *arguments: Any) -> Callable[[], int]:
+        """Choose the loop over steps."""
+        size, shared = self._batch
+        if shared:
+            return partial(sweep_shared, *arguments, size)
+        if size > 1:
+            return partial(sweep_batches, *arguments, size)
+        return partial(sweep, *arguments, self._log_q)  # type: ignore[call-arg]
+
+    def weights(self) -> np.ndarray:
+        """See ``Solver``; a view."""
+        return self._layout.weights(self._W, self._dense)
+
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """See ``Solver``."""
+        return {"W": self._W, "states": self.states}
+
+
+MEMBER = SampledSolver
+
+
+def solves_batches(method: Any) -> bool:
+    """Whether its implicit steps are those for batches, many classes and a ridge, rather than the closed form."""
+    several_classes = getattr(method.objective, "n_sampled", 1) > 1 or not method.proposal.distribution
+    more = method.batch.size > 1 or several_classes or method.ridge > 0
+    return method.optimizer.needs == "proximal" and more
+
+
+def differs_by_row(proposal: Any) -> bool:
+    """Whether a proposal, or one that it is made of, draws differently for each sample."""
+    return proposal.by_row or any(differs_by_row(part) for part in proposal if hasattr(part, "by_row"))
+
+
+def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
+    """What no method that draws can be made of."""
+    objective, proposal, _ = named(method)
+    of, by = method.objective, method.proposal
+    n_joint, n_head = getattr(of, "n_joint", 0), getattr(by, "n_head", 0)
+    return [
+        (
+            of.needs_all_classes,
+            f"{objective} needs every class, {proposal} leaves some out; take proposal all, or objective double-sum",
+        ),
+        (
+            not of.excludes_true and not by.distribution,
+            f"{objective} is a mean over draws from one distribution, {proposal} has some classes for certain; "
+            "take its tail alone, or objective sampled-softmax",
+        ),
+        (
+            of.uses_log_q and by.adaptive,
+            f"{objective} learns a contrast with its proposal, {proposal} changes with the weights; "
+            "take uniform, frequency or tree",
+        ),
+        missing_offer(method),
+        (
+            n_joint > n_head,
+            f"{objective} has n_joint {n_joint:g}, {proposal} is sure to look at {n_head} classes; "
+            f"take proposal head with n_head: {n_joint:g} or more, or proposal all",
+        ),
+        (
+            method.batch.shared and (by.adaptive or differs_by_row(by)),
+            f"batch is shared, {proposal} draws differently for each sample; leave shared out, or take uniform or "
+            "frequency",
+        ),
+        (
+            method.batch.shared and method.batch.size == 1,
+            "batch is shared, but of size 1; set its size to 2 or more",
+        ),
+        ridge_not_taken(method),
+        (
+            method.ridge and not of.excludes_true,
+            f"ridge is {method.ridge:g}, but the draws of {objective}, a mean under {proposal}, say nothing of how "
+            "often a class is touched; set ridge: 0, and its regularizer if it has one",
+        ),
+        (
+            method.bias_start != "zero" and not (by.distribution and method.bias),
+            f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",
+        ),
+    ]
+
+
+def missing_offer(method: Any) -> tuple[Any, str]:
+    """Compare what the optimizer needs with what the objective offers."""
+    objective, _, optimizer = named(method)
+    offers, needs = method.objective.offers, method.optimizer.needs
+    return (
+        needs not in offers,
+        f"{optimizer} needs {NEEDS.get(needs, needs)}, {objective} has only {', '.join(offers)}; "
+        "take objective double-sum, or optimizer sgd or adagrad",
+    )
+
+
+def ridge_not_taken(method: Any) -> tuple[Any, str]:
+    """Ask whether the optimizer applies a ridge, if there is one."""
+    optimizer = named(method)[2]
+    return (
+        method.ridge and not method.optimizer.takes_ridge,
+        f"ridge is {method.ridge:g}, which {optimizer} does not apply; take optimizer sgd or lbfgs, or ridge: 0",
+    )
+
+
+def with_ridge(method: Any, proposal: Proposal, class_counts: np.ndarray) -> Any:
+    """The optimizer of single steps, with the method's ridge.
+
+    A step touches class k with probability n_k / N + (1 - n_k / N) P(k is drawn): Fagan and Iyengar 2018, eq. 6.
+    """
+    n_samples = class_counts.sum()
+    inclusion = proposal.inclusion(method.objective.n_sampled) if method.batch.size == 1 else None
+    share = class_counts / n_samples
+    touch = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
+    inverse = np.divide(1, touch, where=touch > 0, out=np.zeros_like(touch))
+    return Ridge(method.optimizer, np.float32(method.ridge / n_samples), inverse.astype(np.float32))
+
+
+@njit(**OPTIONS)
+def log_q_of(draws_from, labels):
+    """Log-probability of each row's own label, float32."""
+    log_q = np.empty(labels.size, np.float32)
+    for i in range(labels.size):
+        log_q[i] = log_probability(draws_from, i, np.int64(labels[i]))
+    return log_q
+
+
+def minus_mean_log_q(log_q: np.ndarray, labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Minus the mean of log q over the training rows of each class; 0 for a class without rows."""
+    total = np.bincount(labels, -log_q.astype(np.float64), n_classes)
+    return total / np.maximum(np.bincount(labels, minlength=n_classes), 1)

@@ -1,0 +1,122 @@
+"""Who trains a method: what solvers say of themselves, and how one is chosen."""
+
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from training.problems import K, method, rows
+from xsoftmax import solvers
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
+from xsoftmax.methods import build_method, merged
+from xsoftmax.solvers import Size, make_solver, solver_of
+from xsoftmax.solvers.full import FullSolver
+from xsoftmax.solvers.implicit import ImplicitSolver
+from xsoftmax.solvers.lbfgs import LbfgsSolver
+from xsoftmax.solvers.sampled import SampledSolver
+from xsoftmax.training.fit import fit
+from xsoftmax.training.plan import Plan
+from xsoftmax.training_set import TrainingSet
+
+DRAWING = {
+    "objective": {"name": "one-vs-each", "n_sampled": 2},
+    "proposal": {"name": "uniform"},
+    "optimizer": {"name": "sgd"},
+}
+IMPLICIT = merged(
+    DRAWING, {"objective": {"name": "double-sum"}, "optimizer": {"name": "implicit"}, "batch": {"size": 4}}
+)
+FULL = merged(DRAWING, {"objective": {"name": "softmax"}, "proposal": {"name": "all"}})
+LBFGS = merged(FULL, {"optimizer": {"name": "lbfgs"}})
+SIZE = Size(1000, 50, 20, 20.0)
+
+
+class Faster(FullSolver):
+    """Trains what FullSolver does, in half the time, on another device too."""
+
+    @staticmethod
+    def seconds(method, size):
+        return FullSolver.seconds(method, size) / 2
+
+
+class OnGpu(FullSolver):
+    """Trains elsewhere."""
+
+    device = "cuda"
+
+
+@pytest.fixture
+def with_solver(monkeypatch):
+    """A function that adds a solver, as another file of the folder would."""
+    names, load = registry.names, registry.load
+
+    def add(name, solver):
+        def known(package):
+            return [*names(package), name] if package == solvers.FOLDER else names(package)
+
+        def loaded(package, asked):
+            if (package, asked) != (solvers.FOLDER, name):
+                return load(package, asked)
+            module = ModuleType(name)
+            module.MEMBER = solver
+            return module
+
+        monkeypatch.setattr(registry, "names", known)
+        monkeypatch.setattr(registry, "load", loaded)
+
+    return add
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [(DRAWING, SampledSolver), (IMPLICIT, ImplicitSolver), (FULL, FullSolver), (LBFGS, LbfgsSolver)],
+)
+def test_each_kind_of_method_has_its_solver(settings, expected):
+    chosen = build_method("mine", settings)
+    assert solver_of(chosen) is expected
+    assert sum(solver.takes(chosen) for solver in (SampledSolver, ImplicitSolver, FullSolver, LbfgsSolver)) == 1
+
+
+@pytest.mark.parametrize("settings", [DRAWING, IMPLICIT, FULL, LBFGS])
+def test_estimates_grow_with_the_data(settings):
+    chosen = build_method("mine", settings)
+    solver, larger = solver_of(chosen), SIZE._replace(n_samples=2000, n_classes=100)
+    assert solver.copies(chosen) >= 1
+    assert 0 < solver.seconds(chosen, SIZE) < solver.seconds(chosen, larger)
+    assert 0 < sum(solver.memory(chosen, SIZE, 1).values()) <= sum(solver.memory(chosen, larger, 2).values())
+
+
+def test_of_two_the_faster_one_trains_unless_told_otherwise(with_solver):
+    with_solver("faster", Faster)
+    chosen = build_method("mine", FULL)
+    assert solver_of(chosen, SIZE) is Faster
+    assert solver_of(build_method("mine", FULL | {"solver": "full"}), SIZE) is FullSolver
+    X, y = rows()
+    data = TrainingSet(np.asarray(X, np.float32), np.asarray(y, np.int32), K)
+    assert type(make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)) is Faster
+
+
+def test_a_solver_that_does_not_train_a_method_is_refused():
+    with pytest.raises(InputError, match="solver full does not train objective one-vs-each, proposal uniform, "):
+        build_method("mine", DRAWING | {"solver": "full"})
+    with pytest.raises(InputError, match="take solver sampled, or leave it out"):
+        build_method("mine", DRAWING | {"solver": "lbfgs"})
+    with pytest.raises(InputError, match="solver is 'fulll'; set it to any or full or "):
+        build_method("mine", FULL | {"solver": "fulll"})
+
+
+def test_a_device_is_refused_until_a_solver_takes_it(with_solver, dataset):
+    chosen = build_method("mine", FULL | {"device": "cuda"})
+    with pytest.raises(InputError, match=r"device is cuda, where no solver trains objective softmax, .*; set device"):
+        fit(dataset(*rows(), K), chosen, 0, Plan(epochs=1))
+    with_solver("on-gpu", OnGpu)
+    assert solver_of(chosen) is OnGpu
+    assert solver_of(build_method("mine", FULL)) is FullSolver
+
+
+def test_rows_are_streamed_only_to_who_takes_them():
+    assert [solver.streams for solver in (SampledSolver, ImplicitSolver, FullSolver, LbfgsSolver)] == [True] * 3 + [
+        False
+    ]
+    assert method().solver == solvers.ANY
