@@ -201,10 +201,12 @@ def load_model(path: str | Path) -> Model:
         if known["kind"] == "tree":
             return _tree_as_model(path)
         attributes = dict(json.loads(text_of(file["attributes"])))
-        if "W" not in file:
-            raise DivergedError(f"{path} holds no model: {_message(attributes)}")
+        if attributes.get("status") == "diverged":
+            raise DivergedError(f"{path} holds no model: {attributes.get('message', 'the fit diverged')}")
         class_names, n_features = Names.from_group(file["class_names"]), int(known["n_features"])
         check_number(file, "n_classes", len(class_names))
+        if "W" not in file:
+            raise ContentError(f"no weights, though the fit is {attributes.get('status', 'of no status')}")
         check_array(file["W"], np.float32, len(class_names), n_features + 1)
         if (twice := class_names.repeated()) is not None:
             raise ContentError(f"two classes are named {twice[:40]!r}")
@@ -232,12 +234,6 @@ def _write_rows(dataset: h5py.Dataset, W: np.ndarray) -> None:
     step = max(1, WRITTEN_AT_ONCE // W.shape[1])
     for start in range(0, len(W), step):
         dataset[start : start + step] = W[start : start + step]
-
-
-def _message(attributes: dict[str, Any]) -> str:
-    if not attributes.get("message"):
-        raise ContentError("no weights, and no message that says why")
-    return str(attributes["message"])
 
 
 def _restore(file: h5py.File, n_classes: int, n_features: int) -> Any:

@@ -61,7 +61,7 @@ CRAFTED = [
     (text("transform/source", SOURCE | {"options": {"delimiter": 7}}), "option delimiter: expected text"),
     (text("transform/source", SOURCE | {"options": {"text": [1]}}), "option text: expected text"),
     (names("class_names", "a", "a"), "two classes are named 'a'"),
-    (without_weights, "no weights, and no message"),
+    (without_weights, "no weights, though the fit is finished"),
 ]
 
 
