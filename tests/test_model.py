@@ -51,7 +51,9 @@ def test_the_same_model_gives_the_same_bytes(tmp_path):
 
 
 def test_a_diverged_fit_has_no_model(tmp_path):
-    save_model(model_of(W=None, attributes={"status": "diverged", "message": "diverged at step 7"}), tmp_path / "model.h5")
+    save_model(
+        model_of(W=None, attributes={"status": "diverged", "message": "diverged at step 7"}), tmp_path / "model.h5"
+    )
     with pytest.raises(DivergedError, match="diverged at step 7"):
         load_model(tmp_path / "model.h5")
 

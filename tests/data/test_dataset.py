@@ -141,6 +141,29 @@ def test_what_cannot_be_trained_on_is_refused(given, options, message):
         Dataset.from_arrays(*given, **options)
 
 
+@pytest.mark.fault(
+    "rows in memory with a number that is none, a label of no class, or places of features that are none",
+    "they are refused before anything is trained: compiled code does not look again",
+    "`error: …: row 2 of X has a number that is NaN, infinite, or too large; mend it`",
+    "nothing",
+)
+@pytest.mark.parametrize("place", [-1, 2, 2**31 - 1])
+def test_places_that_are_none_are_refused(place):
+    sparse = csr_array(X)
+    sparse.indices[3] = place
+    with pytest.raises(InputError, match="training rows: X is no array of numbers"):
+        Dataset.from_arrays(sparse, LABELS)
+
+
+def test_memory_for_a_copy_is_asked_for(monkeypatch):
+    monkeypatch.setattr("xsoftmax.internal.free_memory.free_bytes", lambda: 40)
+    assert Dataset.from_arrays(X, LABELS).n_samples("train") == 6
+    assert Dataset.from_arrays(csr_array(X), LABELS).n_samples("train") == 6
+    for given in (X.astype(float), np.asfortranarray(X), csr_array(X.astype(float))):
+        with pytest.raises(InputError, match="training rows: a copy of X as float32"):
+            Dataset.from_arrays(given, LABELS)
+
+
 def test_names_that_are_the_same_are_refused():
     data = Dataset.from_arrays(X[:2], np.array([1, 2]), classes=np.array([1, 2, 1]))
     with pytest.raises(InputError, match="two classes are written '1'"):

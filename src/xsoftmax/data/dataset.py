@@ -14,6 +14,7 @@ from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of, row_not_finite
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 
 SPLITS = ("train", "validation", "test")
 Labelled: TypeAlias = tuple[Any, Any]  # X and y
@@ -289,15 +290,26 @@ def _features(X: Any, what: str, sparse: bool) -> Any:
         raise InputError(f"{what}: X is {'sparse' if issparse(X) else 'dense'}, training rows are not; give the same")
     try:
         X = csr_array(X) if sparse else np.asarray(X)
+        if sparse:
+            X.check_format(full_check=True)  # compiled code does not look whether a place is one
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: X is no array of numbers ({error})") from None
     if X.ndim != 2 or X.dtype.kind not in "fiub":
         raise InputError(f"{what}: X has {X.ndim} axes of {X.dtype}; give a table of numbers, a row each")
+    check_free(_copied(X), f"{what}: a copy of X as float32")
     with np.errstate(over="ignore"):  # told below, with the row
         features = _canonical(X) if sparse else np.ascontiguousarray(X, np.float32)
     if (row := row_not_finite(features)) is not None:
         raise InputError(f"{what}: row {row} of X has a number that is NaN, infinite, or too large; mend it")
     return features if sparse else plain(features)
+
+
+def _copied(X: Any) -> int:
+    """Bytes of what has to be copied to be as kernels read it."""
+    if not issparse(X):
+        return 0 if X.dtype == np.float32 and X.flags.c_contiguous else 4 * X.size
+    sorts = 0 if X.has_canonical_format else X.data.nbytes + X.indices.nbytes
+    return sorts + 4 * X.nnz * ((X.dtype != np.float32) + (X.indices.dtype != np.int32))
 
 
 def _canonical(X: csr_array) -> csr_array:
