@@ -143,9 +143,8 @@ def test_what_cannot_be_trained_on_is_refused(given, options, message):
 
 @pytest.mark.fault(
     "rows in memory with a number that is none, a label of no class, or places of features that are none",
-    "they are refused before anything is trained: compiled code does not look again",
-    "`error: …: row 2 of X has a number that is NaN, infinite, or too large; mend it`",
-    "nothing",
+    happens="they are refused before anything is trained: compiled code does not look again",
+    user="`InputError: …: row 2 of X has a number that is NaN, infinite, or too large; mend it`",
 )
 @pytest.mark.parametrize("place", [-1, 2, 2**31 - 1])
 def test_places_that_are_none_are_refused(place):
