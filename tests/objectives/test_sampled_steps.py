@@ -92,7 +92,9 @@ def fitted(proposal, X, y, excludes):
     return found.kernel(X), found.log_q(X, 0, K)[0].astype(float)
 
 
-@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+@pytest.mark.parametrize(
+    "proposal", [pytest.param(Uniform(), marks=pytest.mark.slow), Frequency()], ids=["uniform", "frequency"]
+)
 @pytest.mark.parametrize("n_sampled", [1, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_the_loop_is_the_naive_one(case, n_sampled, proposal):
