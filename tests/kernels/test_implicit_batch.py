@@ -294,7 +294,10 @@ PROPOSALS = {
     "head": {"name": "head", "n_head": 2},
     "mixture": {"name": "mixture"},
 }
-every_proposal = pytest.mark.parametrize("proposal", PROPOSALS.values(), ids=PROPOSALS)
+every_proposal = pytest.mark.parametrize(
+    "proposal",
+    [pytest.param(p, id=n, marks=[pytest.mark.slow] * (n in ("head", "mixture"))) for n, p in PROPOSALS.items()],
+)
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ def digits(prepare):
     return prepare((X / 16).astype(np.float32), y, 10)
 
 
-@pytest.mark.parametrize("ridge", [3.0, 30.0])
+@pytest.mark.parametrize("ridge", [pytest.param(3.0, marks=pytest.mark.slow), 30.0])
 def test_lbfgs_meets_an_optimum_found_elsewhere(digits, ridge):
     """scipy's minimizer over weights and all alphas; to 1e-5 of the value. The softmax's optimum is another."""
     with open_prepared(digits) as data:

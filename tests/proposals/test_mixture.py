@@ -31,7 +31,10 @@ PARTS = {
     "tree and uniform": Mixture(Tree(dimension=2, regularizer=1.0), Uniform(), 0.8),
     "a mixture and frequency": Mixture(Mixture(Uniform(), Tree(dimension=1)), Frequency(0.5), 0.6),
 }
-every_mixture = pytest.mark.parametrize("member", PARTS.values(), ids=PARTS)
+every_mixture = pytest.mark.parametrize(
+    "member",
+    [pytest.param(p, id=n, marks=[pytest.mark.slow] * (n == "a mixture and frequency")) for n, p in PARTS.items()],
+)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
