@@ -56,7 +56,8 @@ def test_its_mean_over_all_draws_is_its_gradient(rng, log_q):
 def test_its_mean_step_in_the_loop_is_its_gradient(rng):
     s = rng.standard_normal(6)
     mean, error = one_step.mean_step(DoubleSumRaman(2), one_step.even_draws(6), s, 4, 100_000, [1.1])
-    assert (np.abs(mean - naive_sampled.raman(s, 4, 1.1)[1]) <= 5 * error + 1e-6).all()
+    # The true class has no noise, but its sums are float32.
+    assert (np.abs(mean - naive_sampled.raman(s, 4, 1.1)[1]) <= 5 * error + 2e-5).all()
 
 
 def test_where_u_begins():
