@@ -11,6 +11,7 @@ import naive
 import naive_batch
 from covering import in_tiers
 from kernels.drawing import drawn
+from problems import sparse_problem
 from training.problems import method
 from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.dispatch import implements
@@ -40,12 +41,7 @@ OBJECTIVES = {
 
 
 def problem(seed=0):
-    rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
-    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
-    y[:K] = np.arange(K)
-    W = (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
-    return X, y, W
+    return sparse_problem(np.random.default_rng(seed), N, D, K)
 
 
 def batches_of(kernel, X, y, order, size, n_sampled, excludes):

@@ -8,6 +8,7 @@ from numba import njit
 from scipy.sparse import csr_array
 
 import naive_implicit
+from problems import sparse_problem
 from training.problems import method
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS, implicit_batch
@@ -25,11 +26,7 @@ SEED = 4
 
 def problem(seed=0):
     rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
-    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
-    y[:K] = np.arange(K)
-    W = (0.7 * rng.standard_normal((K, D + 1))).astype(np.float32)
-    return X, y, W, 3 * rng.random(N)
+    return *sparse_problem(rng, N, D, K, spread=0.7), 3 * rng.random(N)
 
 
 @njit(**OPTIONS)

@@ -1,7 +1,5 @@
 """Minibatches that share their draws against slow ones that are given the same draws."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -11,6 +9,7 @@ import naive_batch
 import naive_sampled
 from covering import in_tiers
 from kernels.drawing import drawn
+from problems import sparse_problem
 from training.problems import method
 from xsoftmax.kernels.layout import Scaled
 from xsoftmax.kernels.random import stream
@@ -52,20 +51,8 @@ OPTIMIZERS = {
 }
 
 
-class Problem(NamedTuple):
-    X: np.ndarray
-    y: np.ndarray
-    W: np.ndarray
-
-
-def problem(n=30, n_features=9, n_classes=7, filled=0.6, seed=0):
-    """Low classes are common; every class occurs."""
-    rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((n, n_features)) * (rng.random((n, n_features)) < filled)).astype(np.float32)
-    y = (n_classes * rng.random(n) ** 2).astype(np.int32)
-    y[: min(n, n_classes)] = np.arange(n_classes)[:n]
-    W = (0.3 * rng.standard_normal((n_classes, n_features + 1))).astype(np.float32)
-    return Problem(X, y, W)
+def problem(n=30, n_features=9, n_classes=7, filled=0.6):
+    return sparse_problem(np.random.default_rng(0), n, n_features, n_classes, filled=filled)
 
 
 def states_of(objective, parameters, n, n_classes):

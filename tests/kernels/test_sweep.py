@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 import naive
 from covering import in_tiers
 from kernels.drawing import drawn
+from problems import sparse_problem
 from xsoftmax.kernels.draws import gather_repeats, weigh_by_probability, weigh_for
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
@@ -36,12 +37,7 @@ OBJECTIVES = {
 
 
 def problem(seed=0):
-    rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
-    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
-    y[:K] = np.arange(K)
-    W = (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
-    return X, y, W
+    return sparse_problem(np.random.default_rng(seed), N, D, K)
 
 
 def fitted(proposal, X, y):

@@ -9,6 +9,7 @@ import naive
 import naive_augment_reduce as slow
 from kernels.drawing import drawn
 from objectives import one_step
+from problems import sparse_problem
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.augment import GAMMA_OF_ONE
@@ -207,16 +208,6 @@ def test_expected_local_steps_are_slopes_of_the_bound(model, rng):
 # Steps.
 
 
-def problem(n_samples=30, n_features=9, n_classes=7):
-    rng = np.random.default_rng(0)
-    X = (rng.standard_normal((n_samples, n_features)) * (rng.random((n_samples, n_features)) < 0.6)).astype(
-        np.float32
-    )
-    y = (n_classes * rng.random(n_samples) ** 2).astype(np.int32)
-    y[:n_classes] = np.arange(n_classes)
-    return X, y, (0.3 * rng.standard_normal((n_classes, n_features + 1))).astype(np.float32)
-
-
 def naive_sweep(objective, noise, name, proposal, X, y, W, states, order, rate, n_sampled):
     """float64 W and states after all steps, given the same draws and numbers."""
     fitted, n_classes = proposal.fit(TrainingSet(X, y, len(W))), len(W)
@@ -243,7 +234,7 @@ def naive_sweep(objective, noise, name, proposal, X, y, W, states, order, rate, 
 )
 @pytest.mark.parametrize("model", ["softmax", *GENERAL])
 def test_sweeps_are_the_naive_loop(model, proposal):
-    X, y, W = problem()
+    X, y, W = sparse_problem(np.random.default_rng(0), 30, 9, 7)
     cls, noise, name = GENERAL.get(model, (AugmentReduce, None, None))
     objective = cls(3) if noise is None else cls(3, local_rate=0.05)
     order = np.concatenate([np.random.default_rng(1).permutation(30) for _ in range(2)])

@@ -4,6 +4,7 @@ import pytest
 
 import naive_proposals as naive
 from kernels.drawing import log_probabilities_of
+from problems import clusters
 from proposals.weighing import assert_each_counts_one, mean_weights, share_of_steps
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method
@@ -35,15 +36,8 @@ every_tail = pytest.mark.parametrize(
 )
 
 
-def problem():
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(K), COUNTS).astype(np.int32)
-    X = (rng.standard_normal((K, 4))[y] + rng.standard_normal((y.size, 4))).astype(np.float32)
-    return TrainingSet(X, y, K, seed=1)
-
-
 def fitted(n_head, tail):
-    data = problem()
+    data = clusters(COUNTS)
     found = Head(n_head, tail).fit(data)
     if Head(n_head, tail).adaptive:
         found.refresh(np.random.default_rng(1).standard_normal((K, 5)).astype(np.float32))
