@@ -306,7 +306,7 @@ def test_weighted_by_b_every_class_is_touched_once_on_average(proposal, size, n_
     X, y, W, u = problem()
     _, fitted, kernel = solver_of(X, y, W, u, n_sampled, size, 1.0, proposal)
     rng, totals = np.random.default_rng(0), {0: [], 1: []}
-    for position in range(2500):
+    for position in range(4000):
         order = rng.permutation(N)
         for kind, batch in ((0, order[:size]), (1, order[N - N % size :])):
             if batch.size == 0:
