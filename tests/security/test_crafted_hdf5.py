@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 
@@ -12,7 +11,8 @@ import numpy as np
 import pytest
 
 from edited import edited
-from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
+from faults.programs import N_CLASSES, checkpoint_of, clustered, train
+from forked import run, xsoftmax
 from xsoftmax.internal.sealed import SEAL_BYTES
 
 KINDS = ["prepared", "sparse", "tree", "model", "checkpoint"]
@@ -290,7 +290,7 @@ def survive(kind, whole, folder, n_files, seconds=300):
         changed = flipped(content, rng)
         (folder / f"{number:05}.h5").write_bytes(changed + b"xsoftmax sealed\n" + sha256(changed).digest())
     words = [sys.executable, "-c", READ, kind, str(whole[kind]), str(folder)]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=seconds)
+    done = run(words, timeout=seconds)
     for line in done.stdout.splitlines():
         if line in counts:
             counts[line] += 1

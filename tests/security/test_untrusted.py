@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from edited import edited
-from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
+from faults.programs import N_CLASSES, checkpoint_of, clustered, train
+from forked import run, xsoftmax
 from workflow.checkout import REPOSITORY, Checkout
 from xsoftmax.data.config import load_config
 from xsoftmax.internal.errors import InputError

@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+import forked
+
 REPOSITORY = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 
@@ -44,6 +46,8 @@ class Checkout:
     def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a program of our environment in the working tree."""
         where = {"cwd": self.folder, "env": _environment(environment)}
+        if command[0] in ("snakemake", "python"):
+            return forked.run(command, **where)
         return subprocess.run(command, **where, capture_output=True, text=True, check=False)
 
     def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
