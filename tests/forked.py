@@ -72,7 +72,7 @@ def run(
         "limits": dict(limits or {}),
         "imports": list(imports),
     }
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, open(os.devnull) as nothing:
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, Path(os.devnull).open() as nothing:
         returncode = _server(module, asked["env"]).run(
             asked, [file.fileno() for file in (nothing, out, err)], timeout
         )
@@ -107,6 +107,12 @@ class _Server:
 
 
 _servers: dict[tuple, _Server] = {}
+
+
+@atexit.register
+def _stop_all() -> None:
+    for server in _servers.values():
+        server.stop()
 
 
 def _server(module: str, environment: dict[str, str]) -> _Server:
@@ -172,7 +178,7 @@ def _status_of(how: str, what: str, *words: str) -> int:
             return (ended.code or 0) & 255
         print(ended.code, file=sys.stderr)
         return 1
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - as of a program: it is told, and ends it
         sys.excepthook(*sys.exc_info())
         return 1
     return 0

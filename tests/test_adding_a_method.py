@@ -70,7 +70,9 @@ def test_it_trains(scratch, prepare):
     ("file", "chosen"),
     [
         ("tests/objectives/test_gradients.py", "SquaredHinge"),
-        ("tests/test_contracts.py", "expected_steps and squared-hinge and uniform"),  # all would take minutes
+        pytest.param(  # all would take minutes
+            "tests/test_contracts.py", "expected_steps and squared-hinge and uniform", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_tests_that_the_page_names_find_it(scratch, file, chosen):

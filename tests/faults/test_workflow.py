@@ -15,7 +15,7 @@ import yaml
 from faults.programs import N_CLASSES, clustered, train
 from forked import run
 from training.same_fit import fit_of
-from workflow.checkout import TINY, Checkout
+from workflow.checkout import TINY, Checkout, finished_tree
 
 LONG = TINY.replace("epochs: 1", "epochs: 4000").replace("adversarial, one-vs-each", "u-max")
 LONG = "\n".join(line for line in LONG.splitlines() if not line.startswith("set:")) + "\n"
@@ -33,9 +33,7 @@ def tree(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory):
     """A working tree with a whole run."""
-    tree = Checkout(tmp_path_factory.mktemp("whole"))
-    tree.snakemake()
-    return tree
+    return finished_tree(tmp_path_factory)
 
 
 def start(tree, *words):
@@ -69,6 +67,7 @@ def test_a_second_snakemake_is_refused_and_the_first_goes_on(tree):
     assert len(list((tree.folder / "results/tiny/fits").rglob("model.h5"))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "the methods file edited while a run waits for its turn",
     happens="fits that begin later are refused: they are not what was planned; the next run trains by the new file",
@@ -107,6 +106,7 @@ def test_a_method_edited_during_a_run(tree):
             assert status["parameters"]["optimizer"]["learning_rate"] == now
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "the config edited while a run on one machine goes on",
     happens="the run ends by what it read; the next one does what differs",
@@ -152,6 +152,7 @@ def test_a_clock_that_jumps_during_a_fit(prepare, tmp_path):
     assert 0 < status["seconds"] < 60
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "a clock that was wrong while data were prepared: their date is in the future",
     happens="Snakemake compares the content of small files; above 1 MB it refuses what is older than its input",
@@ -216,7 +217,14 @@ def flip_a_bit(path):
     "named file is deleted, the same command makes what is missing, to the same bits",
     user="`error: …: damaged: …; delete it and start the same command again`, and that nothing was started",
 )
-@pytest.mark.parametrize("damaged", ["trees/digits/*.h5", "fits/digits/softmax/*/model.h5", PREPARED])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param("trees/digits/*.h5", marks=pytest.mark.slow),
+        "fits/digits/softmax/*/model.h5",
+        pytest.param(PREPARED, marks=pytest.mark.slow),
+    ],
+)
 def test_a_damaged_input_costs_no_finished_output(damaged, whole_run):
     tree, results = whole_run, whole_run.folder / "results/tiny"
     (path,) = tree.folder.glob(damaged if damaged == PREPARED else f"results/tiny/{damaged}")
@@ -346,6 +354,7 @@ def bind(path):
         os.close(here)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", ["fits/digits/softmax/*/status.json", "fits/digits/softmax/*/history.csv"])
 def test_a_damaged_text_costs_no_table(damaged, whole_run):
     tree, results = whole_run, whole_run.folder / "results/tiny"
@@ -361,6 +370,7 @@ def test_a_damaged_text_costs_no_table(damaged, whole_run):
     assert files(results).keys() == before.keys()
 
 
+@pytest.mark.slow
 def test_files_that_someone_deletes_come_back(whole_run):
     """Whichever it is of a fit: all of them are asked for."""
     tree, fit = whole_run, whole_run.folder / "results/tiny/fits/digits/adversarial/seed-0"
@@ -373,6 +383,7 @@ def test_files_that_someone_deletes_come_back(whole_run):
         assert (fit / "metrics.json").read_bytes() == before[Path("metrics.json")]
 
 
+@pytest.mark.slow
 def test_a_damaged_download_costs_no_prepared_data(tree):
     """The raw files are held against their receipt before what was prepared from them is removed."""
     folder = tree.folder
@@ -406,6 +417,7 @@ def training_in(folder):
     raise AssertionError("no fit is training")
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "a fit that the kernel kills for want of memory, in the middle of a run",
     happens="its job fails, the others go on; the next run resumes from the checkpoint, and ends with the same bits",
