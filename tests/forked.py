@@ -72,10 +72,9 @@ def run(
         "limits": dict(limits or {}),
         "imports": list(imports),
     }
-    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err, Path(os.devnull).open() as nothing:
-        returncode = _server(module, asked["env"]).run(
-            asked, [file.fileno() for file in (nothing, out, err)], timeout
-        )
+    printed = {"mode": "w+", "encoding": "utf-8"}
+    with tempfile.TemporaryFile(**printed) as out, tempfile.TemporaryFile(**printed) as err:
+        returncode = _server(module, asked["env"]).run(asked, [out.fileno(), err.fileno()], timeout)
         out.seek(0)
         err.seek(0)
         return subprocess.CompletedProcess(words, returncode, out.read(), err.read())
@@ -128,7 +127,7 @@ def _server(module: str, environment: dict[str, str]) -> _Server:
 def _serve(channel: socket.socket) -> tuple[dict, list[int]]:
     """Fork for each program that is asked for; return in the child."""
     while True:
-        message, files, _, _ = socket.recv_fds(channel, 2**20, 3)
+        message, files, _, _ = socket.recv_fds(channel, 2**20, 2)
         if not message:
             os._exit(0)
         asked = json.loads(message)
@@ -147,7 +146,7 @@ def _serve(channel: socket.socket) -> tuple[dict, list[int]]:
 
 def _become(asked: dict, files: list[int]) -> None:
     """Be the program from here to the end."""
-    for number, file in enumerate(files):
+    for number, file in enumerate([os.open(os.devnull, os.O_RDONLY), *files]):
         os.dup2(file, number)
         os.close(file)
     os.chdir(asked["cwd"])
