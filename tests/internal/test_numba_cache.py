@@ -157,8 +157,13 @@ DAMAGES = {
     happens="each file ends with its SHA-256: one that does not match is as good as none, and is written anew",
     user="`warning: …: damaged; what it holds is compiled anew`",
 )
-@pytest.mark.parametrize("how", DAMAGES)
-@pytest.mark.parametrize("suffix", [".nbi", ".nbc"])
+@pytest.mark.parametrize(
+    ("suffix", "how"),
+    [
+        *zip((".nbi", ".nbc") * 2, DAMAGES, strict=True),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in zip((".nbc", ".nbi") * 2, DAMAGES, strict=True)),
+    ],
+)
 def test_damaged_code_is_compiled_anew(suffix, how, run, tmp_path):
     """Not run: a flipped bit in it is another number."""
     rng = np.random.default_rng(0)
