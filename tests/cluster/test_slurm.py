@@ -39,19 +39,25 @@ def cluster():
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    """A working tree where the quick start has run on the cluster, with fewer epochs, and digits are prepared."""
+def prepared(tmp_path_factory):
+    """A working tree where digits are prepared, and nothing has run on the cluster."""
     tree = Checkout(tmp_path_factory.mktemp("cluster"))
-    (tree.folder / "short.yaml").write_text("budget: {epochs: 2}\nevaluate: {at: [1, 2]}\n")
-    done = tree.run(*COMMAND, *QUICK, "--configfile", *QUICKSTART)
-    tree.output = done.stdout + done.stderr
-    assert done.returncode == 0, tree.output
     write(tree, LONG)
     tree.snakemake("--until", "prepare", config="config.yaml")
     yield tree
     for process in psutil.process_iter(["cwd"]):  # jobs that SLURM has killed, without cgroups
         if (process.info["cwd"] or "").startswith(str(tree.folder)):
             process.kill()
+
+
+@pytest.fixture(scope="module")
+def tree(prepared):
+    """The same, where the quick start has run on the cluster, with fewer epochs."""
+    (prepared.folder / "short.yaml").write_text("budget: {epochs: 2}\nevaluate: {at: [1, 2]}\n")
+    done = prepared.run(*COMMAND, *QUICK, "--configfile", *QUICKSTART)
+    prepared.output = done.stdout + done.stderr
+    assert done.returncode == 0, prepared.output
+    return prepared
 
 
 def submitted(printed: str) -> int:
@@ -263,14 +269,14 @@ def test_jobs_planned_by_another_config_are_refused(tree):
     assert [status["budget"]["epochs"] for status in trained] == [6000]
 
 
-def test_accounts_are_used_where_there_are_some(tree):
+def test_accounts_are_used_where_there_are_some(prepared):
     """``sacct`` as the way to ask for jobs, and an account to book them on."""
     if subprocess.run(["sacct"], capture_output=True, check=False).returncode:
         pytest.skip("NO ACCOUNTING HERE: sacct is not tested; start SLURM with ACCOUNTING=1 tests/cluster/up.sh")
     config = {"experiment": "accounts", "datasets": ["digits"], "methods": ["softmax"], "budget": {"epochs": 1}}
-    write(tree, config)
+    write(prepared, config)
     words = ["--slurm-status-command", "sacct", "--default-resources", "slurm_account=xsoftmax", "mem_mb=2000"]
-    done = tree.run(*COMMAND, *QUICK, "--configfile", "config.yaml", "--until", "train", *words)
+    done = prepared.run(*COMMAND, *QUICK, "--configfile", "config.yaml", "--until", "train", *words)
     assert done.returncode == 0, done.stderr
     accounts = slurm("sacct", "--noheader", "--allocations", "--format=account%20,state%20").split()
     assert "xsoftmax" in accounts
