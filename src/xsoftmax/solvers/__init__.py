@@ -5,7 +5,7 @@ with the reason, is its own to say; the first question that is asked of a method
 train them together.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
 from xsoftmax.internal.threads import Team
 from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.solvers._rules import named
 
 FOLDER = "xsoftmax.solvers"
 MODULES = modules_below(FOLDER)
@@ -142,19 +143,6 @@ def initial_states(method: Any, n_samples: int, n_classes: int) -> np.ndarray:
     if method.objective.n_states:
         return method.objective.initial_states(n_samples, n_classes)
     return np.zeros((n_samples, 0))
-
-
-def first_broken(rules: Iterable[tuple[Any, str]]) -> str:
-    """Give the message of the first rule whose condition holds, or nothing."""
-    return next((message for broken, message in rules if broken), "")
-
-
-def named(method: Any) -> tuple[str, str, str]:
-    """Name a method's objective, proposal and optimizer, as messages do."""
-    objective, proposal, optimizer = (
-        f"{axis} {method.settings[axis]['name']}" for axis in ("objective", "proposal", "optimizer")
-    )
-    return objective, proposal, optimizer
 
 
 def _parts(method: Any) -> str:

@@ -20,8 +20,8 @@ from xsoftmax.kernels.minibatch import (
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
 from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_of, sum_classes
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, first_broken, initial_states, named
-from xsoftmax.solvers.sampled import missing_offer, ridge_not_taken
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
+from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 
 # Scores of a minibatch that are held, at most, if the objective can do with fewer.
 MOST_SCORES = 2**26
@@ -168,36 +168,3 @@ MEMBER = FullSolver
 def in_passes(method: Any, n_rows: int, n_classes: int) -> bool:
     """Whether a minibatch has more scores than are to be held, and its objective is a function of their sums."""
     return n_rows * n_classes > MOST_SCORES and method.objective.sums_exponentials
-
-
-def not_excluding(method: Any) -> tuple[Any, str]:
-    """Ask for draws, of objectives that are a mean over them."""
-    objective, proposal, _ = named(method)
-    return (
-        not method.objective.excludes_true,
-        f"{objective} is a mean over drawn classes, {proposal} draws none; take uniform, frequency or tree",
-    )
-
-
-def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
-    """What no method that looks at every class can be made of."""
-    objective, proposal, _ = named(method)
-    return [
-        (
-            method.objective.draws_numbers,
-            f"{objective} draws random numbers, which {proposal} does not pass on; take proposal uniform",
-        ),
-        (
-            method.batch.size > 1,
-            f"batch has size {method.batch.size}, {proposal} has its own; set batch_size of {proposal}",
-        ),
-        (
-            method.batch.shared,
-            "batch is shared, but of size 1; set its size to 2 or more",
-        ),
-        ridge_not_taken(method),
-        (
-            method.bias_start != "zero",
-            f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",
-        ),
-    ]

@@ -11,8 +11,8 @@ from xsoftmax.kernels.implicit_batch import Touch, sweep_implicit
 from xsoftmax.kernels.layout import Scaled
 from xsoftmax.kernels.ridge import Ridge
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import first_broken, named
-from xsoftmax.solvers.sampled import SampledSolver, differs_by_row, rules_of_draws, solves_batches
+from xsoftmax.solvers._rules import differs_by_row, first_broken, named, rules_of_draws
+from xsoftmax.solvers.sampled import SampledSolver, solves_batches
 
 
 class ImplicitSolver(SampledSolver):

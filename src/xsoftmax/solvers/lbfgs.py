@@ -18,9 +18,8 @@ from xsoftmax.kernels.rows import features_of
 from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.schedules import Constant
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, first_broken, initial_states, named
-from xsoftmax.solvers.full import not_excluding, rules_of_all_classes
-from xsoftmax.solvers.sampled import missing_offer
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
+from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 
 # Of dense rows, which a product copies as float64: the copy stays in the cache, on mnist 3 times as fast as in one.
 DENSE_BLOCK_BYTES = 2**22

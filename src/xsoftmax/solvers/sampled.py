@@ -18,16 +18,12 @@ from xsoftmax.kernels.shared_batch import sweep_shared
 from xsoftmax.kernels.steps import Clock, log_probability
 from xsoftmax.kernels.sweep import AHEAD, sweep
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import BYTES_A_SECOND, Size, first_broken, initial_states, named
+from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_states
+from xsoftmax.solvers._rules import first_broken, rules_of_draws
 
 DEFAULT_CHUNK = 2**15
 # Of a call, which nothing interrupts; of many draws a step there are fewer steps.
 MOST_DRAWS = 2**23
-# What an optimizer needs beside a gradient, in words.
-NEEDS = {
-    "raise_bound": "a variable per sample with a raise_bound",
-    "proximal": "a proximal step, solved for the weights it ends at",
-}
 
 
 class SampledSolver:
@@ -148,79 +144,6 @@ def solves_batches(method: Any) -> bool:
     several_classes = getattr(method.objective, "n_sampled", 1) > 1 or not method.proposal.distribution
     more = method.batch.size > 1 or several_classes or method.ridge > 0
     return method.optimizer.needs == "proximal" and more
-
-
-def differs_by_row(proposal: Any) -> bool:
-    """Whether a proposal, or one that it is made of, draws differently for each sample."""
-    return proposal.by_row or any(differs_by_row(part) for part in proposal if hasattr(part, "by_row"))
-
-
-def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
-    """What no method that draws can be made of."""
-    objective, proposal, _ = named(method)
-    of, by = method.objective, method.proposal
-    n_joint, n_head = getattr(of, "n_joint", 0), getattr(by, "n_head", 0)
-    return [
-        (
-            of.needs_all_classes,
-            f"{objective} needs every class, {proposal} leaves some out; take proposal all, or objective double-sum",
-        ),
-        (
-            not of.excludes_true and not by.distribution,
-            f"{objective} is a mean over draws from one distribution, {proposal} has some classes for certain; "
-            "take its tail alone, or objective sampled-softmax",
-        ),
-        (
-            of.uses_log_q and by.adaptive,
-            f"{objective} learns a contrast with its proposal, {proposal} changes with the weights; "
-            "take uniform, frequency or tree",
-        ),
-        missing_offer(method),
-        (
-            n_joint > n_head,
-            f"{objective} has n_joint {n_joint:g}, {proposal} is sure to look at {n_head} classes; "
-            f"take proposal head with n_head: {n_joint:g} or more, or proposal all",
-        ),
-        (
-            method.batch.shared and (by.adaptive or differs_by_row(by)),
-            f"batch is shared, {proposal} draws differently for each sample; leave shared out, or take uniform or "
-            "frequency",
-        ),
-        (
-            method.batch.shared and method.batch.size == 1,
-            "batch is shared, but of size 1; set its size to 2 or more",
-        ),
-        ridge_not_taken(method),
-        (
-            method.ridge and not of.excludes_true,
-            f"ridge is {method.ridge:g}, but the draws of {objective}, a mean under {proposal}, say nothing of how "
-            "often a class is touched; set ridge: 0, and its regularizer if it has one",
-        ),
-        (
-            method.bias_start != "zero" and not (by.distribution and method.bias),
-            f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",
-        ),
-    ]
-
-
-def missing_offer(method: Any) -> tuple[Any, str]:
-    """Compare what the optimizer needs with what the objective offers."""
-    objective, _, optimizer = named(method)
-    offers, needs = method.objective.offers, method.optimizer.needs
-    return (
-        needs not in offers,
-        f"{optimizer} needs {NEEDS.get(needs, needs)}, {objective} has only {', '.join(offers)}; "
-        "take objective double-sum, or optimizer sgd or adagrad",
-    )
-
-
-def ridge_not_taken(method: Any) -> tuple[Any, str]:
-    """Ask whether the optimizer applies a ridge, if there is one."""
-    optimizer = named(method)[2]
-    return (
-        method.ridge and not method.optimizer.takes_ridge,
-        f"ridge is {method.ridge:g}, which {optimizer} does not apply; take optimizer sgd or lbfgs, or ridge: 0",
-    )
 
 
 def with_ridge(method: Any, proposal: Proposal, class_counts: np.ndarray) -> Any:
