@@ -130,6 +130,7 @@ def test_a_file_is_known_by_all_that_it_holds(prepare):
         ((X, LABELS), {"test": (X, range(6))}, "test rows: labels are int64, classes <U1"),
         ((X, LABELS), {"test": (X[:, :1], LABELS)}, "test rows have 1 features, training rows 2"),
         ((X, LABELS), {"test": (csr_array(X), LABELS)}, "test rows: X is sparse, training rows are not"),
+        ((X, LABELS), {"classes": np.array(["a", "b", "c", 1], object)}, "give labels of one type"),
         ((X, LABELS), {"sample_weight": [1, 2]}, "sample_weight has shape"),
         ((X, LABELS), {"sample_weight": [1, 1, 1, 1, 1, -1]}, "numbers below 0"),
         ((X, LABELS), {"feature_names": ["width"]}, "1 feature_names for 2 features"),

@@ -345,8 +345,8 @@ def _places(labels: np.ndarray, classes: np.ndarray, what: str) -> np.ndarray:
     kinds = f"labels are {labels.dtype}, classes {classes.dtype}"
     if {labels.dtype.kind in "US", classes.dtype.kind in "US"} == {True, False}:  # NumPy would turn numbers into text
         raise InputError(f"{what}: {kinds}; give labels of one type")
-    order = np.argsort(classes, kind="stable")
     try:
+        order = np.argsort(classes, kind="stable")
         places = np.minimum(np.searchsorted(classes, labels, sorter=order), max(0, len(classes) - 1))
     except TypeError:
         raise InputError(f"{what}: {kinds}; give labels of one type") from None

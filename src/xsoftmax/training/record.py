@@ -115,7 +115,7 @@ def describe(
         "kept": result.kept,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "threads": plan.threads,
-        "device": {"asked": method.device, "used": "cpu", "visible": os.environ.get("CUDA_VISIBLE_DEVICES")},
+        "device": {"asked": method.device, "used": method.device, "visible": os.environ.get("CUDA_VISIBLE_DEVICES")},
         "streamed": result.streamed,
         "n_parameters": data.n_classes * (data.n_features + method.bias),
         "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}
