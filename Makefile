@@ -7,15 +7,15 @@ MINUTES ?= 150
 PAPERS ?= titsias2016 fagan2018 ruiz2018 yen2018 bamler2020
 QUICK ?=
 WORKERS ?= auto
-TESTS ?= not slow and not cluster and not results
+ELSEWHERE := not cluster and not results
 STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test lint audit sbom docs benchmark papers lock
+.PHONY: help setup run test test-all lint audit sbom docs benchmark papers lock
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
 
 setup: $(STAMP) ## prepare .venv from requirements.lock
 
@@ -33,9 +33,13 @@ run: setup ## run the quick start, or the experiment CONFIG=file, to its report
 	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"
 
-test: setup ## run the tests that need no more than a few minutes (TESTS="slow": others; WORKERS=1)
-	pytest -n $(WORKERS) --dist worksteal -m "($(TESTS)) and not alone"
-	pytest -m "($(TESTS)) and alone" || [ $$? = 5 ] # 5: none was selected
+test: setup ## run the tests that take less than five minutes (WORKERS=1: one after the other)
+	pytest -n $(WORKERS) --dist worksteal -m "not slow and not alone and $(ELSEWHERE)"
+	pytest -m "not slow and alone and $(ELSEWHERE)" || [ $$? = 5 ] # 5: none was selected
+
+test-all: setup ## run the longer tests, which `make test` leaves out
+	pytest -n $(WORKERS) --dist worksteal -m "slow and not alone and $(ELSEWHERE)"
+	pytest -m "slow and alone and $(ELSEWHERE)" || [ $$? = 5 ]
 
 lint: setup ## check format, style, types, layers and rules
 	ruff format --check .

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import forked
 from edited import edited
 from xsoftmax import __version__
 from xsoftmax.cli import main
@@ -276,13 +277,10 @@ def test_an_ascii_locale(tmp_path):
         ["predict", "fit/model.h5", "rows.csv", "--top", "1", "-o", "out.csv"],
     ]
     for step in steps:
-        words = [sys.executable, "-m", "xsoftmax", *step]
-        done = subprocess.run(
-            words, cwd=tmp_path, env={**os.environ, **environment}, capture_output=True, check=False
-        )
+        done = forked.run(forked.xsoftmax(*step), cwd=tmp_path, env={**os.environ, **environment})
         assert done.returncode == 0, done.stderr
         if step[0] == "predict" and "-o" not in step:
-            assert "0,1,汉字," in done.stdout.decode()
+            assert "0,1,汉字," in done.stdout
     assert "0,1,汉字," in (tmp_path / "out.csv").read_text(encoding="utf-8")
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 import naive
 import xsoftmax.training.fit as fit_module
+from covering import covering
 from objectives import one_step
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.likelihood import score_rows
@@ -61,36 +62,28 @@ def fits_together(names):
     return True
 
 
-COMBINATIONS = [
-    names for names in product(*(registry.names(package) for package in AXES.values())) if fits_together(names)
-]
-
-
-def cover(parts):
-    """Few combinations that together have every part of every combination."""
-    missing, chosen = set().union(*map(parts, COMBINATIONS)), []
-    while missing:
-        chosen.append(max(COMBINATIONS, key=lambda names: len(missing & parts(names))))
-        missing -= parts(chosen[-1])
-    return chosen
-
-
-def members_of(names):
-    """Its members, and whether the objective sees all classes."""
-    return {(0, names[0], names[1] == "all"), (1, names[1]), (2, names[2])}
-
-
-def pairs_of(names):
-    """Its objective and its proposal, each with the optimizer."""
-    return {(0, names[0], names[2]), (1, names[1], names[2])}
-
-
-FEW = cover(members_of)
-every_combination = pytest.mark.parametrize(
-    "names",
-    FEW + [pytest.param(names, marks=pytest.mark.slow) for names in cover(pairs_of) if names not in FEW],
-    ids=lambda names: " ".join(names) if isinstance(names, tuple) else None,
+# Those come first, and so are chosen first, of which the other tests compile the most.
+COMBINATIONS = sorted(
+    (names for names in product(*(registry.names(package) for package in AXES.values())) if fits_together(names)),
+    key=lambda names: (names[2] != "sgd", names[1] != "frequency"),
 )
+FEW = covering(COMBINATIONS, 1)
+# Rows are nothing to an objective: of the few, those whose proposals and optimizers are all there are.
+LOOPS = [next(n for n in FEW if n[1:] == loop) for loop in covering([names[1:] for names in FEW], 1)]
+SOONER = [*((*names, "dense") for names in FEW), *((*names, "csr") for names in LOOPS[:2])]
+LATER = covering([(*names, storage) for names in COMBINATIONS for storage in ("dense", "csr")], 2, SOONER)
+every_case = pytest.mark.parametrize(
+    ("names", "storage"),
+    [pytest.param(case[:3], case[3], id=" ".join(case)) for case in SOONER]
+    + [pytest.param(case[:3], case[3], id=" ".join(case), marks=pytest.mark.slow) for case in LATER],
+)
+
+
+def in_both_storages():
+    """Combinations of all members; those of every proposal and optimizer that go together."""
+    of_loop = {case[1:3]: case[:3] for case in (*LATER, *SOONER)}
+    later = [of_loop[loop] for loop in covering(list(of_loop), 2, [names[1:] for names in FEW])]
+    return [pytest.param(n, marks=[pytest.mark.slow] * (n not in LOOPS), id=" ".join(n)) for n in (*FEW, *later)]
 
 
 def test_there_are_combinations_of_every_member():
@@ -99,14 +92,11 @@ def test_there_are_combinations_of_every_member():
         assert {names[axis] for names in FEW} == set(registry.names(package))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("names", COMBINATIONS, ids=" ".join)
-def test_every_combination_trains(names, files, tree):
-    """What ``cover`` leaves out: dense rows, a few epochs."""
-    result = trained(files[False], method_of(names), epochs=3, tree=tree)
-    first, last = result.state.history[0], result.state.history[-1]
-    assert result.state.status == "finished"
-    assert last["train_log_likelihood"] > first["train_log_likelihood"]
+def test_every_two_members_that_go_together_are_trained():
+    for axes in combinations(range(3), 2):
+        assert {tuple(n[axis] for axis in axes) for n in COMBINATIONS} == {
+            tuple(case[axis] for axis in axes) for case in (*SOONER, *LATER)
+        }
 
 
 def separable():
@@ -120,13 +110,14 @@ def separable():
 
 @pytest.fixture(scope="session")
 def files(prepare):
-    return {sparse: prepare(*separable(), K, n_validation=40, n_test=60, sparse=sparse) for sparse in (False, True)}
+    rows = {"n_validation": 40, "n_test": 60}
+    return {storage: prepare(*separable(), K, **rows, sparse=storage == "csr") for storage in ("dense", "csr")}
 
 
 @pytest.fixture(scope="session")
 def tree(files, tmp_path_factory):
     path = tmp_path_factory.mktemp("tree") / "tree.h5"
-    fit_tree_file(files[False], path, **PARAMETERS["tree"])
+    fit_tree_file(files["dense"], path, **PARAMETERS["tree"])
     return path
 
 
@@ -152,8 +143,8 @@ def trained(path, method, seed=0, **plan):
 
 @pytest.fixture(scope="session")
 def once(files):
-    """Fits on dense rows with seed 0, by combination."""
-    return cache(lambda names: trained(files[False], method_of(names)))
+    """Fits with seed 0, by combination and storage."""
+    return cache(lambda names, storage: trained(files[storage], method_of(names)))
 
 
 def curve(result):
@@ -168,60 +159,60 @@ def assert_same(one, other):
     assert one.state.step == other.state.step
 
 
-@every_combination
-def test_learns_separable_data(names, once, files):
-    result = once(names)
+@every_case
+def test_learns_separable_data(names, storage, once, files):
+    result = once(names, storage)
     assert result.state.status == "finished"
     first, last = result.state.history[0], result.state.history[-1]
     assert first["epoch"] == 0
     assert last["test_accuracy"] >= 0.95
     assert last["test_log_likelihood"] > first["test_log_likelihood"] + 0.3
     assert last["objective"] < first["objective"]
-    with open_prepared(files[False]) as data:
+    with open_prepared(files[storage]) as data:
         test = data.split("test")
     found = evaluate(result.model, test.X, test.y)
     assert {key: last[f"test_{key}"] for key in found} == found
     if result.model.link != "softmax":  # its likelihood is for tests/evaluation/test_links.py
         return
-    s = naive.scores(test.X, result.model.rows, result.model.bias)
+    s = naive.scores(
+        np.asarray(test.X if storage == "dense" else test.X.todense()), result.model.rows, result.model.bias
+    )
     if result.model.correction is not None and (log_q := result.model.correction.log_q(test.X, 0, K)) is not None:
         s = s + log_q
     assert found["log_likelihood"] == pytest.approx(naive.log_likelihood(s, test.y), abs=1e-5)
 
 
-@every_combination
+@pytest.mark.parametrize("names", in_both_storages())
 def test_dense_rows_equal_sparse_rows(names, files, tree):
     """Up to the order of float32 sums, which grows with the steps; Adagrad amplifies it where gradients vanish.
 
     One tree for both: features of sparse rows are not standardised before a tree looks at them.
     """
-    dense, sparse = (trained(files[storage], method_of(names), epochs=1, tree=tree) for storage in (False, True))
+    dense, sparse = (trained(files[storage], method_of(names), epochs=1, tree=tree) for storage in ("dense", "csr"))
     assert np.allclose(sparse.model.rows, dense.model.rows, rtol=1e-3, atol=1e-3)
     for one, other in zip(curve(dense), curve(sparse), strict=True):
         assert one == pytest.approx(other, rel=1e-3, abs=1e-3)
 
 
-@every_combination
-def test_same_seed_same_bits_other_seed_other_bits(names, files, once):
-    result = once(names)
-    assert_same(result, trained(files[False], method_of(names)))
+@every_case
+def test_same_seed_same_bits_other_seed_other_bits(names, storage, files, once):
+    result, path = once(names, storage), files[storage]
+    assert_same(result, trained(path, method_of(names)))
     if method_of(names).optimizer.layout is not None:  # a full gradient has no randomness
-        assert not np.array_equal(
-            result.model.rows, trained(files[False], method_of(names), seed=1, epochs=1).model.rows
-        )
-        assert not np.array_equal(result.model.rows, trained(files[False], method_of(names), seed=1).model.rows)
+        assert not np.array_equal(result.model.rows, trained(path, method_of(names), seed=1, epochs=1).model.rows)
+        assert not np.array_equal(result.model.rows, trained(path, method_of(names), seed=1).model.rows)
 
 
 class KilledError(Exception):
     pass
 
 
-@every_combination
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
-def test_interrupted_and_resumed_equals_uninterrupted(names, sparse, files, tmp_path, small_chunks, monkeypatch):
+@every_case
+def test_interrupted_and_resumed_equals_uninterrupted(names, storage, files, tmp_path, small_chunks, monkeypatch):
     """Killed twice at a random chunk, before it is checkpointed, with early stopping's best weights kept."""
     method, plan = method_of(names), {"epochs": 4, "patience": 50, "at": (1.0, 2.5, 3.0)}
-    whole = trained(files[sparse], method, **plan)
+    path = files[storage]
+    whole = trained(path, method, **plan)
     rng = np.random.default_rng(sum(map(ord, "".join(names))))
     advance = fit_module._Fit._advance
     left = [0]
@@ -238,19 +229,19 @@ def test_interrupted_and_resumed_equals_uninterrupted(names, sparse, files, tmp_
     for _ in range(2):
         left[0] = int(rng.integers(2, n_chunks // 2 + 1))
         with pytest.raises(KilledError):
-            trained(files[sparse], method, **plan, **kept)
+            trained(path, method, **plan, **kept)
     left[0] = 0
-    resumed = trained(files[sparse], method, **plan, **kept)
+    resumed = trained(path, method, **plan, **kept)
     resumed_calls, left[0] = -left[0], 0
-    assert_same(whole, trained(files[sparse], method, **plan))
+    assert_same(whole, trained(path, method, **plan))
     assert 0 < resumed_calls < -left[0]  # it did not begin anew
     assert_same(whole, resumed)
     assert [path.name for path in tmp_path.iterdir()] == ["kept.h5"]  # nothing half written
 
 
-@every_combination
-def test_survives_save_and_load(names, once, files, tmp_path):
-    result = once(names)
+@every_case
+def test_survives_save_and_load(names, storage, once, tmp_path):
+    result = once(names, storage)
     save_model(replace(result.model, attributes={"status": "finished"}), tmp_path / "model.h5")
     loaded = load_model(tmp_path / "model.h5")
     X = separable()[0][-60:]
@@ -261,41 +252,41 @@ def test_survives_save_and_load(names, once, files, tmp_path):
     assert (loaded.correction is not None) == method_of(names).objective.adds_log_q
 
 
-@every_combination
-def test_two_classes_and_one_row(names, dataset):
+@every_case
+def test_two_classes_and_one_row(names, storage, dataset):
     """The smallest problems there are."""
-    two = dataset([[1, 0], [0, 1], [1, 0.5]], [0, 1, 0], 2)
-    one = dataset([[1, 0]], [1], 2)
+    two = dataset([[1, 0], [0, 1], [1, 0.5]], [0, 1, 0], 2, sparse=storage == "csr")
+    one = dataset([[1, 0]], [1], 2, sparse=storage == "csr")
     for data in (two, one):
         result = fit(data, method_of(names), 0, Plan(epochs=2))
         assert result.state.status == "finished"
         assert np.isfinite(result.model.rows).all()
 
 
-@every_combination
-@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
-def test_rows_without_features_give_class_frequencies(names, sparse, dataset):
+@every_case
+def test_rows_without_features_give_class_frequencies(names, storage, dataset):
     """Biases alone: the softmax's optimum is the frequencies."""
     y = np.repeat(np.arange(4), [40, 20, 10, 10])
-    data = dataset(np.zeros((80, 0)), y, 4, sparse=sparse)
+    data = dataset(np.zeros((80, 0)), y, 4, sparse=storage == "csr")
     result = fit(data, method_of(names), 0, Plan(epochs=30))
     entropy = -naive.log_likelihood(np.tile(np.log([40, 20, 10, 10]), (80, 1)), y)
     found = -result.state.history[-1]["train_log_likelihood"]
     assert entropy - 1e-6 <= found < np.log(4) + 0.1
 
 
-@every_combination
-def test_a_model_without_biases_has_none(names, files):
+@every_case
+def test_a_model_without_biases_has_none(names, storage, files):
     settings = method_of(names).settings | {"bias": False}
-    result = trained(files[False], build_method("no-bias", settings), epochs=1)
+    result = trained(files[storage], build_method("no-bias", settings), epochs=1)
     assert not result.model.rows[:, -1].any()
     assert result.model.rows[:, :-1].any()
 
 
 # What claims to be unbiased is.
 
-DRAWING = sorted({names[:2] for names in COMBINATIONS if method_of(names).proposal.draws})
+DRAWING = list(dict.fromkeys(names[:2] for names in COMBINATIONS if method_of(names).proposal.draws))
 N_DRAWS = 100_000
+KEY = np.uint64(stream(7, 0))
 # Objectives whose variables follow the draws of the step itself are unbiased as these follow slowly.
 UNBIASED_WITH = {
     "negative-sampling": {"regularizer": 0.05},
@@ -308,22 +299,11 @@ UNBIASED_WITH = {
 }
 
 
-KEY = np.uint64(stream(7, 0))
-
-
-def mean_coefficients(objective, kernel, X, y, i, W, states, optimizer=None, rate=1.0):
-    """Mean over many draws of the coefficients of all classes for row i, and its standard error."""
-    optimizer, clock = Sgd() if optimizer is None else optimizer, Clock(KEY, 10**6, 0)
-    return one_step.mean_coefficients(
-        objective, kernel, optimizer, features_of(X, True), y, states, W, i, clock, rate, N_DRAWS
-    )
-
-
 def settled(objective, kernel, X, y, i, W):
     """What the objective keeps per sample, once row i was visited often; weights do not move."""
     states = objective.initial_states(len(y), K) if objective.n_states else np.zeros((len(y), 0))
     order, room = np.full(5000, i), W.copy()
-    sweep(objective, kernel, Sgd(), features_of(X, True), y, states, room, order, Clock(KEY, 0, 0), np.float32(1e-30))
+    sweep(objective, kernel, Sgd(), features_of(X, True), y, states, room, order, Clock(KEY, 0, 0), one_step.RATE)
     return states
 
 
@@ -342,15 +322,15 @@ def exact_coefficients(objective, s, y, state, log_q):
 
 
 CLAIMING = [pair for pair in DRAWING if method_of((*pair, "sgd")).objective.target != "nothing"]
-SOONER = {pair for k, pair in enumerate(CLAIMING) if pair[0] not in {p[0] for p in CLAIMING[:k]}} | {
-    pair for pair in CLAIMING if pair[0] == "one-vs-each"
-}
+CLAIMING_SOONER = covering(CLAIMING, 1)
 
 
 @pytest.mark.parametrize(
     "pair",
-    [pair if pair in SOONER else pytest.param(pair, marks=pytest.mark.slow) for pair in CLAIMING],
-    ids=" ".join,
+    [
+        pytest.param(pair, marks=[pytest.mark.slow] * (pair not in CLAIMING_SOONER), id=" ".join(pair))
+        for pair in CLAIMING
+    ],
 )
 def test_expected_steps_are_exact_gradients(pair):
     """Over all other classes, or for a mean under the proposal, over all classes, the true one included."""
@@ -370,7 +350,8 @@ def test_expected_steps_are_exact_gradients(pair):
             s = naive.scores(X, W)[i]
             row_q = np.full(K, -np.log(K)) if log_q is None else np.broadcast_to(log_q, (len(y), K))[i].astype(float)
             states = settled(of, kernel, X, y, i, W)
-            mean, error = mean_coefficients(of, kernel, X, y, i, W, states)
+            drawn_from = fitted.kernel(one_step.copies_of(X[i]))
+            mean, error = one_step.mean_coefficients(of, drawn_from, Sgd(), X[i], y[i], states[i], W, N_DRAWS)
             exact = exact_coefficients(of, s, y[i], states[i], row_q)
             assert (np.abs(mean - exact) <= 5 * error + 1e-4).all(), (mean - exact) / error
             assert error.max() < 0.1
@@ -393,8 +374,10 @@ OWN_OPTIMIZERS = [names for names in COMBINATIONS if method_of(names).optimizer.
 
 @pytest.mark.parametrize(
     "names",
-    [n if n[1] in ("uniform", "frequency") else pytest.param(n, marks=pytest.mark.slow) for n in OWN_OPTIMIZERS],
-    ids=" ".join,
+    [
+        pytest.param(n, marks=[pytest.mark.slow] * (n not in covering(OWN_OPTIMIZERS, 1)), id=" ".join(n))
+        for n in OWN_OPTIMIZERS
+    ],
 )
 def test_expected_steps_of_guarded_and_implicit_steps(names):
     """At the best u, where no guard lifts it, and at a low rate for implicit steps: the softmax's own gradient."""
@@ -404,15 +387,12 @@ def test_expected_steps_of_guarded_and_implicit_steps(names):
     if solves_batches(member):  # has a loop of its own: tests/kernels/test_implicit_batch.py
         return
     fitted, of, i = member.proposal.fit(data), member.objective.fit(data), int(np.flatnonzero(y == 5)[2])
-    kernel, s = fitted.kernel(X), naive.scores(X, W)[i]
+    kernel, s = fitted.kernel(one_step.copies_of(X[i])), naive.scores(X, W)[i]
     if member.proposal.adaptive:
         fitted.refresh(W)
-    states = np.tile(best_state(of, s, y[i]), (len(y), 1))
-    rate = 1.0 if member.optimizer.needs == "raise_bound" else 1e-3
-    mean, error = mean_coefficients(of, kernel, X, y, i, W, states, member.optimizer, rate)
-    # An implicit step is shorter by about its rate times the coefficient's square.
-    allowed = 5 * error + (1e-4 if rate == 1.0 else 10 * rate)
-    assert (np.abs(mean - naive.softmax(s, y[i])[1]) <= allowed).all()
+    state = best_state(of, s, y[i])
+    mean, error = one_step.mean_coefficients(of, kernel, member.optimizer, X[i], y[i], state, W, N_DRAWS)
+    assert (np.abs(mean - naive.softmax(s, y[i])[1]) <= 5 * error + 1e-4).all()
     assert error.max() < 0.05
 
 
@@ -432,7 +412,13 @@ def test_what_is_unbiased_for_the_softmax_has_its_value_and_slopes(name):
         assert np.allclose(exact_coefficients(objective, s, y, state, log_q), slopes, atol=1e-5)
 
 
-@pytest.mark.parametrize("proposal", sorted({proposal for _, proposal in DRAWING}))
+@pytest.mark.parametrize(
+    "proposal",
+    [
+        pytest.param(proposal, marks=[pytest.mark.slow] * (proposal != "frequency"))
+        for proposal in sorted({proposal for _, proposal in DRAWING})
+    ],
+)
 def test_the_expected_move_of_u_is_exact(proposal):
     X, y = separable()
     W = (0.7 * np.random.default_rng(5).standard_normal((K, D + 1))).astype(np.float32)
@@ -451,7 +437,7 @@ def test_the_expected_move_of_u_is_exact(proposal):
     assert abs(np.mean(moves) - exact) <= 5 * np.std(moves) / np.sqrt(30_000) + 1e-5
 
 
-@every_combination
+@pytest.mark.parametrize("names", in_both_storages())
 def test_sparse_and_dense_rows_draw_the_same_classes(names):
     """One step from zero weights has no sums to reorder: the same bits in all but the tree's projection."""
     X, y = separable()
@@ -496,13 +482,13 @@ def hard():
     return X, y
 
 
-@every_combination
+@every_case
 @pytest.mark.parametrize("rate", [1.0, 1e5])
-def test_hard_data_and_high_rates_give_finite_weights_or_divergence(names, rate, prepare):
+def test_hard_data_and_high_rates_give_finite_weights_or_divergence(names, storage, rate, dataset):
     method = method_of(names)
     if method.optimizer.layout is not None:  # L-BFGS finds the length of its steps
         method = method_of(names, optimizer={"learning_rate": rate})
-    result = trained(prepare(*hard(), K, n_test=30), method, epochs=2)
+    result = fit(dataset(*hard(), K, n_test=30, sparse=storage == "csr"), method, 0, Plan(epochs=2))
     if result.state.status == "diverged":
         assert result.model is None
         assert "lower learning_rate" in result.state.message
@@ -510,9 +496,9 @@ def test_hard_data_and_high_rates_give_finite_weights_or_divergence(names, rate,
         assert np.isfinite(result.model.rows).all()
 
 
-@every_combination
-def test_one_class_in_the_training_rows(names, dataset):
+@every_case
+def test_one_class_in_the_training_rows(names, storage, dataset):
     """All rows of one class, of three: nothing to learn from, and nothing breaks."""
-    result = fit(dataset(np.eye(5, 4), np.ones(5), 3), method_of(names), 0, Plan(epochs=2))
+    result = fit(dataset(np.eye(5, 4), np.ones(5), 3, sparse=storage == "csr"), method_of(names), 0, Plan(epochs=2))
     assert result.state.status in ("finished", "diverged")
     assert result.model is None or np.isfinite(result.model.rows).all()

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import reliability
 
 
@@ -18,6 +20,7 @@ def test_every_fault_says_all():
     assert len({fault.what for fault in faults}) == len(faults)
 
 
+@pytest.mark.slow
 def test_all_marks_are_found():
     """As pytest collects them, which knows nothing of how the page reads them."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "fault", "tests"]

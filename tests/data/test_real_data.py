@@ -30,6 +30,7 @@ NEEDS_MIRROR = {
     "books-words": "books",
 }
 GENERATED = ("zipf", "zipf-300k", "zipf-1m", "ten-values", "hierarchy", "five-gaussians")
+DEFAULT = ("bibtex", "digits", "five-gaussians", "ten-values")  # which take a second
 NAMES = ("icd10", "icd10-subcategory", "icd10-subcategory-pca", "digits", *GENERATED, *NEEDS_MIRROR)
 
 
@@ -47,7 +48,11 @@ def skip_without_mirror(name):
         pytest.skip(f"{name} NOT TESTED: no mirror at {MIRROR}; set XSOFTMAX_MIRROR to a folder that has {folder}/")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "debian"])
+def tiers(names):
+    return [name if name in DEFAULT else pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", tiers(name for name in NAMES if name != "debian"))
 def test_sizes_are_those_expected(name, tmp_path, capsys):
     skip_without_mirror(name)
     with prepared(name, tmp_path, MIRROR) as data:
@@ -74,6 +79,7 @@ def test_icd10_is_as_the_quick_start_says(tmp_path):
         assert data.class_names[train.y[1]] == "A00"
 
 
+@pytest.mark.slow
 def test_debian_trains_on_every_source_package(tmp_path):
     skip_without_mirror("debian")
     with prepared("debian", tmp_path, MIRROR) as data:

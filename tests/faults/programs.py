@@ -1,10 +1,10 @@
-"""The command line as a program of its own, to be interrupted: a fit of a few seconds, and its folder."""
+"""A fit of a few seconds as a program of its own, and its folder."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
+
+from forked import run, xsoftmax
 
 METHODS = """\
 implicit:
@@ -35,16 +35,6 @@ def train(data: Path, folder: Path, method: str, *more: object) -> list[str]:
     (folder / "methods.yaml").write_text(METHODS)
     words = ["train", data, "--methods", folder / "methods.yaml", "--method", method, "--seed", 3, *more]
     return xsoftmax(*words, "-o", folder / "fit")
-
-
-def xsoftmax(*words: object) -> list[str]:
-    """Give the command of a verb."""
-    return [sys.executable, "-m", "xsoftmax", *map(str, words)]
-
-
-def run(words: list[str], **options: object) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, whatever that is."""
-    return subprocess.run(words, capture_output=True, text=True, check=False, **options)
 
 
 KILLED = """

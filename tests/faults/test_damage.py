@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
+from faults.programs import N_CLASSES, checkpoint_of, clustered, train
+from forked import run, xsoftmax
 from training.same_fit import fit_of
 
 TRIES = 4  # of each file through the real program; tests/internal/test_sealed.py flips many more

@@ -7,7 +7,8 @@ import resource
 
 import pytest
 
-from faults.programs import run, train, xsoftmax
+from faults.programs import train
+from forked import run, xsoftmax
 from lab.report.fake_fits import write_fits
 from training.same_fit import fit_of
 from xsoftmax.internal.errors import as_line
@@ -82,7 +83,7 @@ def test_a_limit_on_the_size_of_files(data, tmp_path):
     before = (tmp_path / "fit" / "model.h5").read_bytes()
     done = run(
         train(data, tmp_path, "negative", "--epochs", 1),
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000)),
+        limits={resource.RLIMIT_FSIZE: 4000},
     )
     assert done.returncode == 1
     assert "File too large; the file would be larger than the file system or `ulimit -f` allows" in done.stderr

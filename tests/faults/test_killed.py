@@ -8,7 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from faults.programs import run, train
+from faults.programs import train
+from forked import run
 from training.same_fit import fit_of
 from workflow.checkout import Checkout
 

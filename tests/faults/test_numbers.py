@@ -6,7 +6,8 @@ import h5py
 import numpy as np
 import pytest
 
-from faults.programs import N_CLASSES, clustered, run, xsoftmax
+from faults.programs import N_CLASSES, clustered
+from forked import run, xsoftmax
 from workflow.checkout import REPOSITORY
 from xsoftmax.cli import main
 from xsoftmax.methods import read_methods

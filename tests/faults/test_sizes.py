@@ -198,6 +198,7 @@ def test_bombs(kind, little, tmp_path):
     assert not (tmp_path / "big.h5").exists()
 
 
+@pytest.mark.slow
 def test_a_line_of_200_mb(tmp_path):
     """Read as any other, in a few seconds: a row of 17 million features, and a text."""
     entries = b" ".join(b"%d:1" % (7 * k + 1) for k in range(18_000_000))

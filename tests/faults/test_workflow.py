@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 import yaml
 
-from faults.programs import N_CLASSES, clustered, run, train
+from faults.programs import N_CLASSES, clustered, train
+from forked import run
 from training.same_fit import fit_of
-from workflow.checkout import TINY, Checkout
+from workflow.checkout import TINY, Checkout, finished_tree
 
 LONG = TINY.replace("epochs: 1", "epochs: 4000").replace("adversarial, one-vs-each", "u-max")
 LONG = "\n".join(line for line in LONG.splitlines() if not line.startswith("set:")) + "\n"
@@ -32,9 +33,7 @@ def tree(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole_run(tmp_path_factory):
     """A working tree with a whole run."""
-    tree = Checkout(tmp_path_factory.mktemp("whole"))
-    tree.snakemake()
-    return tree
+    return finished_tree(tmp_path_factory)
 
 
 def start(tree, *words):
@@ -52,6 +51,7 @@ def rate_of(status):
     return status["parameters"]["optimizer"]["learning_rate"]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "two Snakemake processes in one folder",
     happens="the second one ends before it does anything; the first one goes on",
@@ -68,6 +68,7 @@ def test_a_second_snakemake_is_refused_and_the_first_goes_on(tree):
     assert len(list((tree.folder / "results/tiny/fits").rglob("model.h5"))) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "the methods file edited while a run waits for its turn",
     happens="fits that begin later are refused: they are not what was planned; the next run trains by the new file",
@@ -106,6 +107,7 @@ def test_a_method_edited_during_a_run(tree):
             assert status["parameters"]["optimizer"]["learning_rate"] == now
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "the config edited while a run on one machine goes on",
     happens="the run ends by what it read; the next one does what differs",
@@ -151,6 +153,7 @@ def test_a_clock_that_jumps_during_a_fit(prepare, tmp_path):
     assert 0 < status["seconds"] < 60
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "a clock that was wrong while data were prepared: their date is in the future",
     happens="Snakemake compares the content of small files; above 1 MB it refuses what is older than its input",
@@ -196,6 +199,7 @@ def test_a_fit_that_needs_more_memory_than_it_may_take(prepare, tmp_path):
 
 
 PREPARED = "data/prepared/digits.h5"
+INPUTS = ["results/tiny/trees/digits/*.h5", "results/tiny/fits/digits/softmax/*/model.h5", PREPARED]
 
 
 def files(folder):
@@ -215,23 +219,33 @@ def flip_a_bit(path):
     "named file is deleted, the same command makes what is missing, to the same bits",
     user="`error: …: damaged: …; delete it and start the same command again`, and that nothing was started",
 )
-@pytest.mark.parametrize("damaged", ["trees/digits/*.h5", "fits/digits/softmax/*/model.h5", PREPARED])
+@pytest.mark.parametrize("damaged", INPUTS)
 def test_a_damaged_input_costs_no_finished_output(damaged, whole_run):
     tree, results = whole_run, whole_run.folder / "results/tiny"
-    (path,) = tree.folder.glob(damaged if damaged == PREPARED else f"results/tiny/{damaged}")
+    (path,) = tree.folder.glob(damaged)
     before = files(results)
     assert {"model.h5", "history.csv", "status.json", "metrics.json", "report.html"} <= {name.name for name in before}
-    flip_a_bit(path)
-    done = tree.run("snakemake", "--configfile", "tiny.yaml", "--cores", "2")
+    with in_place_of(path):
+        shutil.copy(f"{path}.aside", path)
+        flip_a_bit(path)
+        done = tree.run("snakemake", "--configfile", "tiny.yaml", "--cores", "2")
+        now = files(results)
     assert done.returncode == 1
     name = path.relative_to(tree.folder)
     assert f"error: {name}: damaged: its content does not have the SHA-256" in done.stderr
     assert "delete it and start the same command again" in done.stderr
     assert "Nothing was started, so that nothing is lost." in done.stderr
     assert "Traceback" not in done.stderr
-    now = files(results)
-    assert now.keys() == before.keys()
-    assert all(now[each] == before[each] for each in before if tree.folder / "results/tiny" / each != path)
+    assert {each for each in now if each.suffix != ".aside"} == before.keys()
+    assert all(now[each] == before[each] for each in before if results / each != path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lost", INPUTS)
+def test_what_was_deleted_for_its_damage_is_made_again_to_the_same_bits(lost, whole_run):
+    tree, results = whole_run, whole_run.folder / "results/tiny"
+    (path,) = tree.folder.glob(lost)
+    before = files(results)
     path.unlink()
     tree.snakemake()
     assert files(results).keys() == before.keys()
@@ -258,7 +272,7 @@ def refused(tree, *words):
     """Run the tiny experiment, which must end without anything done, and return what it said."""
     results = tree.folder / "results/tiny"
     before = {path: path.stat().st_mtime_ns for path in results.rglob("*") if path.is_file()}
-    done = tree.run("timeout", "120", "snakemake", "--configfile", "tiny.yaml", "--cores", "2", *words)
+    done = tree.run("snakemake", "--configfile", "tiny.yaml", "--cores", "2", *words)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
     assert {path: path.stat().st_mtime_ns for path in results.rglob("*") if path.is_file()} == before
@@ -345,6 +359,7 @@ def bind(path):
         os.close(here)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damaged", ["fits/digits/softmax/*/status.json", "fits/digits/softmax/*/history.csv"])
 def test_a_damaged_text_costs_no_table(damaged, whole_run):
     tree, results = whole_run, whole_run.folder / "results/tiny"
@@ -360,6 +375,7 @@ def test_a_damaged_text_costs_no_table(damaged, whole_run):
     assert files(results).keys() == before.keys()
 
 
+@pytest.mark.slow
 def test_files_that_someone_deletes_come_back(whole_run):
     """Whichever it is of a fit: all of them are asked for."""
     tree, fit = whole_run, whole_run.folder / "results/tiny/fits/digits/adversarial/seed-0"
@@ -372,6 +388,7 @@ def test_files_that_someone_deletes_come_back(whole_run):
         assert (fit / "metrics.json").read_bytes() == before[Path("metrics.json")]
 
 
+@pytest.mark.slow
 def test_a_damaged_download_costs_no_prepared_data(tree):
     """The raw files are held against their receipt before what was prepared from them is removed."""
     folder = tree.folder
@@ -405,6 +422,7 @@ def training_in(folder):
     raise AssertionError("no fit is training")
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "a fit that the kernel kills for want of memory, in the middle of a run",
     happens="its job fails, the others go on; the next run resumes from the checkpoint, and ends with the same bits",

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from faults.programs import run
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import BusyError, locked, remove, write_json, write_text, written_aside
 
@@ -177,7 +176,7 @@ print("after")
 def test_standard_output_is_not_replaced(name, tmp_path):
     """Be it a pipe or a file, where what was printed before and is printed afterwards keeps its place."""
     words = [sys.executable, "-c", WRITES, name]
-    assert run(words).stdout == "before\ncontent\nafter\n"
+    assert subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout == "before\ncontent\nafter\n"
     with (tmp_path / "out").open("w") as out:
         out.write("first\n")
         out.flush()
@@ -185,7 +184,7 @@ def test_standard_output_is_not_replaced(name, tmp_path):
     assert (tmp_path / "out").read_text() == "first\nbefore\ncontent\nafter\n"
     assert os.path.islink("/dev/stdout")  # noqa: PTH114
     for device in ("/dev/null", "/dev/full"):
-        done = run([sys.executable, "-c", WRITES, device])
+        done = subprocess.run([sys.executable, "-c", WRITES, device], capture_output=True, check=False)
         assert stat.S_ISCHR(os.stat(device).st_mode)  # noqa: PTH116
         assert (done.returncode == 0) == (device == "/dev/null")
 

@@ -1,5 +1,6 @@
 """Minibatches of draws of their own against slow ones that are given the same draws."""
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,9 @@ from scipy.sparse import csr_array
 
 import naive
 import naive_batch
+from covering import in_tiers
 from kernels.drawing import drawn
+from problems import sparse_problem
 from training.problems import method
 from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.dispatch import implements
@@ -38,12 +41,7 @@ OBJECTIVES = {
 
 
 def problem(seed=0):
-    rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
-    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
-    y[:K] = np.arange(K)
-    W = (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
-    return X, y, W
+    return sparse_problem(np.random.default_rng(seed), N, D, K)
 
 
 def batches_of(kernel, X, y, order, size, n_sampled, excludes):
@@ -78,20 +76,23 @@ def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, den
     return layout.weights(room, dense), accumulator, states[:, 0] if parameters.n_states else np.zeros(N)
 
 
+PROPOSALS = {"uniform": Uniform(), "frequency": Frequency()}
+OPTIMIZERS = {"sgd": Sgd(), "u-max": UMax(), "adagrad": Adagrad()}
 CASES = [
-    ("double-sum", Sgd()),
-    ("double-sum", UMax()),
-    ("double-sum", Adagrad()),
-    ("one-vs-each", Adagrad()),
-    ("negative-sampling", Adagrad()),
+    (*case, proposal, storage)
+    for case, proposal, storage in product(
+        [("double-sum", name) for name in OPTIMIZERS] + [(name, "adagrad") for name in OBJECTIVES],
+        PROPOSALS,
+        ["dense", "csr"],
+    )
 ]
+FEW = [("double-sum", "u-max", "frequency", "dense"), ("negative-sampling", "adagrad", "uniform", "csr")]
 
 
-@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
-@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
-@pytest.mark.parametrize(("objective", "optimizer"), CASES)
-def test_batches_are_the_naive_loop(objective, optimizer, proposal, dense):
+@pytest.mark.parametrize(("objective", "optimizer", "proposal", "storage"), in_tiers(CASES, FEW))
+def test_batches_are_the_naive_loop(objective, optimizer, proposal, storage):
     """Three full batches and a remainder: classes that several samples touch, and hits of true classes among them."""
+    optimizer, proposal, dense = OPTIMIZERS[optimizer], PROPOSALS[proposal], storage == "dense"
     X, y, W = problem()
     rate, size, n_sampled = 0.2, 8, 4
     order = np.random.default_rng(1).permutation(N)
@@ -113,11 +114,11 @@ def test_batches_are_the_naive_loop(objective, optimizer, proposal, dense):
     assert (hits > 0) == (not isinstance(proposal, Uniform) or objective == "negative-sampling")
 
 
-@pytest.mark.parametrize("optimizer", [UMax(), Adagrad()], ids=["u-max", "adagrad"])
+@pytest.mark.parametrize("optimizer", ["u-max", pytest.param("adagrad", marks=pytest.mark.slow)])
 def test_batches_of_one_are_single_steps(optimizer):
     X, y, W = problem()
-    kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
-    arguments = ("double-sum", optimizer, kernel, X, y, W, np.arange(N), 0.1, 3)
+    kernel = Frequency().fit(TrainingSet(X, y, K)).kernel(X)
+    arguments = ("double-sum", OPTIMIZERS[optimizer], kernel, X, y, W, np.arange(N), 0.1, 3)
     one, single = run(*arguments, 1), run(*arguments, 0)
     assert np.allclose(one[0], single[0], rtol=1e-5, atol=1e-6)
     assert np.allclose(one[2], single[2], rtol=1e-6)
@@ -127,7 +128,7 @@ def test_a_chunk_of_whole_batches_does_not_matter():
     X, y, _ = problem()
     settings = {"batch": {"size": 4}, "ridge": 1.0}
     chosen = method({"name": "double-sum", "n_sampled": 3}, "frequency", "u-max", **settings)
-    data = TrainingSet(X, y, K, 3)
+    data = TrainingSet(csr_array(X), y, K, 3)
     solvers = [make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data) for _ in range(2)]
     order = np.random.default_rng(1).permutation(N)
     solvers[0].advance(order, 2, 0, 0.1)
@@ -138,11 +139,11 @@ def test_a_chunk_of_whole_batches_does_not_matter():
     assert solvers[0].weights().any()
 
 
-@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+@pytest.mark.parametrize("proposal", ["frequency", pytest.param("uniform", marks=pytest.mark.slow)])
 def test_the_mean_step_is_along_the_exact_gradient(proposal):
     """Of the double sum, averaged over a batch, within 5 standard errors; biases show the coefficients."""
     X, y, W = problem()
-    batch, u, kernel = np.array([0, 4, 9, 21]), 1.2, proposal.fit(TrainingSet(X, y, K)).kernel(X)
+    batch, u, kernel = np.array([0, 4, 9, 21]), 1.2, PROPOSALS[proposal].fit(TrainingSet(X, y, K)).kernel(X)
     features, moves = features_of(X, True), []
     for position in range(20000):
         room, states = W.copy(), np.full((N, 1), u)
@@ -164,9 +165,9 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite():
     X[17, 2] = 1e3
     X[np.arange(N) != 17, 2] = 0
     W[:, 2] = np.float32(3e38)
-    arguments = (np.zeros((N, 0)), W, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 4)
-    kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
-    assert sweep_batches(OneVsEach(), kernel, Sgd(), features_of(X, True), y, *arguments) == 16
+    arguments = (np.ones((N, 1)), W, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 4)
+    kernel = Frequency().fit(TrainingSet(X, y, K)).kernel(X)
+    assert sweep_batches(DoubleSum(), kernel, Sgd(), features_of(X, True), y, *arguments) == 16
 
 
 # Steps are counted in batches, over chunks and epochs.
@@ -194,10 +195,10 @@ def _move(optimizer, features, i, step, coefficient, W, k):
 
 
 @pytest.mark.usefixtures("nothing_cached")
-@pytest.mark.parametrize("size", [1, 4])
+@pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_steps_are_counted_in_batches_across_chunks_and_epochs(size):
     X, y, _ = problem()
-    chosen = method({"name": "double-sum", "n_sampled": 3}, "uniform", "sgd", batch={"size": size})
+    chosen = method({"name": "double-sum", "n_sampled": 3}, "frequency", "sgd", batch={"size": size})
     data = TrainingSet(X, y, K)
     solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)
     solver._parts = (*solver._parts[:2], Counting(), *solver._parts[3:])

@@ -8,6 +8,7 @@ from numba import njit
 from scipy.sparse import csr_array
 
 import naive_implicit
+from problems import sparse_problem
 from training.problems import method
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS, implicit_batch
@@ -25,11 +26,7 @@ SEED = 4
 
 def problem(seed=0):
     rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
-    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
-    y[:K] = np.arange(K)
-    W = (0.7 * rng.standard_normal((K, D + 1))).astype(np.float32)
-    return X, y, W, 3 * rng.random(N)
+    return *sparse_problem(rng, N, D, K, spread=0.7), 3 * rng.random(N)
 
 
 @njit(**OPTIONS)
@@ -49,7 +46,7 @@ def drawn_weights(kernel, i, y, batch_labels, position, n_sampled, epoch=0):
     return weights
 
 
-def solver_of(X, y, W, u, n_sampled, size, ridge, proposal="uniform", bias=True, dense=True, n_classes=K):
+def solver_of(X, y, W, u, n_sampled, size, ridge, proposal="frequency", bias=True, dense=True, n_classes=K):
     """A solver that stands at these weights, and what belongs to it."""
     chosen = method(
         {"name": "double-sum", "n_sampled": n_sampled}, proposal, "implicit",
@@ -73,10 +70,16 @@ def ridge_weights_of(fitted, kernel, y, batch, weights, n_sampled, size, n_class
     return found
 
 
+SHAPES = [(1, 1, 2.0), (1, 4, 0.0), (5, 1, 0.0), (5, 3, 3.0), (7, 20, 1.0), (40, 2, 1.0)]
 CASES = [
-    (size, n_sampled, ridge, proposal, dense, bias)
-    for size, n_sampled, ridge in [(1, 1, 2.0), (1, 4, 0.0), (5, 1, 0.0), (5, 3, 3.0), (7, 20, 1.0), (40, 2, 1.0)]
-    for proposal, dense, bias in [("uniform", True, True), ("uniform", False, False), ("frequency", False, True)]
+    pytest.param(*shape, proposal, dense, bias, marks=[pytest.mark.slow] * later)
+    for proposal, dense, bias, later in [
+        ("frequency", True, True, False),
+        ("frequency", False, False, False),
+        ("uniform", True, False, True),
+        ("uniform", False, True, True),
+    ]
+    for shape in SHAPES
 ]
 
 
@@ -288,10 +291,15 @@ PROPOSALS = {
     "head": {"name": "head", "n_head": 2},
     "mixture": {"name": "mixture"},
 }
-every_proposal = pytest.mark.parametrize("proposal", PROPOSALS.values(), ids=PROPOSALS)
+every_proposal = pytest.mark.parametrize(
+    "proposal",
+    [pytest.param(p, id=n, marks=[pytest.mark.slow] * (n in ("head", "mixture"))) for n, p in PROPOSALS.items()],
+)
 
 
-@pytest.mark.parametrize(("size", "n_sampled"), [(1, 1), (1, 4), (6, 3), (10, 2)])
+@pytest.mark.parametrize(
+    ("size", "n_sampled"), [(6, 3), *(pytest.param(*s, marks=pytest.mark.slow) for s in [(1, 1), (1, 4), (10, 2)])]
+)
 @every_proposal
 def test_weighted_by_b_every_class_is_touched_once_on_average(proposal, size, n_sampled):
     """Over epochs of permutations, full and remainder batches apart, within 5 standard errors."""

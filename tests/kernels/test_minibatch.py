@@ -1,10 +1,13 @@
 """Minibatches over all classes against naive ones."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import naive
+from covering import in_tiers
 from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_BLOCK,
@@ -88,10 +91,17 @@ def naive_sweep_all(objective, X, y, W, order, batch_size, rate, bias, adagrad):
     return W, accumulator, u
 
 
-@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("adagrad", [False, True], ids=["sgd", "adagrad"])
-@pytest.mark.parametrize("objective", OBJECTIVES)
+CASES = list(product(OBJECTIVES, [False, True], STORAGES, [True, False]))
+FEW = [
+    ("softmax", False, "dense", True),
+    ("softmax", False, "dense", False),
+    ("softmax", False, "csr", True),
+    ("softmax", False, "csr", False),
+    ("double-sum", True, "dense", True),
+]
+
+
+@pytest.mark.parametrize(("objective", "adagrad", "storage", "bias"), in_tiers(CASES, FEW))
 def test_sweep_all_is_the_naive_loop(objective, adagrad, storage, bias):
     X, y, W = problem()
     order = np.random.default_rng(1).permutation(N)
@@ -147,8 +157,12 @@ def test_scores_of_sparse_rows_for_some_classes():
         assert np.allclose(found, naive.scores(X, W)[samples, first:last], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("objective", OBJECTIVES)
+SLOPES_SOONER = [("softmax", np.float32), ("one-vs-each", np.float64), ("double-sum", np.float32)]
+
+
+@pytest.mark.parametrize(
+    ("objective", "dtype"), in_tiers(list(product(OBJECTIVES, [np.float32, np.float64])), SLOPES_SOONER)
+)
 def test_slopes_and_losses_of_all_classes(objective, dtype):
     rng = np.random.default_rng(3)
     s = (3 * rng.standard_normal((K, K))).astype(dtype)
@@ -275,10 +289,18 @@ def test_a_score_that_is_not_finite_is_found_in_any_block(storage, value, where)
     assert finite == [where // 512 != block for block in range(3)]
 
 
-@pytest.mark.parametrize("objective", ["softmax", "one-vs-each", "double-sum", "max-margin"])
-@pytest.mark.parametrize("adagrad", [False, True], ids=["sgd", "adagrad"])
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("n_classes", [1300, 9000])
+THREADED = list(
+    product([1300, 9000], STORAGES, [False, True], ["softmax", "one-vs-each", "double-sum", "max-margin"])
+)
+THREADED_SOONER = [
+    (1300, "dense", False, "softmax"),
+    (9000, "dense", False, "softmax"),
+    (1300, "csr", False, "softmax"),
+    (9000, "dense", True, "double-sum"),
+]
+
+
+@pytest.mark.parametrize(("n_classes", "storage", "adagrad", "objective"), in_tiers(THREADED, THREADED_SOONER))
 def test_threads_change_no_bit(n_classes, storage, adagrad, objective, monkeypatch):
     monkeypatch.setattr(minibatches, "WORTH_THREADS", 0)
     _, X, y, _ = many_classes(storage, n_classes=n_classes)

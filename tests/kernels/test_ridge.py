@@ -1,5 +1,7 @@
 """The ridge on sampled steps: step by step against a naive one, over long runs, and its mean over all draws."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numba import njit
@@ -7,7 +9,8 @@ from scipy.sparse import csr_array
 
 import naive
 import naive_batch
-from kernels.test_batch import FIRST, KEY, D, K, N, batches_of, problem
+from covering import in_tiers
+from kernels.test_batch import FIRST, KEY, OPTIMIZERS, PROPOSALS, D, K, N, batches_of, problem
 from training.problems import method
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
@@ -47,13 +50,16 @@ def inclusion(proposal, counts, n):
     return np.full(K, n / (K - 1)) if isinstance(proposal, Uniform) else 1 - (1 - counts / N) ** n
 
 
-@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
-@pytest.mark.parametrize(("weighed_by", "size"), [("beta", 1), ("draws", 1), ("draws", 8)])
-@pytest.mark.parametrize("inner", [Sgd(), UMax()], ids=["sgd", "u-max"])
-@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
-def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, size, dense):
+CASES = list(product(PROPOSALS, ["sgd", "u-max"], ["beta", "draws", "draws of batches"], ["dense", "csr"]))
+FEW = [("uniform", "sgd", "beta", "dense"), ("frequency", "u-max", "draws of batches", "csr")]
+
+
+@pytest.mark.parametrize(("proposal", "inner", "weighed_by", "storage"), in_tiers(CASES, FEW))
+def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, storage):
     """Eq. 6's inverse probabilities, or 1 / (n q): the biases are left alone."""
     X, y, W = problem()
+    proposal, inner, dense = PROPOSALS[proposal], OPTIMIZERS[inner], storage == "dense"
+    size = 8 if weighed_by == "draws of batches" else 1
     rate, order = 0.1, np.random.default_rng(1).permutation(N)
     counts = np.bincount(y, minlength=K)
     kernel = proposal.fit(TrainingSet(X, y, K)).kernel(X)
@@ -115,17 +121,17 @@ def test_long_runs_keep_factors_in_range(by):
     assert row[-2] == pytest.approx(bias, rel=1e-6)
 
 
-@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
+@pytest.mark.parametrize("dense", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["dense", "csr"])
 def test_long_fits_stay_where_float64_has_them(dense):
     """30 epochs of a strong ridge, which multiplies the factors out many times."""
     X, y, W = problem()
     order = np.tile(np.random.default_rng(1).permutation(N), 30)
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
     betas = np.full(K, 1.5)
-    found, _ = run(Ridge(UMax(), np.float32(60 / N), betas.astype(np.float32)), kernel, X, y, W, order, 0.1, 1, dense)
+    found, _ = run(Ridge(Sgd(), np.float32(60 / N), betas.astype(np.float32)), kernel, X, y, W, order, 0.1, 1, dense)
     u, batches = np.full(N, np.log(K)), batches_of(kernel, X, y, order, 1, 4, True)
     expected, _, _ = naive_batch.steps(
-        "double-sum", naive.with_constant(X), y, W, u, None, batches, 0.1, 1.0, 60.0, betas
+        "double-sum", naive.with_constant(X), y, W, u, None, batches, 0.1, None, 60.0, betas
     )
     assert np.allclose(found, expected, rtol=1e-3, atol=1e-4)
     assert np.abs(expected[:, :-1]).max() > 0.01
@@ -140,8 +146,11 @@ SETTINGS = {"head": {"n_head": 2}, "tree": {"dimension": 2, "regularizer": 10.0}
 
 
 SIZES = {"single": (1, False), "own": (5, False), "shared": (5, True)}
+SOONER = {("uniform", "single"), ("frequency", "single")}
 PULLS = [
-    pytest.param(proposal, *sizes, id=f"{proposal}-{name}", marks=[pytest.mark.slow] * (name != "single"))
+    pytest.param(
+        proposal, *sizes, id=f"{proposal}-{name}", marks=[pytest.mark.slow] * ((proposal, name) not in SOONER)
+    )
     for proposal in DRAWING
     for name, sizes in SIZES.items()
     if not (sizes[1] and proposal in ("tree", "quadratic-kernel"))  # these draw differently for each sample

@@ -1,7 +1,5 @@
 """Minibatches that share their draws against slow ones that are given the same draws."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -9,7 +7,9 @@ from scipy.sparse import csr_array
 import naive
 import naive_batch
 import naive_sampled
+from covering import in_tiers
 from kernels.drawing import drawn
+from problems import sparse_problem
 from training.problems import method
 from xsoftmax.kernels.layout import Scaled
 from xsoftmax.kernels.random import stream
@@ -27,8 +27,8 @@ from xsoftmax.optimizers.advi import Advi
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.optimizers.u_max import UMax
 from xsoftmax.proposals import TrainingSet
-from xsoftmax.proposals.frequency import Frequency
-from xsoftmax.proposals.uniform import Uniform
+from xsoftmax.proposals.frequency import FittedFrequency, Frequency, FrequencyDraws
+from xsoftmax.proposals.uniform import Uniform, UniformDraws
 from xsoftmax.solvers import make_solver
 
 KEY = np.uint64(stream(5, 3))
@@ -51,20 +51,8 @@ OPTIMIZERS = {
 }
 
 
-class Problem(NamedTuple):
-    X: np.ndarray
-    y: np.ndarray
-    W: np.ndarray
-
-
-def problem(n=30, n_features=9, n_classes=7, filled=0.6, seed=0):
-    """Low classes are common; every class occurs."""
-    rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((n, n_features)) * (rng.random((n, n_features)) < filled)).astype(np.float32)
-    y = (n_classes * rng.random(n) ** 2).astype(np.int32)
-    y[: min(n, n_classes)] = np.arange(n_classes)[:n]
-    W = (0.3 * rng.standard_normal((n_classes, n_features + 1))).astype(np.float32)
-    return Problem(X, y, W)
+def problem(n=30, n_features=9, n_classes=7, filled=0.6):
+    return sparse_problem(np.random.default_rng(0), n, n_features, n_classes, filled=filled)
 
 
 def states_of(objective, parameters, n, n_classes):
@@ -77,11 +65,10 @@ def states_of(objective, parameters, n, n_classes):
 
 def batches_of(kernel, data, order, size, n_sampled, excludes):
     """What the loop draws: per batch its samples, each with the same classes and the log_q of all classes."""
-    n, n_classes = len(data.X), len(data.W)
+    n_classes = len(data.W)
     log_q = np.full(n_classes, -np.log(n_classes))
-    if hasattr(kernel, "table"):
-        with np.errstate(divide="ignore"):
-            log_q = np.log(np.bincount(data.y, minlength=n_classes) / n)
+    if isinstance(kernel, FrequencyDraws):
+        log_q = kernel.log_probabilities.astype(float)
     batches = []
     for first in range(0, order.size, size):
         classes = drawn(kernel, order[first], -1, KEY, FIRST + first, 1, n_sampled)[0][0].tolist()
@@ -135,26 +122,19 @@ def naive_run(objective, optimizer, batches, data, rate):
     return W, u
 
 
-SOONER = [
-    ("sampled-softmax", "sgd and ridge"),
-    ("negative-sampling", "adagrad"),
-    ("one-vs-each", "sgd"),
-    ("one-vs-each", "advi"),
-    ("augment-reduce", "adagrad"),
-    ("double-sum", "u-max and ridge"),
-]
-LATER = [
-    (objective, optimizer)
+CASES = [
+    (objective, optimizer, proposal, storage)
     for objective in OBJECTIVES
     for optimizer in OPTIMIZERS
-    if (objective, optimizer) not in SOONER
-    and ("u-max" not in optimizer or objective == "double-sum")
+    for proposal in ("uniform", "frequency")
+    for storage in ("dense", "csr")
+    if ("u-max" not in optimizer or objective == "double-sum")
     and ("ridge" not in optimizer or objective != "negative-sampling")
 ]
-every_method = pytest.mark.parametrize(
-    ("objective", "optimizer"), SOONER + [pytest.param(*pair, marks=pytest.mark.slow) for pair in LATER]
+FEW = [("augment-reduce", "adagrad", "frequency", "dense")]
+both_storages = pytest.mark.parametrize(
+    "dense", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["dense", "csr"]
 )
-both_storages = pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
 PROBLEMS = {
     "a remainder, repeats and hits": (problem(), 8, 4),
     "more draws than classes": (problem(), 8, 20),
@@ -166,18 +146,15 @@ PROBLEMS = {
 }
 
 
-@both_storages
-@every_method
-def test_batches_are_the_naive_loop(objective, optimizer, dense):
-    how, rate = OPTIMIZERS[optimizer], 0.1
+@pytest.mark.parametrize(("objective", "optimizer", "proposal", "storage"), in_tiers(CASES, FEW))
+def test_batches_are_the_naive_loop(objective, optimizer, proposal, storage):
+    how, rate, dense = OPTIMIZERS[optimizer], 0.1, storage == "dense"
     seen = set()
     for name, (data, size, n_sampled) in PROBLEMS.items():
         if isinstance(how, Ridge):
             how = how._replace(decay=np.float32(RIDGE / len(data.X)))
         order = np.random.default_rng(1).permutation(len(data.X))
-        # Low classes are drawn often, and where there is but one class, another is drawn too.
-        proposal = Frequency() if name == "a remainder, repeats and hits" else Uniform()
-        kernel = proposal.fit(TrainingSet(data.X, data.y, len(data.W))).kernel(data.X)
+        kernel = kernel_of(proposal, name, data)
         batches = batches_of(kernel, data, order, size, n_sampled, objective != "negative-sampling")
         expected, u = naive_run(objective, how, batches, data, rate)
         found, states = run(objective, how, kernel, data, order, rate, n_sampled, size, dense)
@@ -186,6 +163,16 @@ def test_batches_are_the_naive_loop(objective, optimizer, dense):
         assert np.abs(found - data.W).max() > 0.02, name
         seen |= situations(data, batches)
     assert seen == {"hit", "drawn for another", "repeat", "true class twice"}
+
+
+def kernel_of(proposal, name, data):
+    """Low classes are drawn often, and where there is but one class, another is drawn too."""
+    n_classes = len(data.W)
+    if proposal == "uniform":
+        return UniformDraws(n_classes)
+    if name == "a remainder, repeats and hits":
+        return Frequency().fit(TrainingSet(data.X, data.y, n_classes)).kernel(data.X)
+    return FittedFrequency(np.full(n_classes, -np.log(n_classes), np.float32)).kernel(data.X)
 
 
 def situations(data, batches):
@@ -216,8 +203,8 @@ def test_same_seed_same_bits(dense):
 
 def test_a_chunk_of_whole_batches_does_not_matter():
     data = problem()
-    settings = {"batch": {"size": 4, "shared": True}, "ridge": 1.0}
-    chosen = method({"name": "double-sum", "n_sampled": 3}, "frequency", "u-max", **settings)
+    settings = {"batch": {"size": 4, "shared": True}}
+    chosen = method({"name": "augment-reduce", "n_sampled": 3}, "frequency", "adagrad", **settings)
     rows = TrainingSet(data.X, data.y, 7, 3)
     solvers = [make_solver(chosen, chosen.objective, chosen.proposal.fit(rows), rows) for _ in range(2)]
     order = np.random.default_rng(1).permutation(30)
@@ -229,13 +216,13 @@ def test_a_chunk_of_whole_batches_does_not_matter():
     assert solvers[0].weights().any()
 
 
-def test_no_samples_no_step():
+@both_storages
+def test_no_samples_no_step(dense):
     """A fit takes this to compile."""
     data = problem()
-    kernel = Uniform().fit(TrainingSet(data.X, data.y, 7)).kernel(data.X)
-    arguments = (OPTIMIZERS["adagrad"], kernel, data, np.empty(0, np.int64), 0.1, 4, 8)
-    for dense in (True, False):
-        assert np.array_equal(run("augment-reduce", *arguments, dense)[0], data.W)
+    kernel = Frequency().fit(TrainingSet(data.X, data.y, 7)).kernel(data.X)
+    arguments = (OPTIMIZERS["adagrad"], kernel, data, np.empty(0, np.int64), 0.1, 4, 8, dense)
+    assert np.array_equal(run("augment-reduce", *arguments)[0], data.W)
 
 
 @both_storages
@@ -246,7 +233,7 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite(where, dense):
     W = data.W.copy()
     data.X[:, 2] = 0
     data.X[17, 2] = 1e3
-    kernel = Uniform().fit(TrainingSet(data.X, data.y, 7)).kernel(data.X)
+    kernel = Frequency().fit(TrainingSet(data.X, data.y, 7)).kernel(data.X)
     classes = drawn(kernel, 16, -1, KEY, FIRST + 16, 1, 2)[0][0]
     data.y[16:20] = next(k for k in range(7) if k not in classes)
     W[data.y[17] if where == "true" else classes[1], 2] = 3e38
@@ -280,8 +267,21 @@ EXACT = {
 }
 
 
-@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
-@pytest.mark.parametrize("objective", EXACT)
+MEANS = [
+    ("sampled-softmax", Uniform()),
+    *(
+        pytest.param(objective, proposal, marks=pytest.mark.slow)
+        for objective, proposal in [
+            ("negative-sampling", Uniform()),
+            ("one-vs-each", Frequency()),
+            ("augment-reduce", Uniform()),
+            ("double-sum", Frequency()),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("objective", "proposal"), MEANS)
 def test_the_mean_step_is_the_mean_of_the_samples_gradients(objective, proposal):
     """Two draws, within 5 standard errors, of all weights; eta as its local rate falls to 0."""
     data, batch = problem(), np.array([0, 4, 9, 21, 25])

@@ -31,7 +31,7 @@ def solver_of(X, y, method, threads=1, n_classes=K):
     return make_solver(method, method.objective, method.proposal.fit(data), data, Team(threads))
 
 
-@pytest.fixture(params=["dense", "csr"])
+@pytest.fixture(params=["dense", pytest.param("csr", marks=pytest.mark.slow)])
 def rows(request):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((N, D)).astype(np.float32)

@@ -1,11 +1,15 @@
 """The sampled loop, step by step against a naive one that is given the same draws."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import naive
+from covering import in_tiers
 from kernels.drawing import drawn
+from problems import sparse_problem
 from xsoftmax.kernels.draws import gather_repeats, weigh_by_probability, weigh_for
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
@@ -33,12 +37,7 @@ OBJECTIVES = {
 
 
 def problem(seed=0):
-    rng = np.random.default_rng(seed)
-    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
-    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
-    y[:K] = np.arange(K)
-    W = (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
-    return X, y, W
+    return sparse_problem(np.random.default_rng(seed), N, D, K)
 
 
 def fitted(proposal, X, y):
@@ -108,21 +107,26 @@ def run(objective, optimizer, proposal, X, y, W, order, rate, n_sampled, dense=T
 
 
 OPTIMIZERS = {"sgd": Sgd(), "adagrad": Adagrad(), "u-max": UMax(), "implicit": Implicit()}
-COMBINATIONS = [
-    (objective, optimizer, n_sampled)
-    for objective in OBJECTIVES
-    for optimizer in OPTIMIZERS
-    for n_sampled in (1, 5)
+PROPOSALS = {"uniform": Uniform(), "frequency": Frequency()}
+CASES = [
+    (objective, optimizer, n_sampled, proposal, storage)
+    for objective, optimizer, n_sampled, proposal, storage in product(
+        OBJECTIVES, OPTIMIZERS, (5, 1), PROPOSALS, ("dense", "csr")
+    )
     if optimizer in ("sgd", "adagrad") or (objective == "double-sum" and (n_sampled == 1 or optimizer == "u-max"))
+]
+FEW = [
+    ("one-vs-each", "adagrad", 5, "uniform", "dense"),
+    ("negative-sampling", "sgd", 5, "frequency", "dense"),
+    ("double-sum", "u-max", 5, "frequency", "csr"),
+    ("double-sum", "implicit", 1, "frequency", "dense"),
 ]
 
 
-@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
-@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
-@pytest.mark.parametrize(("objective", "optimizer", "n_sampled"), COMBINATIONS)
-def test_sweep_is_the_naive_loop(objective, optimizer, proposal, n_sampled, dense):
+@pytest.mark.parametrize(("objective", "optimizer", "n_sampled", "proposal", "storage"), in_tiers(CASES, FEW))
+def test_sweep_is_the_naive_loop(objective, optimizer, n_sampled, proposal, storage):
     X, y, W = problem()
-    rate = 0.05
+    rate, proposal, dense = 0.05, PROPOSALS[proposal], storage == "dense"
     for order in (np.array([4]), np.random.default_rng(1).permutation(N)):
         arguments = (objective, OPTIMIZERS[optimizer], proposal, X, y, W, order, rate, n_sampled)
         expected_W, expected_accumulator, expected_u, seen = naive_sweep(*arguments)
@@ -142,10 +146,10 @@ def test_sweep_is_the_naive_loop(objective, optimizer, proposal, n_sampled, dens
 def test_the_chunk_does_not_matter(n_sampled):
     X, y, W = problem()
     order = np.arange(N)
-    whole, _, u = run("double-sum", UMax(), Uniform(), X, y, W, order, 0.05, n_sampled)
-    first_half, _, first_u = run("double-sum", UMax(), Uniform(), X, y, W, order[:13], 0.05, n_sampled)
+    whole, _, u = run("double-sum", UMax(), Frequency(), X, y, W, order, 0.05, n_sampled)
+    first_half, _, first_u = run("double-sum", UMax(), Frequency(), X, y, W, order[:13], 0.05, n_sampled)
     second_half, _, second_u = run(
-        "double-sum", UMax(), Uniform(), X, y, first_half, order[13:], 0.05, n_sampled, first=FIRST + 13
+        "double-sum", UMax(), Frequency(), X, y, first_half, order[13:], 0.05, n_sampled, first=FIRST + 13
     )
     assert np.array_equal(whole, second_half)
     assert np.array_equal(u, np.where(np.arange(N) < 13, first_u, second_u))
@@ -161,7 +165,7 @@ def test_it_stops_before_scores_that_are_not_finite():
     X[:, 2] *= 1e3
     used = sweep(
         OneVsEach(),
-        UniformDraws(K),
+        fitted(Frequency(), X, y).kernel(X),
         Sgd(),
         features_of(X, True),
         y,
@@ -179,7 +183,7 @@ def test_nan_weights_stop_it_too():
     X, y, _ = problem()
     room = np.full((K, D + 1), np.nan, np.float32)
     arguments = (np.zeros((N, 0)), room, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1))
-    assert sweep(OneVsEach(), UniformDraws(K), Sgd(), features_of(X, True), y, *arguments) == 0
+    assert sweep(OneVsEach(), fitted(Frequency(), X, y).kernel(X), Sgd(), features_of(X, True), y, *arguments) == 0
 
 
 def draws_of(classes, log_q, out):

@@ -3,20 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.steps import Draws, gradient, loss
-
-
-@njit(**OPTIONS)
-def _loss(objective, state, score_true, log_q_true, draws):
-    return loss(objective, state, score_true, log_q_true, draws)
-
-
-@njit(**OPTIONS)
-def _gradient(objective, rate, state, score_true, log_q_true, draws):
-    return gradient(objective, rate, state, score_true, log_q_true, draws)
+from objectives.one_step import gradient_of, loss_of
+from xsoftmax.kernels.steps import Draws
 
 
 class Evaluated(NamedTuple):
@@ -39,7 +28,7 @@ def slopes_of(objective, s, y, classes, weights, state=None):
     s, classes = np.asarray(s), np.asarray(classes)
     draws, state = draws_of(classes, weights, s[classes]), np.zeros(0) if state is None else state
     zero = s.dtype.type(0)
-    of_true = _gradient(objective, zero, state, s[y], zero, draws)
+    of_true = gradient_of(objective, zero, state, s[y], zero, draws)
     assert type(of_true) is float  # numba hands back Python's, whatever the precision
     slopes = np.zeros_like(s)
     np.add.at(slopes, classes, draws.out)
@@ -55,6 +44,6 @@ def evaluate(objective, s, y, state=(), dtype=np.float64):
         classes[y] = len(classes)
     after, again = np.array(state, float), np.array(state, float)
     slopes = slopes_of(objective, s, y, classes, np.ones(len(classes)), after)
-    value = _loss(objective, again, s[y], dtype(0), draws_of(classes, np.ones(len(classes)), s[classes]))
+    value = loss_of(objective, again, s[y], dtype(0), draws_of(classes, np.ones(len(classes)), s[classes]))
     assert np.allclose(after, again, rtol=1e-12, atol=1e-12)
     return Evaluated(value, slopes, after)

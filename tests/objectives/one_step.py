@@ -7,8 +7,9 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock, Draws, gradient, loss, proximal, raise_bound
-from xsoftmax.kernels.sweep import room_ahead, sweep, sweep_in
+from xsoftmax.kernels.sweep import sweep
 from xsoftmax.optimizers.sgd import Sgd
+from xsoftmax.proposals.frequency import FittedFrequency
 
 KEY = np.uint64(stream(11, 2))
 
@@ -31,6 +32,11 @@ def raise_bound_of(objective, threshold, state, score_true, draws):
 @njit(**OPTIONS)
 def proximal_of(objective, rate, state, squared_norm, score_true, draws):
     return proximal(objective, rate, state, squared_norm, score_true, draws)
+
+
+def even_draws(n_classes):
+    """Draws of all classes alike, the true one too, as from frequencies: the loop over these is compiled anyway."""
+    return FittedFrequency(np.full(n_classes, -np.log(n_classes), np.float32)).kernel(None)
 
 
 def draws_of(objective, s, y, drawn, log_q, dtype=np.float64):
@@ -73,42 +79,37 @@ def full_loss(objective, s, y, log_q=None, state=None):
     return loss_of(objective, state, s[y], log_q[y], every_class(objective, s, y, log_q))
 
 
-@njit(**OPTIONS)
-def _many_steps(objective, kernel, optimizer, features, y, states, W, i, clock, rate, n_steps, ahead, sums):
-    room, moved, order = np.empty_like(W), np.empty_like(states), np.array([i])
-    for t in range(n_steps):
-        room[:], moved[:] = W, states
-        now = Clock(clock.key, clock.position + t, 0)
-        sweep_in(objective, kernel, optimizer, features, y, moved, room, order, now, rate, None, ahead)
-        for k in range(len(W)):
-            coefficient = np.float64(W[k, -1] - room[k, -1]) / np.float64(rate)
-            sums[0, k] += coefficient
-            sums[1, k] += coefficient**2
+COPIES = 1000
+RATE = np.float32(1e-12)
 
 
-def mean_coefficients(objective, kernel, optimizer, features, y, states, W, i, clock, rate, n_steps):
+def copies_of(x):
+    """Rows that are all this one."""
+    return np.repeat(np.asarray(x, np.float32)[None], COPIES, axis=0)
+
+
+def mean_coefficients(objective, kernel, optimizer, x, y, state, W, n_steps):
     """Mean of the coefficients of all classes over many steps from the same weights, and its standard error.
 
-    The biases' constant feature is 1, so that they show the coefficients.
+    Each step has a copy of the row and of its state, and the kernel draws for ``copies_of(x)``. The rate is so low
+    that no weight changes a score: biases that begin at 0, whose constant feature is 1, add up the coefficients.
     """
-    sums = np.zeros((2, len(W)))
-    ahead = room_ahead(objective, kernel)
-    _many_steps(
-        objective, kernel, optimizer, features, y, states, W, i, clock, np.float32(rate), n_steps, ahead, sums
-    )
-    mean, mean_square = sums / n_steps
-    return mean, np.sqrt(np.maximum(mean_square - mean**2, 0) / n_steps)
+    features, labels = features_of(copies_of(np.append(x, 1)), True), np.full(COPIES, y, np.int32)
+    order, means = np.arange(COPIES), []
+    for first in range(0, n_steps, COPIES):
+        room = np.column_stack([W, np.zeros(len(W))]).astype(np.float32)
+        states, clock = np.repeat(np.array([state], float), COPIES, axis=0), Clock(KEY, first, 0)
+        assert sweep(objective, kernel, optimizer, features, labels, states, room, order, clock, RATE) == COPIES
+        means.append(room[:, -1].astype(float) / -float(RATE) / COPIES)
+    return np.mean(means, axis=0), np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
 
 
 def mean_step(objective, kernel, s, y, n_steps, state=()):
     """Mean over the loop's own draws of the slopes by all scores, and its standard error.
 
-    The one row has no features: biases are the scores.
+    The row's one feature is 1, and its weights are the scores.
     """
-    W = np.asarray(s, np.float32)[:, None]
-    labels, states = np.array([y], np.int32), np.array([state], float).reshape(1, -1)
-    features = features_of(np.zeros((1, 0), np.float32), True)
-    return mean_coefficients(objective, kernel, Sgd(), features, labels, states, W, 0, Clock(KEY, 0, 0), 1.0, n_steps)
+    return mean_coefficients(objective, kernel, Sgd(), [], y, state, np.asarray(s)[:, None], n_steps)
 
 
 def run(objective, kernel, optimizer, X, y, W, order, rate, states=None):

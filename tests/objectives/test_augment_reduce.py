@@ -8,6 +8,8 @@ from scipy.optimize import minimize
 import naive
 import naive_augment_reduce as slow
 from kernels.drawing import drawn
+from objectives import one_step
+from problems import sparse_problem
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.augment import GAMMA_OF_ONE
@@ -15,7 +17,7 @@ from xsoftmax.kernels.noise import Logistic, Normal, draw_noise
 from xsoftmax.kernels.random import start, stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.sample import OWN_NUMBERS
-from xsoftmax.kernels.steps import Clock, Draws, gradient, loss
+from xsoftmax.kernels.steps import Clock, Draws, gradient
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.augment_reduce import AugmentReduce
@@ -35,14 +37,13 @@ GENERAL = {
 every_model = pytest.mark.parametrize("model", GENERAL)
 
 
-@njit(**OPTIONS)
 def loss_of(objective, state, score_true, draws):
-    return loss(objective, state, score_true, 0.0, draws)
+    return one_step.loss_of(objective, state, score_true, 0.0, draws)
 
 
-@njit(**OPTIONS)
 def gradient_of(objective, rate, state, score_true, draws):
-    return gradient(objective, rate, state, score_true, np.float32(0), draws)
+    kind = draws.scores.dtype.type
+    return one_step.gradient_of(objective, kind(rate), state, kind(score_true), kind(0), draws)
 
 
 @njit(**OPTIONS)
@@ -207,16 +208,6 @@ def test_expected_local_steps_are_slopes_of_the_bound(model, rng):
 # Steps.
 
 
-def problem(n_samples=30, n_features=9, n_classes=7):
-    rng = np.random.default_rng(0)
-    X = (rng.standard_normal((n_samples, n_features)) * (rng.random((n_samples, n_features)) < 0.6)).astype(
-        np.float32
-    )
-    y = (n_classes * rng.random(n_samples) ** 2).astype(np.int32)
-    y[:n_classes] = np.arange(n_classes)
-    return X, y, (0.3 * rng.standard_normal((n_classes, n_features + 1))).astype(np.float32)
-
-
 def naive_sweep(objective, noise, name, proposal, X, y, W, states, order, rate, n_sampled):
     """float64 W and states after all steps, given the same draws and numbers."""
     fitted, n_classes = proposal.fit(TrainingSet(X, y, len(W))), len(W)
@@ -238,10 +229,12 @@ def naive_sweep(objective, noise, name, proposal, X, y, W, states, order, rate, 
     return W, states
 
 
-@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+@pytest.mark.parametrize(
+    "proposal", [pytest.param(Uniform(), marks=pytest.mark.slow), Frequency()], ids=["uniform", "frequency"]
+)
 @pytest.mark.parametrize("model", ["softmax", *GENERAL])
 def test_sweeps_are_the_naive_loop(model, proposal):
-    X, y, W = problem()
+    X, y, W = sparse_problem(np.random.default_rng(0), 30, 9, 7)
     cls, noise, name = GENERAL.get(model, (AugmentReduce, None, None))
     objective = cls(3) if noise is None else cls(3, local_rate=0.05)
     order = np.concatenate([np.random.default_rng(1).permutation(30) for _ in range(2)])

@@ -108,7 +108,7 @@ def digits(prepare):
     return prepare((X / 16).astype(np.float32), y, 10)
 
 
-@pytest.mark.parametrize("ridge", [3.0, 30.0])
+@pytest.mark.parametrize("ridge", [pytest.param(3.0, marks=pytest.mark.slow), 30.0])
 def test_lbfgs_meets_an_optimum_found_elsewhere(digits, ridge):
     """scipy's minimizer over weights and all alphas; to 1e-5 of the value. The softmax's optimum is another."""
     with open_prepared(digits) as data:
@@ -140,7 +140,10 @@ def test_two_classes_without_features_get_twice_their_log_frequencies(dataset):
     assert b[0] - b[1] == pytest.approx(2 * np.log(3), abs=1e-4)
 
 
-@pytest.mark.parametrize(("optimizer", "rate", "sparse"), [("sgd", 10.0, False), ("adagrad", 1.0, True)])
+@pytest.mark.parametrize(
+    ("optimizer", "rate", "sparse"),
+    [("sgd", 10.0, False), pytest.param("adagrad", 1.0, True, marks=pytest.mark.slow)],
+)
 def test_minibatches_come_near_the_optimum(optimizer, rate, sparse, prepare):
     X, y = rows(1500)
     with open_prepared(prepare(X, y, 8, n_test=300, sparse=sparse)) as data:

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from numba import njit, typeof, types
+from numba import typeof, types
 
 import naive
+from objectives.one_step import gradient_of, loss_of
 from xsoftmax.internal import registry
-from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.steps import Draws, gradient, loss
+from xsoftmax.kernels.steps import Draws
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach
@@ -17,16 +17,6 @@ from xsoftmax.proposals import TrainingSet
 PACKAGE = "xsoftmax.objectives"
 NAMES = registry.names(PACKAGE)
 STEP = 1e-5
-
-
-@njit(**OPTIONS)
-def loss_of(objective, state, score_true, log_q_true, draws):
-    return loss(objective, state, score_true, log_q_true, draws)
-
-
-@njit(**OPTIONS)
-def gradient_of(objective, rate, state, score_true, log_q_true, draws):
-    return gradient(objective, rate, state, score_true, log_q_true, draws)
 
 
 def members(name):

@@ -128,7 +128,10 @@ def test_lbfgs_separates_digits_with_margins_where_it_can(prepare):
     assert last["test_accuracy"] > 0.85
 
 
-@pytest.mark.parametrize(("optimizer", "rate", "sparse"), [("sgd", 10.0, False), ("adagrad", 1.0, True)])
+@pytest.mark.parametrize(
+    ("optimizer", "rate", "sparse"),
+    [("sgd", 10.0, False), pytest.param("adagrad", 1.0, True, marks=pytest.mark.slow)],
+)
 def test_minibatches_come_near_the_optimum(optimizer, rate, sparse, prepare):
     X, y = rows(1500)
     with open_prepared(prepare(X, y, 8, n_test=300, sparse=sparse)) as data:

@@ -7,7 +7,6 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.nce import Nce
 from xsoftmax.optimizers.sgd import Sgd
-from xsoftmax.proposals.uniform import UniformDraws
 
 LOG_Q = np.log([0.35, 0.3, 0.15, 0.1, 0.1])
 parameters = pytest.mark.parametrize(("ratio", "regularizer"), [(1.0, 0.0), (5.0, 0.0), (1.0, 0.3), (3.0, 0.02)])
@@ -34,7 +33,7 @@ def test_its_mean_over_all_draws_is_its_gradient(rng, ratio, regularizer, n_samp
 
 def test_its_mean_step_in_the_loop_is_its_gradient(rng):
     s, uniform = rng.standard_normal(6), np.full(6, -np.log(6))
-    mean, error = one_step.mean_step(Nce(2, 2.0, 0.1), UniformDraws(6), s, 4, 100_000)
+    mean, error = one_step.mean_step(Nce(2, 2.0, 0.1), one_step.even_draws(6), s, 4, 100_000)
     assert (np.abs(mean - naive_sampled.nce(s, 4, uniform, 2.0, 0.1)[1]) <= 5 * error + 1e-6).all()
 
 
@@ -82,6 +81,6 @@ def test_scores_far_apart_have_bounded_slopes(gap, dtype):
 def test_two_classes_far_apart_at_a_high_rate_stay_finite(rate):
     W = np.array([[0, 1e4], [0, 0]], np.float32)
     X, y, order = np.linspace(-1, 1, 10)[:, None], np.arange(10) % 2, np.arange(100) % 10
-    found, _, taken = one_step.run(Nce(1), UniformDraws(2), Sgd(), X, y, W, order, rate)
+    found, _, taken = one_step.run(Nce(1), one_step.even_draws(2), Sgd(), X, y, W, order, rate)
     assert taken == 100
     assert np.isfinite(found).all()

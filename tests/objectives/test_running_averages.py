@@ -12,7 +12,6 @@ from xsoftmax.objectives.composition import Composition
 from xsoftmax.objectives.scent import Scent
 from xsoftmax.objectives.sox import Sox
 from xsoftmax.optimizers.sgd import Sgd
-from xsoftmax.proposals.uniform import UniformDraws
 
 S = np.array([0.4, -1.1, 1.7, 0.2, -0.6])
 Y, K = 1, 5
@@ -114,7 +113,7 @@ def test_an_average_that_follows_its_own_draws_is_biased(kind):
 @pytest.mark.parametrize("kind", [Sox, Scent], ids=lambda o: o.__name__)
 def test_its_mean_step_in_the_loop_is_that_of_all_draws(kind):
     """What it is with an average that follows its draws; and the softmax's with one that moves slowly."""
-    s, uniform = np.array([0.4, -1.1, 1.7, 0.2, -0.6]), np.full(K, -np.log(K - 1))
+    s, uniform = np.array([0.4, -1.1, 1.7, 0.2, -0.6]), np.full(K, -np.log(K))
     for averaging in (0.3, 1e-5):
         objective = kind(1, averaging)
 
@@ -123,8 +122,8 @@ def test_its_mean_step_in_the_loop_is_that_of_all_draws(kind):
                 return naive_sampled.sox_draws(s, Y, np.exp(LOG_INNER), drawn, uniform, objective.averaging)[0]
             return naive_sampled.scent_draws(s, Y, LOG_INNER, drawn, uniform, objective.averaging)[0]
 
-        expected = naive_sampled.expected(slopes, naive_sampled.subsets_of_others(K, Y, 1))
-        mean, error = one_step.mean_step(objective, UniformDraws(K), s, Y, 100_000, [LOG_INNER])
+        expected = naive_sampled.expected(slopes, naive_sampled.ordered_draws(np.exp(uniform), 1))
+        mean, error = one_step.mean_step(objective, one_step.even_draws(K), s, Y, 100_000, [LOG_INNER])
         assert (np.abs(mean - expected) <= 5 * error + 1e-6).all()
         is_softmaxs = (np.abs(mean - naive.softmax(s, Y)[1]) <= 5 * error + 1e-3).all()
         assert is_softmaxs == (averaging < 0.1)
@@ -136,7 +135,7 @@ def test_at_fixed_weights_the_average_tends_to_the_inner_sum(objective):
     states = objective.initial_states(1, K)
     states[0, 0] = 6.0  # far above
     arguments = (np.zeros((1, 0)), np.array([Y]), W, np.zeros(60_000, np.int64), 0.0, states)
-    _, states, taken = one_step.run(objective, UniformDraws(K), Sgd(), *arguments)
+    _, states, taken = one_step.run(objective, one_step.even_draws(K), Sgd(), *arguments)
     assert taken == 60_000
     assert states[0, 0] == pytest.approx(LOG_INNER, abs=0.08)
     assert abs(LOG_INNER - np.log(K)) > 0.5  # not where it begins by itself
@@ -168,7 +167,7 @@ def test_compositions_coefficients_have_no_bound():
 def test_two_classes_far_apart_at_a_high_rate_are_finite_or_stop_the_loop(objective, rate, gap):
     W = np.array([[0, gap], [0, 0]], np.float32)
     X, y, order = np.linspace(-1, 1, 10)[:, None], np.arange(10) % 2, np.arange(100) % 10
-    found, states, taken = one_step.run(objective(1), UniformDraws(2), Sgd(), X, y, W, order, rate)
+    found, states, taken = one_step.run(objective(1), one_step.even_draws(2), Sgd(), X, y, W, order, rate)
     if objective is not Composition:
         assert taken == 100
     assert taken < 100 or np.isfinite(found).all()

@@ -12,7 +12,6 @@ from xsoftmax.objectives.sampled_softmax import SampledSoftmax
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
-from xsoftmax.proposals.uniform import UniformDraws
 
 S = np.array([0.4, -1.1, 1.7, 0.2, -0.6])
 LOG_Q = np.log([0.35, 0.3, 0.15, 0.1, 0.1])
@@ -126,6 +125,6 @@ def test_scores_far_apart_stay_probabilities(objective, gap, dtype):
 def test_two_classes_far_apart_at_a_high_rate_stay_finite(objective, rate):
     W = np.array([[0, 1e4], [0, 0]], np.float32)
     X, y, order = np.linspace(-1, 1, 10)[:, None], np.arange(10) % 2, np.arange(100) % 10
-    found, _, taken = one_step.run(objective(1), UniformDraws(2), Sgd(), X, y, W, order, rate)
+    found, _, taken = one_step.run(objective(1), one_step.even_draws(2), Sgd(), X, y, W, order, rate)
     assert taken == 100
     assert np.isfinite(found).all()

@@ -7,6 +7,7 @@ import naive
 import naive_sampled
 from kernels.drawing import drawn
 from objectives import one_step
+from problems import sparse_problem
 from xsoftmax.objectives.composition import Composition
 from xsoftmax.objectives.double_sum_raman import DoubleSumRaman
 from xsoftmax.objectives.importance_sampling import ImportanceSampling
@@ -76,12 +77,8 @@ CASES = {
 
 def problem():
     rng = np.random.default_rng(0)
-    X = (rng.standard_normal((N, D)) * (rng.random((N, D)) < 0.6)).astype(np.float32)
-    y = (K * rng.random(N) ** 2).astype(np.int32)  # low classes are common
-    y[:K] = np.arange(K)
-    W = (0.3 * rng.standard_normal((K, D + 1))).astype(np.float32)
-    order = np.concatenate([rng.permutation(N) for _ in range(3)])  # averages need visits
-    return X, y, W, order
+    X, y, W = sparse_problem(rng, N, D, K)
+    return X, y, W, np.concatenate([rng.permutation(N) for _ in range(3)])  # averages need visits
 
 
 def fitted(proposal, X, y, excludes):
@@ -92,7 +89,9 @@ def fitted(proposal, X, y, excludes):
     return found.kernel(X), found.log_q(X, 0, K)[0].astype(float)
 
 
-@pytest.mark.parametrize("proposal", [Uniform(), Frequency()], ids=["uniform", "frequency"])
+@pytest.mark.parametrize(
+    "proposal", [pytest.param(Uniform(), marks=pytest.mark.slow), Frequency()], ids=["uniform", "frequency"]
+)
 @pytest.mark.parametrize("n_sampled", [1, 4])
 @pytest.mark.parametrize("case", CASES)
 def test_the_loop_is_the_naive_one(case, n_sampled, proposal):

@@ -117,8 +117,10 @@ def coefficients_of(X, y, i, W, position):
     return before[:, -1].astype(float) - room[:, -1]
 
 
-@pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
-@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize(
+    ("batch", "dense"),
+    [(1, True), (4, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1, False), (4, True)])],
+)
 def test_whole_fits_are_the_dense_rule(batch, dense):
     """In the loop of single steps and in that of minibatches, from the same draws; sums are float32."""
     X, y = rows()

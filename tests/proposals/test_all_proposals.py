@@ -35,7 +35,7 @@ def all_log_q(proposal, X):
     return np.broadcast_to(np.float32(-np.log(K)) if found is None else found, (X.shape[0], K))
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("sparse", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DRAWING)
 def test_log_q_is_what_the_kernel_says_and_sums_to_one(name, sparse):
     proposal, X = fit(name, sparse)

@@ -4,6 +4,7 @@ import pytest
 
 import naive_proposals as naive
 from kernels.drawing import log_probabilities_of
+from problems import clusters
 from proposals.weighing import assert_each_counts_one, mean_weights, share_of_steps
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method
@@ -28,15 +29,15 @@ TAILS = [
 ]
 
 
-def problem():
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(K), COUNTS).astype(np.int32)
-    X = (rng.standard_normal((K, 4))[y] + rng.standard_normal((y.size, 4))).astype(np.float32)
-    return TrainingSet(X, y, K, seed=1)
+every_tail = pytest.mark.parametrize(
+    "tail",
+    [pytest.param(t, marks=[pytest.mark.slow] * isinstance(t, Mixture | QuadraticKernel)) for t in TAILS],
+    ids=lambda tail: type(tail).__name__,
+)
 
 
 def fitted(n_head, tail):
-    data = problem()
+    data = clusters(COUNTS)
     found = Head(n_head, tail).fit(data)
     if Head(n_head, tail).adaptive:
         found.refresh(np.random.default_rng(1).standard_normal((K, 5)).astype(np.float32))
@@ -53,7 +54,7 @@ def test_the_head_is_the_most_frequent_and_of_equals_the_first(n_head):
 @pytest.mark.parametrize("n_sampled", [1, 3])
 @pytest.mark.parametrize("y", [5, 3, -1], ids=["true class in the head", "in the tail", "none left out"])
 @pytest.mark.parametrize("n_head", [3, 8, 100])
-@pytest.mark.parametrize("tail", TAILS, ids=lambda tail: type(tail).__name__)
+@every_tail
 def test_each_class_counts_one_in_expectation(tail, n_head, y, n_sampled):
     """All classes but, where it is left out, the true one, which the loop weighs at zero."""
     found, data = fitted(n_head, tail)
@@ -81,7 +82,7 @@ def test_a_uniform_tail_is_drawn_without_repeats_where_the_true_class_is_left_ou
     assert np.allclose(np.delete(error, 3), 0, atol=1e-6)
 
 
-@pytest.mark.parametrize("tail", TAILS, ids=lambda tail: type(tail).__name__)
+@every_tail
 def test_log_q_is_what_the_kernel_says_and_zero_in_the_head(tail):
     found, data = fitted(3, tail)
     kernel = found.kernel(data.X)

@@ -5,10 +5,10 @@ from scipy.stats import chi2
 
 import naive_proposals as naive
 from kernels.drawing import drawn, log_probabilities_of
+from problems import clusters
 from proposals.weighing import KEY, assert_each_counts_one, mean_weights, share_of_steps
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method
-from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.mixture import Mixture, restore
 from xsoftmax.proposals.quadratic_kernel import QuadraticKernel
@@ -19,24 +19,20 @@ K = 7
 COUNTS = np.array([5, 40, 1, 9, 0, 80, 2])  # one class never occurs: only uniform draws reach it
 
 
-def problem():
-    rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(K), COUNTS).astype(np.int32)
-    X = (rng.standard_normal((K, 4))[y] + rng.standard_normal((y.size, 4))).astype(np.float32)
-    return TrainingSet(X, y, K, seed=1)
-
-
 PARTS = {
     "uniform and frequency": Mixture(Uniform(), Frequency(), 0.3),
     "tree and uniform": Mixture(Tree(dimension=2, regularizer=1.0), Uniform(), 0.8),
     "a mixture and frequency": Mixture(Mixture(Uniform(), Tree(dimension=1)), Frequency(0.5), 0.6),
 }
-every_mixture = pytest.mark.parametrize("member", PARTS.values(), ids=PARTS)
+every_mixture = pytest.mark.parametrize(
+    "member",
+    [pytest.param(p, id=n, marks=[pytest.mark.slow] * (n == "a mixture and frequency")) for n, p in PARTS.items()],
+)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_the_distribution_is_the_mixture_of_both(share):
-    data = problem()
+    data = clusters(COUNTS)
     found = Mixture(Uniform(), Frequency(), share).fit(data)
     expected = naive.mixture(np.full(K, 1 / K), naive.frequency(COUNTS), share)
     assert np.allclose(np.exp(found.log_q(data.X, 0, K)[0]), expected, rtol=1e-5)
@@ -50,7 +46,7 @@ def test_the_distribution_is_the_mixture_of_both(share):
 
 
 def test_draws_of_a_step_are_independent():
-    data = problem()
+    data = clusters(COUNTS)
     classes, _ = drawn(Mixture(Uniform(), Frequency(), 0.5).fit(data).kernel(data.X), 3, -1, KEY, 0, 100_000, 2)
     q = naive.mixture(np.full(K, 1 / K), naive.frequency(COUNTS), 0.5)
     expected = 100_000 * np.outer(q, q).ravel()
@@ -60,7 +56,7 @@ def test_draws_of_a_step_are_independent():
 
 @every_mixture
 def test_log_q_sums_to_one_and_is_what_the_kernel_says(member):
-    data = problem()
+    data = clusters(COUNTS)
     found = member.fit(data)
     log_q = np.broadcast_to(found.log_q(data.X, 0, K), (len(data.y), K))
     assert np.allclose(np.exp(log_q.astype(float)).sum(axis=1), 1, atol=1e-5)
@@ -73,13 +69,13 @@ def test_log_q_sums_to_one_and_is_what_the_kernel_says(member):
 
 @every_mixture
 def test_each_class_counts_one_in_expectation(member):
-    data = problem()
+    data = clusters(COUNTS)
     mean, error, _ = mean_weights(member.fit(data).kernel(data.X), 50, -1, K, 3)
     assert_each_counts_one(mean, error)
 
 
 def test_a_class_that_neither_part_reaches_has_no_probability():
-    data = problem()
+    data = clusters(COUNTS)
     found = Mixture(Frequency(), Frequency(0.5)).fit(data)
     assert found.log_q(data.X, 0, K)[0, 4] == -np.inf
     said = np.empty(K, np.float32)
@@ -90,7 +86,7 @@ def test_a_class_that_neither_part_reaches_has_no_probability():
 
 @pytest.mark.parametrize("n_sampled", [1, 4])
 def test_inclusion_is_how_often_a_class_is_looked_at(n_sampled):
-    data = problem()
+    data = clusters(COUNTS)
     found = Mixture(Uniform(), Frequency(), 0.4).fit(data)
     seen = share_of_steps(found.kernel(data.X), 0, 5, K, n_sampled, 40_000)
     assert np.allclose(found.inclusion(n_sampled), seen, atol=0.015)
@@ -99,7 +95,7 @@ def test_inclusion_is_how_often_a_class_is_looked_at(n_sampled):
 
 @every_mixture
 def test_it_survives_being_stored(member, tmp_path):
-    data = problem()
+    data = clusters(COUNTS)
     found = member.fit(data)
     with h5py.File(tmp_path / "mixture.h5", "w") as file:
         found.save(file.create_group("correction"))
@@ -135,7 +131,7 @@ def test_what_cannot_be_mixed_is_refused(parameters, message):
 
 
 def test_an_adaptive_part_makes_it_adaptive():
-    data = problem()
+    data = clusters(COUNTS)
     member = method("double-sum", first={"name": "quadratic-kernel", "refresh": 50}).proposal
     assert member.adaptive
     found = member.fit(data)

@@ -15,8 +15,10 @@ import pytest
 import yaml
 
 from edited import edited
-from faults.programs import N_CLASSES, checkpoint_of, clustered, run, train, xsoftmax
+from faults.programs import N_CLASSES, checkpoint_of, clustered, train
+from forked import run, xsoftmax
 from workflow.checkout import REPOSITORY, Checkout
+from workflow.test_config import CONFIG, Experiment
 from xsoftmax.data.config import load_config
 from xsoftmax.internal.errors import InputError
 
@@ -185,6 +187,9 @@ NAMES = [
 ]
 
 
+KEYS = ["datasets", "methods", "experiment", "define", "reference"]
+
+
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     return Checkout(tmp_path_factory.mktemp("names"))
@@ -195,28 +200,41 @@ def tree(tmp_path_factory):
     happens="refused before anything runs",
     user="`error: config: …`, with the name",
 )
-@pytest.mark.parametrize("key", ["datasets", "methods", "experiment", "define", "reference"])
+@pytest.mark.parametrize("key", KEYS)
 def test_names_are_names(key, tree):
-    """A plain one in the same place is taken, so that it is the name that is refused."""
-    assert planned(tree, key, "softmax" if key in ("methods", "reference") else "plain") == 0
+    """Every name by who reads the config, and each in some place by a dry run of the workflow.
+
+    A plain one in the same place is taken, so that it is the name that is refused.
+    """
+    plain = "softmax" if key in ("methods", "reference") else "plain"
+    Experiment.from_config(named(tree, key, plain), CONFIG)
+    assert planned(tree, key, plain) == 0
     for name in NAMES:
+        with pytest.raises(InputError):
+            Experiment.from_config(named(tree, key, name), CONFIG)
+    for name in NAMES[KEYS.index(key) :: len(KEYS)]:
         assert planned(tree, key, name) != 0, (key, name)
         assert not list(tree.folder.rglob("sprung"))
 
 
-def planned(tree, key, name):
-    """The status of a dry run with a name in one place of the config."""
+def named(tree, key, name):
+    """A config with a name in one place, of a data set beside it if that is the place."""
     config = yaml.safe_load((tree.folder / "tiny.yaml").read_text()) | {"set": {}}
     if key == "datasets":
         source = {"name": "x.svm", "path": "x.svm"}
         (tree.folder / "x.svm").write_text("0 1:1\n1 1:2\n")
         (tree.folder / "own.yaml").write_text(yaml.safe_dump({"name": name, "format": "svmlight", "files": [source]}))
-        config["datasets"] = ["own.yaml"]
+        config["datasets"] = [str(tree.folder / "own.yaml")]
     elif key == "define":
         config |= {"define": {name: {"like": "softmax"}}, "methods": [name]}
     else:
         config[key] = [name] if key == "methods" else name
-    (tree.folder / "named.yaml").write_text(yaml.safe_dump(config))
+    return config
+
+
+def planned(tree, key, name):
+    """The status of a dry run with a name in one place of the config."""
+    (tree.folder / "named.yaml").write_text(yaml.safe_dump(named(tree, key, name)))
     return tree.run("snakemake", "--configfile", "named.yaml", "--cores", "1", "--dry-run").returncode
 
 
@@ -242,8 +260,8 @@ def test_what_may_hold_any_text_is_quoted(tree):
         "set": {"softmax": {"source": "'; touch sprung; ' $(touch sprung) \"; touch sprung; \""}},
     }
     (tree.folder / "quoted.yaml").write_text(yaml.safe_dump(config))
-    tree.snakemake("--until", "compare", config="quoted.yaml")
-    assert (tree.folder / "results/quoted/summary.md").exists()
+    tree.snakemake("--until", "train", config="quoted.yaml")
+    assert (tree.folder / "results/quoted/fits/own/softmax/seed-0/model.h5").exists()
     assert not list(tree.folder.rglob("sprung"))
 
 

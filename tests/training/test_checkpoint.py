@@ -266,7 +266,9 @@ def weights_and_curve(folder):
     return W, history
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name", [name if name == "negative" else pytest.param(name, marks=pytest.mark.slow) for name in METHODS]
+)
 def test_a_killed_program_resumed_ends_with_the_same_bits(name, prepare, tmp_path):
     data = prepare(*rows(20_000), K, n_validation=2000, n_test=2000, sparse=name in ("negative", "lbfgs"))
     (tmp_path / "methods.yaml").write_text(json.dumps(METHODS))

@@ -1,6 +1,7 @@
 """A copy of this repository in which tests run the workflow and edit files."""
 
 import contextlib
+import fcntl
 import os
 import re
 import shutil
@@ -11,7 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+
+import forked
 
 REPOSITORY = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
@@ -27,10 +31,13 @@ set: {one-vs-each: {optimizer: {name: sgd, learning_rate: 1.0e+38}}}  # diverges
 
 
 class Checkout:
-    """A working tree of its own: all files that git tracks or would, none that it ignores."""
+    """A working tree of its own: all files that git tracks or would, none that it ignores; or a copy of another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, original: Path | None = None) -> None:
         self.folder = folder
+        if original:
+            shutil.copytree(original, folder, symlinks=True, dirs_exist_ok=True)
+            return
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=REPOSITORY, check=True, capture_output=True, text=True,
@@ -44,6 +51,8 @@ class Checkout:
     def run(self, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
         """Run a program of our environment in the working tree."""
         where = {"cwd": self.folder, "env": _environment(environment)}
+        if command[0] in ("snakemake", "python"):
+            return forked.run(command, **where)
         return subprocess.run(command, **where, capture_output=True, text=True, check=False)
 
     def start(self, *command: str, **environment: str) -> subprocess.Popen[str]:
@@ -94,6 +103,20 @@ class Checkout:
         content = yaml.safe_load((self.folder / name).read_text())
         change(content)
         return self.rewritten(name, yaml.safe_dump(content, sort_keys=False))
+
+
+def finished_tree(factory: pytest.TempPathFactory) -> Checkout:
+    """Copy a working tree where the tiny experiment has run, which is run once for all workers of pytest-xdist."""
+    common = factory.getbasetemp()
+    common = common.parent if "PYTEST_XDIST_WORKER" in os.environ else common
+    original, done = common / "finished", common / "finished.done"
+    with (common / "finished.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            shutil.rmtree(original, ignore_errors=True)
+            Checkout(original).snakemake()
+            done.touch()
+    return Checkout(factory.mktemp("finished"), original)
 
 
 def _environment(changes: dict[str, str]) -> dict[str, str]:

@@ -1,6 +1,6 @@
 import pytest
 
-from workflow.checkout import Checkout
+from workflow.checkout import Checkout, finished_tree
 
 
 @pytest.fixture(scope="session")
@@ -12,6 +12,4 @@ def checkout(tmp_path_factory):
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """A working tree where the tiny experiment has run; tests leave it as they found it."""
-    tree = Checkout(tmp_path_factory.mktemp("finished"))
-    tree.snakemake()
-    return tree
+    return finished_tree(tmp_path_factory)

@@ -65,6 +65,7 @@ def test_a_second_run_does_nothing(finished):
     assert "Nothing to be done" in finished.snakemake()
 
 
+@pytest.mark.slow  # tests/lab/test_tracking.py tries the verb by itself
 def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished):
     nobody = finished.run(
         "snakemake", "--configfile", "tiny.yaml", "--cores", "1", "--forcerun", "track",
@@ -125,6 +126,7 @@ def test_a_changed_tree_rebuilds_it_for_the_methods_that_draw_from_it(finished):
         assert finished.jobs() == {"tree": 1, "train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
 
 
+@pytest.mark.slow
 def test_an_edit_in_a_folder_of_own_data_prepares_it_again(checkout):
     texts = checkout.folder / "own" / "texts"
     for k in range(20):
@@ -142,6 +144,7 @@ def test_an_edit_in_a_folder_of_own_data_prepares_it_again(checkout):
     assert checkout.jobs("data/prepared/mine.h5", config="own.yaml") == {"download": 1, "prepare": 1}
 
 
+@pytest.mark.slow
 def test_memory_is_limited_where_it_is_enforced(checkout):
     model = "results/tiny/fits/digits/softmax/seed-0/model.h5"
     command = ["snakemake", model, "--configfile", "tiny.yaml", "--cores", "1", "--set-resources", "train:mem_mb=1"]
@@ -168,6 +171,7 @@ def test_the_documentation_tells_what_jobs_ask_for():
     assert {rule: [int(number.replace(",", "")) for number in numbers] for rule, *numbers in lines} == asked
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "a checkout, or an interpreter, in a folder whose name has spaces, quotes, `$()` or letters of any script",
     happens="every path is one word to the shell",
@@ -194,6 +198,7 @@ def test_a_folder_may_have_any_name(tmp_path):
     assert "Nothing to be done" in tree.run(*words, PATH="/usr/bin:/bin").stderr
 
 
+@pytest.mark.slow
 def test_long_texts_are_no_command_line(tmp_path):
     """Of fits that are more than 128 KB, and of a config that is."""
     tree = Checkout(tmp_path)

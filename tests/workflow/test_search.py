@@ -29,15 +29,20 @@ def searched(tmp_path_factory):
     """A working tree where the fits of a searching experiment have run, and no more."""
     tree = Checkout(tmp_path_factory.mktemp("searched"))
     (tree.folder / "search.yaml").write_text(SEARCH)
-    assert jobs(tree) == {"download": 1, "prepare": 1, "trial": 4, "grid": 2, "choose": 2, "train": 2}
     tree.snakemake(*FITS, config="search.yaml")
     return tree
+
+
+def test_every_point_of_a_grid_is_tried_before_a_fit(checkout):
+    (checkout.folder / "search.yaml").write_text(SEARCH)
+    assert jobs(checkout) == {"download": 1, "prepare": 1, "trial": 4, "grid": 2, "choose": 2, "train": 2}
 
 
 def read(tree, name):
     return json.loads((tree.folder / name).read_text())
 
 
+@pytest.mark.slow
 def test_the_best_trial_on_validation_rows_is_taken(searched):
     for method, rate in (("softmax", 0.3), ("one-vs-each", 0.001)):
         chosen = read(searched, f"{FOLDER}/{method}/chosen.json")
@@ -54,6 +59,7 @@ def test_the_best_trial_on_validation_rows_is_taken(searched):
         assert "trial" not in status
 
 
+@pytest.mark.slow
 def test_a_trial_trains_on_its_share_for_its_own_budget(searched):
     trial = read(searched, f"{FOLDER}/softmax/optimizer.learning_rate-0.3/status.json")
     fit = read(searched, FITS[0])
@@ -63,6 +69,7 @@ def test_a_trial_trains_on_its_share_for_its_own_budget(searched):
     assert not (searched.folder / FOLDER / "softmax" / "optimizer.learning_rate-0.3" / "model.h5").exists()
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_tried_again(searched):
     assert jobs(searched) == {}
     with searched.edited("search.yaml", "[1.0e-6, 0.3]", "[1.0e-6, 0.3, 0.6]"):
@@ -73,6 +80,7 @@ def test_what_is_there_is_not_tried_again(searched):
         assert jobs(searched) == {"train": 2}
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_goes_on_with_what_is_missing(searched):
     folder = searched.folder / FOLDER / "softmax"
     lost = [folder / "chosen.json", folder / "optimizer.learning_rate-0.3" / "status.json", searched.folder / FITS[0]]
@@ -84,6 +92,7 @@ def test_an_interrupted_search_goes_on_with_what_is_missing(searched):
     assert jobs(searched) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("trial", "by", "message"),
     [

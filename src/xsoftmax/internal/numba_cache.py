@@ -11,6 +11,9 @@ written anew.
 A function's code has copies of the functions that it calls, which numba leaves open to be replaced by copies that are
 loaded already. These may add up in another order, so that the program that compiles would compute other bits than the
 next one, which reads the cache. Here each function keeps its own copies.
+
+numba's folders are named after where the sources lie. Ours are named after what the sources say, so that a copy of
+them, such as another working tree, reads what this one has compiled.
 """
 
 import hashlib
@@ -27,6 +30,7 @@ from llvmlite.binding import Linkage
 from numba.core import caching, codegen
 
 from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.fingerprint import ROOT
 from xsoftmax.internal.places import CODE, compiled_code, own_folder, user_cache
 
 DIGEST_BYTES = hashlib.sha256().digest_size
@@ -65,6 +69,12 @@ def _save_overload(self: caching.FunctionCache, sig: Any, data: Any) -> None:
         caching.Cache.save_overload(self, sig, data)
     except OSError as error:
         _tell(f"{self.cache_path}: cannot keep compiled code ({error.strerror}); it is compiled again next time")
+
+
+def _subpath_of_any_copy(py_file: str) -> str:
+    """As numba does; for a file of ours, which folder of the package it lies in."""
+    folder = Path(py_file).parent
+    return folder.relative_to(ROOT).as_posix() if folder.is_relative_to(ROOT) else _subpath(py_file)
 
 
 def _finalize_with_own_copies(self: codegen.CPUCodeLibrary) -> None:
@@ -122,7 +132,9 @@ def _check_place() -> None:
 
 
 _finalize = codegen.CPUCodeLibrary._finalize_final_module
+_subpath = caching._CacheLocator.get_suitable_cache_subpath
 _check_place()
 codegen.CPUCodeLibrary._finalize_final_module = _finalize_with_own_copies  # type: ignore[method-assign]
 caching.IndexDataCacheFile = CheckedFile  # type: ignore[misc]
 caching.FunctionCache.save_overload = _save_overload  # type: ignore[method-assign, assignment]
+caching._CacheLocator.get_suitable_cache_subpath = staticmethod(_subpath_of_any_copy)  # type: ignore[assignment]

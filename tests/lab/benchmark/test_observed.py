@@ -34,6 +34,7 @@ def test_a_second_process_loads_what_the_first_one_compiled(train, tmp_path):
     assert json.loads((tmp_path / "fit" / "status.json").read_text())["status"] == "finished"
 
 
+@pytest.mark.slow
 def test_peak_memory_grows_by_what_is_held(train):
     """100,000 x 51 weights more: 20 MB."""
     observed(train(10))  # compiles, which takes more than the weights

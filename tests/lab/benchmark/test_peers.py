@@ -396,6 +396,7 @@ def test_a_benchmark_from_data_to_table(tmp_path, monkeypatch):
     assert len(list((tmp_path / "out/figures").iterdir())) == 4
 
 
+@pytest.mark.slow
 def test_searches_are_cut_where_final_runs_need_the_time(tmp_path, monkeypatch):
     monkeypatch.setattr(rounds, "prepared_file", lambda name: prepared(tmp_path))
     monkeypatch.setattr(rounds, "FINAL_EXTRA", 1e6)

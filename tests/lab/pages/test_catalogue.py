@@ -71,7 +71,7 @@ def rows_of_first_steps(name):
         yield int((solver.weights() != before).any(axis=1).sum())
 
 
-FEW = ["one-vs-each", "u-max", "adversarial", "implicit-sgd", "implicit-batch", "one-vs-each-sgd", "softmax"]
+FEW = ["one-vs-each", "u-max", "implicit-batch", "softmax"]
 EXACT = ["one-vs-each", "u-max", "implicit-sgd", "implicit-batch", "one-vs-each-sgd", "nce-fagan", "sampled-softmax"]
 
 
