@@ -67,7 +67,7 @@ def wait_for_checkpoint(kept, program):
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_fit_that_is_told_to_stop_keeps_all_of_its_work(number, data, tmp_path):
-    budget = ("--epochs", 400, "--points", 4)
+    budget = ("--epochs", 4000, "--points", 4)  # two seconds, so that a busy machine interrupts it too
     kept = tmp_path / "kept.h5"
     words = train(data, tmp_path, "implicit", *budget, "--checkpoint", kept, "--checkpoint-seconds", 1000)
     program = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from workflow.checkout import REPOSITORY
+from xsoftmax import solvers
 from xsoftmax.commands.train import MOST_POINTS
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import MOST_THREADS
@@ -238,6 +239,7 @@ def test_auto_stands_for_its_candidates():
         "xsoftmax.objectives.softmax",
         "xsoftmax.optimizers.adagrad",
         "xsoftmax.proposals.all",
+        *solvers.MODULES,
     ]
 
 

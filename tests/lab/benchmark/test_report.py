@@ -16,7 +16,7 @@ from xsoftmax.lab.report.suites.kernels import ratios, shares
 from xsoftmax.lab.report.suites.scaling import points
 
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "docs" / name for name in ("performance.md", "peers.md", "sharding.md")]
+PAGES = [ROOT / "docs" / name for name in ("performance.md", "peers.md")]
 MACHINE = {
     "date": "2026-01-02",
     "commit": "abc+",
@@ -160,9 +160,7 @@ def test_files_of_something_else_are_errors(written, tmp_path):
     with pytest.raises(InputError, match=r"old.json: version 0, this program reads 1"):
         read_results([tmp_path / "old.json"])
     (tmp_path / "new.json").write_text(json.dumps(kernels() | {"suite": "new"}))
-    with pytest.raises(
-        InputError, match=r"new.json: unknown suite 'new'; known: kernels, learning, peers, scaling, sharding"
-    ):
+    with pytest.raises(InputError, match=r"new.json: unknown suite 'new'; known: kernels, learning, peers, scaling"):
         read_results([tmp_path / "new.json"])
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(InputError, match=r"broken.json is not JSON"):
