@@ -154,7 +154,7 @@ def curve(result):
 
 def assert_same(one, other):
     assert one.model is not None
-    assert np.array_equal(one.model.W, other.model.W)
+    assert np.array_equal(one.model.rows, other.model.rows)
     assert curve(one) == curve(other)
     assert one.state.step == other.state.step
 
@@ -175,7 +175,7 @@ def test_learns_separable_data(names, storage, once, files):
     if result.model.link != "softmax":  # its likelihood is for tests/evaluation/test_links.py
         return
     s = naive.scores(
-        np.asarray(test.X if storage == "dense" else test.X.todense()), result.model.W, result.model.bias
+        np.asarray(test.X if storage == "dense" else test.X.todense()), result.model.rows, result.model.bias
     )
     if result.model.correction is not None and (log_q := result.model.correction.log_q(test.X, 0, K)) is not None:
         s = s + log_q
@@ -189,7 +189,7 @@ def test_dense_rows_equal_sparse_rows(names, files, tree):
     One tree for both: features of sparse rows are not standardised before a tree looks at them.
     """
     dense, sparse = (trained(files[storage], method_of(names), epochs=1, tree=tree) for storage in ("dense", "csr"))
-    assert np.allclose(sparse.model.W, dense.model.W, rtol=1e-3, atol=1e-3)
+    assert np.allclose(sparse.model.rows, dense.model.rows, rtol=1e-3, atol=1e-3)
     for one, other in zip(curve(dense), curve(sparse), strict=True):
         assert one == pytest.approx(other, rel=1e-3, abs=1e-3)
 
@@ -199,8 +199,8 @@ def test_same_seed_same_bits_other_seed_other_bits(names, storage, files, once):
     result, path = once(names, storage), files[storage]
     assert_same(result, trained(path, method_of(names)))
     if method_of(names).optimizer.layout is not None:  # a full gradient has no randomness
-        assert not np.array_equal(result.model.W, trained(path, method_of(names), seed=1, epochs=1).model.W)
-        assert not np.array_equal(result.model.W, trained(path, method_of(names), seed=1).model.W)
+        assert not np.array_equal(result.model.rows, trained(path, method_of(names), seed=1, epochs=1).model.rows)
+        assert not np.array_equal(result.model.rows, trained(path, method_of(names), seed=1).model.rows)
 
 
 class KilledError(Exception):
@@ -260,7 +260,7 @@ def test_two_classes_and_one_row(names, storage, dataset):
     for data in (two, one):
         result = fit(data, method_of(names), 0, Plan(epochs=2))
         assert result.state.status == "finished"
-        assert np.isfinite(result.model.W).all()
+        assert np.isfinite(result.model.rows).all()
 
 
 @every_case
@@ -278,8 +278,8 @@ def test_rows_without_features_give_class_frequencies(names, storage, dataset):
 def test_a_model_without_biases_has_none(names, storage, files):
     settings = method_of(names).settings | {"bias": False}
     result = trained(files[storage], build_method("no-bias", settings), epochs=1)
-    assert not result.model.W[:, -1].any()
-    assert result.model.W[:, :-1].any()
+    assert not result.model.rows[:, -1].any()
+    assert result.model.rows[:, :-1].any()
 
 
 # What claims to be unbiased is.
@@ -493,7 +493,7 @@ def test_hard_data_and_high_rates_give_finite_weights_or_divergence(names, stora
         assert result.model is None
         assert "lower learning_rate" in result.state.message
     else:
-        assert np.isfinite(result.model.W).all()
+        assert np.isfinite(result.model.rows).all()
 
 
 @every_case
@@ -501,4 +501,4 @@ def test_one_class_in_the_training_rows(names, storage, dataset):
     """All rows of one class, of three: nothing to learn from, and nothing breaks."""
     result = fit(dataset(np.eye(5, 4), np.ones(5), 3, sparse=storage == "csr"), method_of(names), 0, Plan(epochs=2))
     assert result.state.status in ("finished", "diverged")
-    assert result.model is None or np.isfinite(result.model.W).all()
+    assert result.model is None or np.isfinite(result.model.rows).all()

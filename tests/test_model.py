@@ -3,7 +3,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array
 
 import naive
 from edited import edited
@@ -22,12 +22,12 @@ NAMES = ["a", "ß∂", "class with spaces", "0"]
 def model_of(n_features=5, **changes):
     W = np.random.default_rng(0).standard_normal((4, n_features + 1)).astype(np.float32)
     given = {
-        "W": W,
+        "rows": W,
         "class_names": NAMES,
         "n_features": n_features,
         "attributes": {"method": "m", "status": "finished"},
     }
-    return Model(**(given | changes))
+    return Model.of_rows(**(given | changes))
 
 
 def test_a_model_survives_being_stored(tmp_path):
@@ -35,13 +35,29 @@ def test_a_model_survives_being_stored(tmp_path):
     model = model_of(bias=False, correction=correction, transform=Transform("dense", n_columns=5))
     save_model(model, tmp_path / "model.h5")
     loaded = load_model(tmp_path / "model.h5")
-    assert np.array_equal(loaded.W, model.W)
-    assert loaded.W.dtype == np.float32
+    assert np.array_equal(loaded.rows, model.rows)
+    assert loaded.rows.dtype == np.float32
     assert (loaded.class_names, loaded.n_features, loaded.bias) == (NAMES, 5, False)
     assert loaded.attributes == model.attributes
     assert loaded.transform.n_columns == 5
     assert np.array_equal(loaded.correction.log_q(None, 0, 4), correction.log_q(None, 0, 4))
     assert [path.name for path in tmp_path.iterdir()] == ["model.h5"]
+
+
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_sparse_weights_survive_their_file_and_score_as_dense_ones(storage, tmp_path):
+    rng = np.random.default_rng(2)
+    W = np.where(rng.random((9, 5)) < 0.4, rng.standard_normal((9, 5)), 0).astype(np.float32)
+    b, X = rng.standard_normal(9).astype(np.float32), storage(rng.standard_normal((8, 5)).astype(np.float32))
+    given = {"class_names": [str(k) for k in range(9)], "n_features": 5, "b": b, "attributes": {"status": "finished"}}
+    dense, sparse = (Model(kind(W), **given) for kind in (np.asarray, csc_array))
+    save_model(sparse, tmp_path / "model.h5")
+    loaded, y = load_model(tmp_path / "model.h5"), np.arange(8, dtype=np.int32)
+    assert loaded.W.format == "csc"
+    assert np.array_equal(loaded.rows, dense.rows)
+    for blocks in ({}, {"classes_at_a_time": 2, "rows_at_a_time": 3}):
+        assert np.allclose(visited(loaded, X, **blocks)[0], visited(dense, X, **blocks)[0], rtol=1e-5, atol=1e-6)
+    assert np.allclose(loaded.true_scores(X, y), dense.true_scores(X, y), rtol=1e-5, atol=1e-6)
 
 
 def test_the_same_model_gives_the_same_bytes(tmp_path):
@@ -52,7 +68,7 @@ def test_the_same_model_gives_the_same_bytes(tmp_path):
 
 def test_a_diverged_fit_has_no_model(tmp_path):
     save_model(
-        model_of(W=None, attributes={"status": "diverged", "message": "diverged at step 7"}), tmp_path / "model.h5"
+        model_of(rows=None, attributes={"status": "diverged", "message": "diverged at step 7"}), tmp_path / "model.h5"
     )
     with pytest.raises(DivergedError, match="diverged at step 7"):
         load_model(tmp_path / "model.h5")
@@ -71,7 +87,7 @@ def test_files_that_are_no_models(tmp_path):
     save_model(model_of(), tmp_path / "old.h5")
     with edited(tmp_path / "old.h5") as file:
         put(file, schema_version=0)
-    with pytest.raises(InputError, match="model of version 0, this xsoftmax reads 2"):
+    with pytest.raises(InputError, match="model of version 0, this xsoftmax reads 3"):
         load_model(tmp_path / "old.h5")
 
 
@@ -93,7 +109,7 @@ def visited(model, X, n_threads=1, **blocks):
 
 def large_model(n_classes, n_features, dtype_of=np.asarray):
     W = np.random.default_rng(0).standard_normal((n_classes, n_features + 1)).astype(np.float32)
-    return Model(dtype_of(W), [str(k) for k in range(n_classes)], n_features)
+    return Model.of_rows(dtype_of(W), [str(k) for k in range(n_classes)], n_features)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
@@ -101,7 +117,7 @@ def test_every_row_sees_all_classes_in_order(storage):
     model, X = large_model(11, 5), np.random.default_rng(1).standard_normal((10, 5)).astype(np.float32)
     found, where = visited(model, storage(X), classes_at_a_time=3, rows_at_a_time=4)
     assert where == [[(0, 3), (3, 3), (6, 3), (9, 2)]] * 10
-    assert np.allclose(found, naive.scores(X, model.W), rtol=1e-5, atol=1e-6)
+    assert np.allclose(found, naive.scores(X, model.rows), rtol=1e-5, atol=1e-6)
     assert np.array_equal(visited(model, storage(X))[0].argmax(axis=1), found.argmax(axis=1))
 
 
@@ -110,7 +126,7 @@ def test_every_row_sees_all_classes_in_order(storage):
 def test_weights_may_lie_as_a_solver_keeps_them(storage, layout):
     X = np.random.default_rng(1).standard_normal((70, 37)).astype(np.float32)
     model, y = large_model(1100, 37, layout), np.arange(70, dtype=np.int32) * 13
-    expected = naive.scores(X, model.W)
+    expected = naive.scores(X, model.rows)
     assert np.allclose(visited(model, storage(X))[0], expected, rtol=1e-4, atol=1e-4)
     assert np.allclose(model.true_scores(storage(X), y), expected[np.arange(70), y], rtol=1e-4, atol=1e-4)
 
@@ -136,7 +152,7 @@ def test_sparse_weights_are_copied_in_stretches(storage, monkeypatch):
     monkeypatch.setattr("xsoftmax.scores.CLASSES_OF_A_STRETCH", 17)
     for width in (1, 3, 8, 9, 35):
         found, where = visited(model, storage(X), classes_at_a_time=width)
-        assert np.allclose(found, naive.scores(X, model.W), rtol=1e-5, atol=1e-6)
+        assert np.allclose(found, naive.scores(X, model.rows), rtol=1e-5, atol=1e-6)
         assert all(n <= width for n in np.array(where)[:, :, 1].ravel())
 
 
@@ -144,7 +160,7 @@ def test_no_more_weights_are_copied_than_memory_is_estimated_for(monkeypatch):
     model, X = large_model(35, 9), csr_array(np.eye(9, dtype=np.float32))
     monkeypatch.setattr("xsoftmax.scores.SMALL_MODEL", 80)
     monkeypatch.setattr("xsoftmax.scores.FEWEST_WEIGHTS", 80)
-    scorer, most = Scorer(model, X), weights_copied(model.W.size)
+    scorer, most = Scorer(model, X), weights_copied(model.rows.size)
     for stretch in scorer.stretches(1):
         scorer.prepare(stretch)
         assert scorer._room.size <= most == 80
@@ -189,9 +205,9 @@ def test_scores_follow_the_weights_unless_these_are_promised_not_to_change(monke
     """And what was copied for a promise is forgotten with it."""
     copies = []
     copied = Scorer._copied
-    monkeypatch.setattr(Scorer, "_copied", lambda self, W: copies.append(W.shape) or copied(self, W))
+    monkeypatch.setattr(Scorer, "_copied", lambda self, classes: copies.append(classes) or copied(self, classes))
     X, W = csr_array(np.eye(3, dtype=np.float32)), np.zeros((4, 4), np.float32)
-    model = Model(W, list("abcd"), 3, correction=correction)
+    model = Model.of_rows(W, list("abcd"), 3, correction=correction)
 
     def first_score():
         found = []

@@ -90,7 +90,7 @@ def test_probabilities_are_the_softmax_of_the_scores(model, new, capsys):
     found = table(capsys.readouterr().out)
     loaded = load_model(model)
     X = loaded.transform.features_of(new).toarray().astype(np.float64)
-    shares = np.exp(X @ loaded.W[:, :-1].T + loaded.W[:, -1])
+    shares = np.exp(X @ loaded.rows[:, :-1].T + loaded.rows[:, -1])
     shares /= shares.sum(axis=1, keepdims=True)
     for line in found:
         expected = shares[int(line["row"]), loaded.class_names.index(line["class"])]

@@ -10,18 +10,19 @@ from typing import Any
 
 import h5py
 import numpy as np
+from scipy.sparse import csc_array, issparse
 
 from xsoftmax.data.names import Names
+from xsoftmax.data.rows import row_not_finite
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attribute, put, put_text, text_of
 from xsoftmax.internal.hdf5 import attributes as attributes_of
-from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_number
+from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below, check_number, check_starts
 from xsoftmax.internal.sealed import opened, written_sealed
 from xsoftmax.internal.threads import Team
-from xsoftmax.kernels.rows import features_of
 from xsoftmax.scores import (
     BLOCKS_OF_ROWS,
     CLASSES_AT_A_TIME,
@@ -30,6 +31,7 @@ from xsoftmax.scores import (
     ScoreBlock,
     Scorer,
     add_log_q,
+    dense,
     score_each,
 )
 
@@ -47,12 +49,12 @@ class Model:
 
     Attributes
     ----------
-    W : ndarray of shape (n_classes, n_features + 1), float32, or None
-        One class per row; the last column is the bias. None: the correction is all there is (a tree).
+    W : ndarray or csc_array of shape (n_classes, n_features), float32, or None
+        One class per row. None: the correction is all there is (a tree).
     class_names : sequence of str
     n_features : int
-    bias : bool
-        Whether the last column counts.
+    b : ndarray of shape (n_classes,), float32, or None
+        Biases; None: there are none.
     correction : Proposal or None
         The fitted proposal whose log-probabilities prediction adds (paper (e), eq. 5).
     transform : Transform or None
@@ -63,15 +65,40 @@ class Model:
         How scores become probabilities: a module of ``xsoftmax.evaluation.links``.
     """
 
-    W: np.ndarray | None
+    W: Any
     class_names: Sequence[str]
     n_features: int
-    bias: bool = True
+    b: np.ndarray | None = None
     correction: Any = None
     transform: Transform | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
     link: str = "softmax"
     _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of_rows(cls, rows: np.ndarray | None, class_names: Sequence[str], n_features: int, **others: Any) -> "Model":
+        """Make a model of rows as solvers keep them, (n_classes, n_features + 1), the bias last; nothing is copied.
+
+        ``bias=False`` says that the last column does not count.
+        """
+        has_bias = others.pop("bias", True)
+        if rows is None:
+            return cls(None, class_names, n_features, **others)
+        return cls(rows[:, :-1], class_names, n_features, rows[:, -1] if has_bias else None, **others)
+
+    @property
+    def rows(self) -> np.ndarray:
+        """A copy of the weights with the bias as last column, 0 where there is none: (n_classes, n_features + 1)."""
+        rows = np.zeros((self.n_classes, self.n_features + 1), np.float32)
+        rows[:, :-1] = dense(self.W)
+        if self.b is not None:
+            rows[:, -1] = self.b
+        return rows
+
+    @property
+    def bias(self) -> bool:
+        """Whether there are biases."""
+        return self.b is not None
 
     @contextmanager
     def unchanging(self) -> Iterator[None]:
@@ -161,7 +188,7 @@ class Model:
         self._check_width(X)
         scores = np.zeros(len(y), np.float32)
         if self.W is not None:
-            score_each(features_of(X, self.bias), y, self.W, scores)
+            score_each(X, y, self.W, self.b, scores)
         # None: all the same, so that blocks of scores lack it, too
         if self.correction is not None and self.correction.log_q(X[:0], 0, 1) is not None:
             add_log_q(self.correction.kernel(X), y, scores)
@@ -175,11 +202,13 @@ class Model:
 def save_model(model: Model, path: str | Path) -> None:
     """Write a model: aside, sealed, and renamed."""
     with written_sealed(path, "model") as file:
-        put(file, n_classes=model.n_classes, n_features=model.n_features, bias=model.bias, link=model.link)
+        put(file, n_classes=model.n_classes, n_features=model.n_features, link=model.link)
         put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))
         Names.of(model.class_names).to_group(file.create_group("class_names"))
         if model.W is not None:
-            _write_rows(file.create_dataset("W", model.W.shape, np.float32), model.W)
+            _write_weights(file, model.W)
+        if model.b is not None:
+            file.create_dataset("b", data=np.ascontiguousarray(model.b, np.float32))
         if model.correction is not None:
             put(file, correction=model.correction.name)
             model.correction.save(file.create_group("correction"))
@@ -207,21 +236,22 @@ def load_model(path: str | Path) -> Model:
         check_number(file, "n_classes", len(class_names))
         if "W" not in file:
             raise ContentError(f"no weights, though the fit is {attributes.get('status', 'of no status')}")
-        check_array(file["W"], np.float32, len(class_names), n_features + 1)
         if (twice := class_names.repeated()) is not None:
             raise ContentError(f"two classes are named {twice[:40]!r}")
         if not class_names or "status" not in attributes:
             raise ContentError(f"{len(class_names)} classes, attributes {', '.join(attributes)}")
-        check_free(file["W"].nbytes, f"the weights of {path}")
-        W = file["W"][:]
-        for start in range(0, len(W), 1024):
-            if not np.isfinite(W[start : start + 1024]).all():
-                raise ContentError("weights that are NaN or infinite")
+        b = None
+        if "b" in file:
+            check_array(file["b"], np.float32, len(class_names))
+            b = file["b"][:]
+        W = _read_weights(file["W"], (len(class_names), n_features), path)
+        if row_not_finite(W) is not None or (b is not None and row_not_finite(b) is not None):
+            raise ContentError("weights that are NaN or infinite")
         return Model(
             W=W,
             class_names=class_names,
             n_features=n_features,
-            bias=bool(known["bias"]),
+            b=b,
             correction=_restore(file, len(class_names), n_features),
             transform=Transform.from_group(file["transform"], n_features) if "transform" in file else None,
             attributes=attributes,
@@ -229,9 +259,43 @@ def load_model(path: str | Path) -> Model:
         )
 
 
+def _write_weights(file: h5py.File, W: Any) -> None:
+    """Store weights as they are: an array, or the three arrays of columns."""
+    if not issparse(W):
+        _write_rows(file.create_dataset("W", W.shape, np.float32), W)
+        return
+    W = csc_array(W)
+    file.create_dataset("W/data", data=W.data.astype(np.float32, copy=False))
+    file.create_dataset("W/indices", data=W.indices.astype(np.int32, copy=False))
+    file.create_dataset("W/indptr", data=W.indptr.astype(np.int64))
+
+
+def _read_weights(found: Any, shape: tuple[int, int], path: Path) -> Any:
+    """Read what ``_write_weights`` stored.
+
+    Raises
+    ------
+    ContentError
+        If it is none.
+    """
+    if isinstance(found, h5py.Dataset):
+        check_array(found, np.float32, *shape)
+        check_free(found.nbytes, f"the weights of {path}")
+        return found[:]
+    check_array(found["data"], np.float32, None)
+    check_array(found["indices"], np.int32, len(found["data"]))
+    check_array(found["indptr"], np.int64, shape[1] + 1)
+    check_starts(found["indptr"], len(found["data"]))
+    check_below(found["indices"], shape[0])
+    check_free(sum(found[name].nbytes for name in ("data", "indices", "indptr")), f"the weights of {path}")
+    W = csc_array((found["data"][:], found["indices"][:], found["indptr"][:]), shape=shape)
+    W.check_format(full_check=True)
+    return W
+
+
 def _write_rows(dataset: h5py.Dataset, W: np.ndarray) -> None:
     """Write weights that may be a view of every other number: a block at a time, as a block is copied."""
-    step = max(1, WRITTEN_AT_ONCE // W.shape[1])
+    step = max(1, WRITTEN_AT_ONCE // max(1, W.shape[1]))
     for start in range(0, len(W), step):
         dataset[start : start + step] = W[start : start + step]
 
@@ -250,4 +314,5 @@ def _tree_as_model(path: Path) -> Model:
     attributes = {"method": "tree", "status": "finished"}
     attributes |= {key: stored.attributes[key] for key in ("dataset", "features_sha256")}
     n_features = stored.attributes["n_features"]
-    return Model(None, stored.class_names, n_features, False, trees.FittedTree(stored.tree), None, attributes)
+    correction = trees.FittedTree(stored.tree)
+    return Model(None, stored.class_names, n_features, correction=correction, attributes=attributes)

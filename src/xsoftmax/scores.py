@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.sparse import issparse
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.minibatch import score_block
-from xsoftmax.kernels.rows import Csr, dot, features_of
+from xsoftmax.kernels.rows import Csr, features_of
 from xsoftmax.kernels.steps import log_probability
 
 if TYPE_CHECKING:
@@ -46,17 +47,19 @@ class Scorer:
 
     def __init__(self, model: "Model", X: Any) -> None:
         self._model, self._X = model, X
-        self._features = None if model.W is None else features_of(X, model.bias)
+        self._W = model.W.tocsr() if issparse(model.W) else model.W
+        self._features = None if model.W is None else features_of(X, model.b is not None)
         self._feature_major = np.empty((0, 0), np.float32)
         self._room = np.empty(0, np.float32)
 
     @property
     def longest_stretch(self) -> int:
         """How many classes are to be looked at as one, unless they are a block."""
-        W = self._model.W
+        W = self._W
         if W is None or not isinstance(self._features, Csr):
             return CLASSES_OF_A_STRETCH
-        return min(CLASSES_OF_A_STRETCH, weights_copied(W.size) // W.shape[1])
+        width = W.shape[1] + 1
+        return min(CLASSES_OF_A_STRETCH, weights_copied(W.shape[0] * width) // width)
 
     def stretches(self, width: int) -> Iterator[range]:
         """Cut the classes into stretches of whole blocks: what ``prepare`` and the correction look at as one."""
@@ -68,18 +71,21 @@ class Scorer:
         model = self._model
         if not isinstance(self._features, Csr) or model.W is None:
             return
-        small = len(stretch) == model.n_classes and model.W.size <= SMALL_MODEL
+        small = len(stretch) == model.n_classes and model.n_classes * (model.n_features + 1) <= SMALL_MODEL
         kept = model._kept[-1] if model._kept and small else {}
         if stretch not in kept:
-            kept[stretch] = self._copied(model.W[stretch.start : stretch.stop])
+            kept[stretch] = self._copied(slice(stretch.start, stretch.stop))
         self._feature_major = kept[stretch]
 
-    def _copied(self, W: np.ndarray) -> np.ndarray:
-        """A copy of the transpose, where the last one was: fresh memory costs more than the copy."""
-        if self._room.size < W.size:
-            self._room = np.empty(W.size, np.float32)
-        copy = self._room[: W.size].reshape(W.shape[1], W.shape[0])
-        np.copyto(copy, W.T)
+    def _copied(self, classes: slice) -> np.ndarray:
+        """A copy of the transpose, biases last, where the last one was: fresh memory costs more than the copy."""
+        W, b = dense(self._W[classes]), self._model.b
+        size = W.shape[0] * (W.shape[1] + 1)
+        if self._room.size < size:
+            self._room = np.empty(size, np.float32)
+        copy = self._room[:size].reshape(W.shape[1] + 1, W.shape[0])
+        np.copyto(copy[:-1], W.T)
+        copy[-1] = 0 if b is None else b[classes]
         return copy
 
     def blocks(self, rows: slice, stretch: range, width: int, buffer: np.ndarray) -> Iterator[ScoreBlock]:
@@ -98,27 +104,43 @@ class Scorer:
 
     def _writer(self, rows: slice, stretch: range) -> Callable[[int, int, np.ndarray], Any]:
         """What writes the scores of ``rows`` for some classes, first to last, without correction."""
-        features, W = self._features, self._model.W
+        features, W, b = self._features, self._W, self._model.b
         if W is None or features is None:
             return lambda first, last, scores: scores.fill(0)
         if isinstance(features, Csr):
             samples, copy = np.arange(rows.start, rows.stop), self._feature_major
             return lambda first, last, scores: score_block(features, samples, copy, first - stretch.start, scores)
-        inputs = np.empty((rows.stop - rows.start, W.shape[1]), np.float32)
-        inputs[:, :-1], inputs[:, -1] = features.X[rows], features.constant
+        inputs = features.X[rows]
 
         def multiply(first: int, last: int, scores: np.ndarray) -> None:
             with np.errstate(over="ignore", invalid="ignore"):  # a fit says that it diverged
-                np.matmul(inputs, W[first:last].T, out=scores)
+                np.matmul(inputs, dense(W[first:last]).T, out=scores)
+                if b is not None:
+                    scores += b[first:last]
 
         return multiply
 
 
-@njit(**OPTIONS)
-def score_each(features, y, W, scores):
-    """Write the score of class y[i] for each sample i, with W of shape (n_classes, n_features + 1)."""
-    for i in range(y.size):
-        scores[i] = dot(features, i, W[y[i]])
+def score_each(X: Any, y: np.ndarray, W: Any, b: np.ndarray | None, scores: np.ndarray) -> None:
+    """Write the score of class y[i] for each sample i."""
+    W = W.tocsr() if issparse(W) else W
+    with np.errstate(over="ignore", invalid="ignore"):  # a fit says that it diverged
+        for first in range(0, len(y), ROWS_AT_A_TIME):
+            part = slice(first, first + ROWS_AT_A_TIME)
+            rows, labels = X[part], y[part]
+            if issparse(rows):
+                place = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+                weights = np.asarray(W[labels[place], rows.indices]).ravel()
+                scores[part] = np.bincount(place, rows.data * weights, rows.shape[0])
+            else:
+                scores[part] = np.einsum("ij,ij->i", rows, dense(W[labels]))
+        if b is not None:
+            scores += b[y]
+
+
+def dense(W: Any) -> np.ndarray:
+    """Give weights, or some of them, as an array: not a copy if they are one."""
+    return W.toarray() if issparse(W) else W
 
 
 @njit(**OPTIONS)

@@ -287,7 +287,7 @@ def test_what_a_pilot_fitted_is_not_fitted_again(data, monkeypatch):
     plan = choice.planned(Plan(epochs=2))
     assert plan.epochs == 60
     given = fit(data, choice.method, 0, replace(plan, epochs=2), choice.proposal)
-    assert np.array_equal(given.model.W, alone.model.W)
+    assert np.array_equal(given.model.rows, alone.model.rows)
     assert given.setup_seconds == choice.seconds + choice.proposal.seconds > choice.seconds
 
 

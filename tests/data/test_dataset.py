@@ -26,7 +26,7 @@ def test_arrays_and_a_file_train_the_same_bits(sparse, prepare, dataset):
         results = [fit(data, method(), 3, Plan(epochs=3, at=(1, 2))) for data in (in_memory, in_file)]
         shapes = [(data.n_features, data.n_classes, data.sparse) for data in (in_memory, in_file)]
         counts = [[data.n_samples(s) + data.n_entries(s) for s in ("train", "test")] for data in (in_memory, in_file)]
-    assert np.array_equal(*(result.model.W for result in results))
+    assert np.array_equal(*(result.model.rows for result in results))
     one, two = ([{**row, "seconds": 0} for row in result.state.history] for result in results)
     assert one == two
     assert shapes[0] == shapes[1]

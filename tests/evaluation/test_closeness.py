@@ -25,7 +25,7 @@ NAMES = [str(k) for k in range(K)]
 
 
 def model_of(W, **others):
-    return Model(np.asarray(W, np.float32), NAMES, D, **others)
+    return Model.of_rows(np.asarray(W, np.float32), NAMES, D, **others)
 
 
 def centred(W):
@@ -40,9 +40,9 @@ def pair(rng):
 def test_it_is_equation_17(pair):
     reference, model = pair
     expected = 0.0
-    for row, row_of_reference in zip(model.W.tolist(), reference.W.tolist(), strict=True):
+    for row, row_of_reference in zip(model.rows.tolist(), reference.rows.tolist(), strict=True):
         expected += sum(abs(a - b) for a, b in zip(row, row_of_reference, strict=True))
-    expected /= sum(abs(b) for row in reference.W.tolist() for b in row)
+    expected /= sum(abs(b) for row in reference.rows.tolist() for b in row)
     assert closeness(model, reference) == pytest.approx(expected, rel=1e-6)
     assert closeness(reference, reference) == 0
     assert closeness(model_of(np.zeros((K, D + 1))), reference) == pytest.approx(1)
@@ -50,7 +50,7 @@ def test_it_is_equation_17(pair):
 
 def test_what_changes_no_probability_changes_no_distance(pair, rng):
     reference, model = pair
-    moved = model_of(model.W + rng.standard_normal(D + 1))
+    moved = model_of(model.rows + rng.standard_normal(D + 1))
     assert closeness(moved, reference) == pytest.approx(closeness(model, reference), rel=1e-5)
 
 
@@ -60,7 +60,7 @@ def test_what_prediction_adds_is_counted_as_a_bias(pair, rng):
     X, y = rng.standard_normal((40, D)).astype(np.float32), np.repeat(np.arange(K), [25, 8, 5, 2]).astype(np.int32)
     data = TrainingSet(X, y, K)
     frequency = Frequency().fit(data)
-    W = reference.W.copy()
+    W = reference.rows.copy()
     W[:, -1] -= frequency.log_probabilities
     corrected = model_of(W, correction=frequency)
     assert np.allclose(
@@ -74,7 +74,7 @@ def test_what_prediction_adds_is_counted_as_a_bias(pair, rng):
 def test_a_reference_that_cannot_be_one_is_refused(pair):
     reference, model = pair
     with pytest.raises(InputError, match="other classes or features"):
-        closeness(model, Model(reference.W[:, 1:], NAMES, D - 1))
+        closeness(model, Model.of_rows(reference.rows[:, 1:], NAMES, D - 1))
     of_words = [replace(reference, transform=Transform("texts", words=tuple(words))) for words in ("abc", "abd")]
     with pytest.raises(InputError, match="other classes or features"):
         closeness(*of_words)

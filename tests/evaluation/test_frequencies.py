@@ -11,7 +11,7 @@ X = np.empty((8, 0), np.float32)
 
 
 def model_of(biases, **others):
-    return Model(np.asarray(biases, np.float32)[:, None], ["a", "b", "c"], 0, **others)
+    return Model.of_rows(np.asarray(biases, np.float32)[:, None], ["a", "b", "c"], 0, **others)
 
 
 def test_it_is_the_sum_of_absolute_differences():

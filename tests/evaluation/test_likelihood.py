@@ -21,7 +21,7 @@ CLOSE = {"rtol": 2e-6, "atol": 2e-6}
 
 def model_of(W, bias=True, correction=None):
     W = np.asarray(W, np.float32)
-    return Model(W, [f"class {k}" for k in range(len(W))], W.shape[1] - 1, bias, correction)
+    return Model.of_rows(W, [f"class {k}" for k in range(len(W))], W.shape[1] - 1, bias=bias, correction=correction)
 
 
 def by_biases(*scores):
@@ -179,7 +179,7 @@ def test_the_tree_correction_is_added_once(blocks):
     found = score_rows(model_of(W, correction=tree), X, y, **blocks)
     expected = naive.log_probabilities(naive.scores(X, W) + log_q)[np.arange(120), y]
     assert np.allclose(found.log_likelihood, expected, rtol=1e-5, atol=1e-5)
-    alone = score_rows(Model(None, model_of(W).class_names, 12, False, tree), X, y, **blocks)
+    alone = score_rows(Model(None, model_of(W).class_names, 12, correction=tree), X, y, **blocks)
     assert np.allclose(alone.log_likelihood, log_q[np.arange(120), y], rtol=1e-5, atol=1e-5)
 
 

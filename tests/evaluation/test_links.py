@@ -30,7 +30,7 @@ def log_p(link, s, *classes):
 def model_of(*scores, link="probit", n_rows=1):
     """A model without features, of these scores."""
     W = np.array(scores, np.float32)[:, None]
-    return Model(W, [f"class {k}" for k in range(len(W))], 0, link=link, attributes={"status": "finished"})
+    return Model.of_rows(W, [f"class {k}" for k in range(len(W))], 0, link=link, attributes={"status": "finished"})
 
 
 def test_every_link_is_found_by_its_name():
@@ -120,7 +120,7 @@ def test_rows_of_models(link, block_scores, rng, monkeypatch):
     monkeypatch.setattr(likelihood, "BLOCK_SCORES", block_scores)
     X, y = rng.standard_normal((23, 4)).astype(np.float32), rng.integers(9, size=23).astype(np.int32)
     W = rng.standard_normal((9, 5)).astype(np.float32)
-    model = Model(W, [str(k) for k in range(9)], 4, link=link)
+    model = Model.of_rows(W, [str(k) for k in range(9)], 4, link=link)
     s = naive.scores(X, W)
     found = score_rows(model, X, y)
     expected = [slow.log_probability(NOISE[link], row, k) for row, k in zip(s, y, strict=True)]

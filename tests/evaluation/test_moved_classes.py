@@ -15,7 +15,7 @@ def problem(n_classes=7, n_features=3, n=20):
     rng = np.random.default_rng(0)
     W = rng.standard_normal((n_classes, n_features + 1)).astype(np.float32)
     X = rng.standard_normal((n, n_features)).astype(np.float32)
-    model = Model(W, [str(k) for k in range(n_classes)], n_features)
+    model = Model.of_rows(W, [str(k) for k in range(n_classes)], n_features)
     return model, X, rng.integers(n_classes, size=n).astype(np.int32), X @ W[:, :-1].T + W[:, -1]
 
 

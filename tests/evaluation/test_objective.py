@@ -31,7 +31,7 @@ def problem():
 
 
 def model_of(W, correction=None):
-    return Model(W, [str(k) for k in range(K)], D, True, correction)
+    return Model.of_rows(W, [str(k) for k in range(K)], D, correction=correction)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
@@ -93,13 +93,19 @@ def test_no_copy_of_large_weights_is_made(monkeypatch):
     monkeypatch.setattr(scores_module, "FEWEST_WEIGHTS", 2**14)
     monkeypatch.setattr(likelihood, "BLOCK_SCORES", 2**14)
     copies, copied = [], scores_module.Scorer._copied
-    monkeypatch.setattr(scores_module.Scorer, "_copied", lambda self, W: copies.append(W.nbytes) or copied(self, W))
+
+    def noted(self, classes):
+        copy = copied(self, classes)
+        copies.append(copy.nbytes)
+        return copy
+
+    monkeypatch.setattr(scores_module.Scorer, "_copied", noted)
     n, n_classes, n_features = 20, 20_000, 100
     rng = np.random.default_rng(0)
     X = csr_array(random_array((n, n_features), density=0.05, rng=rng, dtype=np.float32))
     y = rng.integers(n_classes, size=n).astype(np.int32)
     W = rng.standard_normal((n_classes, n_features + 1)).astype(np.float32)
-    model = Model(W, [str(k) for k in range(n_classes)], n_features)
+    model = Model.of_rows(W, [str(k) for k in range(n_classes)], n_features)
     arguments = OneVsEach(5), Uniform().fit(TrainingSet(X, y, n_classes)), X, y, np.zeros((n, 0))
     mean_loss(model, *arguments)
     tracemalloc.start()

@@ -117,10 +117,10 @@ def test_lbfgs_meets_an_optimum_found_elsewhere(digits, ridge):
     X, y = train.X.astype(float), train.y
     assert result.state.message.startswith("converged")
     W, best = naive_bounds.bouchard_optimum(X, y, 10, ridge)
-    alphas = np.array([naive_bounds.alpha(s) for s in naive.scores(X, result.model.W)])
-    found = naive_bounds.bouchard_objective(X, y, result.model.W.astype(float), alphas, ridge)[0]
+    alphas = np.array([naive_bounds.alpha(s) for s in naive.scores(X, result.model.rows)])
+    found = naive_bounds.bouchard_objective(X, y, result.model.rows.astype(float), alphas, ridge)[0]
     assert found == pytest.approx(best, rel=1e-5)
-    assert np.allclose(naive.scores(X, W - W.mean(axis=0)), centred_scores(X, result.model.W), atol=0.01)
+    assert np.allclose(naive.scores(X, W - W.mean(axis=0)), centred_scores(X, result.model.rows), atol=0.01)
     assert result.state.history[-1]["objective"] == pytest.approx(best, rel=1e-5)
     softmax = LogisticRegression(C=1 / ridge, tol=1e-6, max_iter=1000).fit(X, y)
     least = naive.softmax_objective(X, y, np.column_stack([softmax.coef_, softmax.intercept_]), ridge)[0]
@@ -136,7 +136,7 @@ def test_two_classes_without_features_get_twice_their_log_frequencies(dataset):
     """Titsias 2016, Proposition 3."""
     data = dataset(np.zeros((120, 0)), np.repeat([0, 1], [90, 30]), 2)
     result = fit(data, method("bouchard", "all", {"name": "lbfgs", "tolerance": 1e-9}), 0, Plan(epochs=200))
-    b = result.model.W[:, 0].astype(float)
+    b = result.model.rows[:, 0].astype(float)
     assert b[0] - b[1] == pytest.approx(2 * np.log(3), abs=1e-4)
 
 

@@ -121,7 +121,7 @@ def test_lbfgs_separates_digits_with_margins_where_it_can(prepare):
         chosen = method("max-margin", "all", {"name": "lbfgs", "tolerance": 1e-6})
         result, train = fit(data, chosen, 0, Plan(epochs=500)), data.split("train")
     last = result.state.history[-1]
-    scores = train.X.astype(float) @ result.model.W[:, :-1].T + result.model.W[:, -1]
+    scores = train.X.astype(float) @ result.model.rows[:, :-1].T + result.model.rows[:, -1]
     values = [naive_bounds.max_margin(s, k, 1.0)[0] for s, k in zip(scores, train.y, strict=True)]
     assert last["objective"] == pytest.approx(np.mean(values), rel=1e-4, abs=1e-7)
     assert last["objective"] < 0.005 < result.state.history[0]["objective"]

@@ -167,10 +167,10 @@ def test_lbfgs_meets_one_vs_eachs_optimum_found_elsewhere(digits):
     W, best = naive_bounds.one_vs_each_optimum(X, y, 10, ridge)
     for result in results:
         assert result.state.message.startswith("converged")
-        found = naive_bounds.one_vs_each_objective(X, y, result.model.W.astype(float), ridge)[0]
+        found = naive_bounds.one_vs_each_objective(X, y, result.model.rows.astype(float), ridge)[0]
         assert found == pytest.approx(best, rel=1e-5)
         assert result.state.history[-1]["objective"] == pytest.approx(best, rel=1e-5)
-        assert np.allclose(centred_scores(X, W), centred_scores(X, result.model.W), atol=0.01)
+        assert np.allclose(centred_scores(X, W), centred_scores(X, result.model.rows), atol=0.01)
 
 
 def centred_scores(X, W):

@@ -22,7 +22,9 @@ def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / "model.h5"
     transform = Transform("texts", words=("cat", "dog"), token=r"\w+", source=SOURCE)
     attributes = {"method": "m", "status": "finished", "message": ""}
-    save_model(Model(np.eye(2, 3, dtype=np.float32), ["a", "b"], 2, transform=transform, attributes=attributes), path)
+    save_model(
+        Model.of_rows(np.eye(2, 3, dtype=np.float32), ["a", "b"], 2, transform=transform, attributes=attributes), path
+    )
     return path
 
 

@@ -102,7 +102,7 @@ def test_a_checkpoint_of_another_fit_is_not_taken(change, dataset, tmp_path, kil
     chosen, seed = plan.pop("chosen", method()), plan.pop("seed", 0)
     found = fit(data, chosen, seed, Plan(checkpoint=path, **plan))
     expected = fit(data, chosen, seed, Plan(**plan))
-    assert np.array_equal(found.model.W, expected.model.W)
+    assert np.array_equal(found.model.rows, expected.model.rows)
     assert curve(found) == curve(expected)
 
 
@@ -112,7 +112,7 @@ def test_a_checkpoint_of_other_rows_is_not_taken(dataset, tmp_path, killed_after
     interrupted(dataset(X, y, K), method(), path, killed_after, epochs=3)
     other = dataset(-X, y, K)
     found, expected = (fit(other, method(), 0, Plan(epochs=3, checkpoint=kept)) for kept in (path, None))
-    assert np.array_equal(found.model.W, expected.model.W)
+    assert np.array_equal(found.model.rows, expected.model.rows)
 
 
 def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path, killed_after):
@@ -132,8 +132,8 @@ def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path, killed_aft
         found = fit(data, chosen, 0, Plan(epochs=3, tree=trees[1], checkpoint=kept))
         expected = fit(data, chosen, 0, Plan(epochs=3, tree=trees[1]))
         first = fit(data, chosen, 0, Plan(epochs=3, tree=trees[0]))
-    assert not np.array_equal(first.model.W, expected.model.W)
-    assert np.array_equal(found.model.W, expected.model.W)
+    assert not np.array_equal(first.model.rows, expected.model.rows)
+    assert np.array_equal(found.model.rows, expected.model.rows)
 
 
 def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path, killed_after):
@@ -178,7 +178,7 @@ def test_the_best_weights_survive_a_kill_after_their_epoch(dataset, tmp_path, ki
         fit(data, chosen, 0, Plan(checkpoint=path, checkpoint_seconds=0.0, **plan))
     killed_after(0)
     resumed = fit(data, chosen, 0, Plan(checkpoint=path, **plan))
-    assert np.array_equal(resumed.model.W, whole.model.W)
+    assert np.array_equal(resumed.model.rows, whole.model.rows)
     assert curve(resumed) == curve(whole)
 
 

@@ -81,7 +81,7 @@ def test_evaluations_at_chosen_epochs(data, small_chunks):
 
 def test_evaluations_do_not_change_the_weights(data, small_chunks):
     few, many = trained(data, epochs=2), trained(data, epochs=2, at=(0.2, 0.4, 1.1, 1.3))
-    assert np.array_equal(few.model.W, many.model.W)
+    assert np.array_equal(few.model.rows, many.model.rows)
 
 
 def test_looks_at_some_rows_are_those_of_a_smaller_set(data):
@@ -90,14 +90,14 @@ def test_looks_at_some_rows_are_those_of_a_smaller_set(data):
     split = data.split("test")
     expected = evaluate(result.model, split.X[drawn], split.y[drawn])
     assert result.state.history[-1]["test_log_likelihood"] == pytest.approx(expected["log_likelihood"], rel=1e-6)
-    assert np.array_equal(result.model.W, trained(data, epochs=2).model.W)
+    assert np.array_equal(result.model.rows, trained(data, epochs=2).model.rows)
     assert curve(trained(data, epochs=2, rows=300)) == curve(trained(data, epochs=2))
 
 
 def test_no_epochs_give_the_untrained_model(data):
     result = trained(data, epochs=0)
     assert result.state.status == "finished"
-    assert not result.model.W.any()
+    assert not result.model.rows.any()
     assert column(result, "epoch") == [0]
     assert column(result, "test_log_likelihood")[0] == pytest.approx(-np.log(K), rel=1e-6)
 
@@ -153,7 +153,7 @@ def test_the_schedule_is_what_moves_the_weights(data):
                        schedule={"name": "exponential", "decay": 0.0})  # fmt: skip
     frozen = trained(data, chosen=scheduled, epochs=2)
     plain = trained(data, chosen=method("one-vs-each", optimizer={"name": "sgd", "learning_rate": 0.4}), epochs=1)
-    assert np.array_equal(frozen.model.W, plain.model.W)
+    assert np.array_equal(frozen.model.rows, plain.model.rows)
 
 
 def test_early_stopping_keeps_the_best_weights(dataset):
@@ -169,7 +169,7 @@ def test_early_stopping_keeps_the_best_weights(dataset):
     split = data.split("validation")
     assert evaluate(result.model, split.X, split.y)["log_likelihood"] == max(validation) > validation[-1]
     shorter = trained(data, chosen=chosen, epochs=int(result.state.best_epoch))
-    assert np.array_equal(shorter.model.W, result.model.W)
+    assert np.array_equal(shorter.model.rows, result.model.rows)
 
 
 def test_patience_that_is_not_used_up_keeps_the_best_weights_too(dataset):
@@ -198,7 +198,7 @@ def test_the_best_weights_by_validation_rows_are_kept_unless_told_otherwise(keep
         assert result.kept == {"epoch": epoch, "by": "validation_log_likelihood", "value": max(validation)}
         y = np.concatenate([y[:-30], y[-30:][::-1]])
         other = trained(dataset(X, y, K, n_validation=80, n_test=30), chosen=chosen, at=tuple(range(1, 30)), **plan)
-        assert np.array_equal(other.model.W, result.model.W)
+        assert np.array_equal(other.model.rows, result.model.rows)
     else:
         assert result.kept == {"epoch": 30.0, "by": "last"}
 
@@ -465,7 +465,8 @@ def test_weights_that_are_not_finite_diverge_even_where_no_row_sees_them(data, m
         return W
 
     def blind(self, model, states):
-        return look(self, replace(model, W=np.where(np.isfinite(model.W), model.W, 0)), states)
+        finite = {name: np.nan_to_num(getattr(model, name), posinf=0, neginf=0) for name in ("W", "b")}
+        return look(self, replace(model, **finite), states)
 
     look = Looks.look
     monkeypatch.setattr(Looks, "look", blind)

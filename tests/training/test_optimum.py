@@ -74,7 +74,7 @@ def test_scikit_learns_optimum_is_met_on_digits(digits, ridge, bias):
     with open_prepared(digits) as data:
         train, result = data.split("train"), optimum(data, ridge, bias, tolerance=1e-7)
     X, y = train.X.astype(float), train.y
-    found = objective_of(result.model.W, X, y, ridge, bias)
+    found = objective_of(result.model.rows, X, y, ridge, bias)
     expected = objective_of(scikit_learn(X, y, ridge, bias), X, y, ridge, bias)
     assert found == pytest.approx(expected, abs=1e-6)
     assert result.state.message.startswith("converged")
@@ -89,7 +89,7 @@ def test_scikit_learns_optimum_is_met_on_bibtex(bibtex, bias):
     X, y = csr_array(train.X, dtype=float), train.y
     model = LogisticRegression(C=1 / ridge, fit_intercept=bias, tol=1e-6, max_iter=500).fit(X, y)
     expected = np.column_stack([model.coef_, model.intercept_ if bias else np.zeros(len(model.coef_))])
-    found = objective_of(result.model.W, X, y, ridge, bias)
+    found = objective_of(result.model.rows, X, y, ridge, bias)
     assert found == pytest.approx(objective_of(expected, X, y, ridge, bias), abs=1e-5)
 
 
@@ -163,7 +163,7 @@ def noisy_hierarchy(prepare):
 def train_loss(result, path):
     with open_prepared(path) as data:
         train = data.split("train")
-    return objective_of(result.model.W, train.X.astype(float), train.y, 0.0, result.model.bias)
+    return objective_of(result.model.rows, train.X.astype(float), train.y, 0.0, result.model.bias)
 
 
 @cache
@@ -177,7 +177,7 @@ def softmax_loss(path):
 def ridged_weights(path, ridge):
     """Those of the softmax's optimum without biases."""
     with open_prepared(path) as data:
-        return optimum(data, ridge, bias=False, tolerance=1e-6, epochs=800).model.W
+        return optimum(data, ridge, bias=False, tolerance=1e-6, epochs=800).model.rows
 
 
 # Methods of the softmax. A row: objective, proposal, optimizer and rate, other settings of the method, and by what
@@ -428,7 +428,7 @@ def test_unbiased_methods_approach_the_optimum_with_a_ridge(problem, row, reques
     recorded = [row["regularized_log_loss"] - lowest for row in result.state.history]
     assert recorded[0] == pytest.approx(start - lowest, abs=1e-5)
     assert recorded[0] > recorded[1] > recorded[2] > recorded[3] > -1e-5
-    gap = objective_of(result.model.W, X, train.y, ridge, False) - lowest
+    gap = objective_of(result.model.rows, X, train.y, ridge, False) - lowest
     assert gap == pytest.approx(recorded[3], abs=1e-5)
     assert gap < share * (start - lowest), recorded
 
@@ -437,7 +437,7 @@ def test_one_vs_each_finds_class_frequencies_without_features(dataset):
     """Titsias, Proposition 2: there the bound's optimum is the softmax's."""
     counts = [100, 40, 20, 10]
     data = dataset(np.zeros((170, 0)), np.repeat(np.arange(4), counts), 4)
-    W = optimum(data, objective="one-vs-each").model.W[:, 0].astype(float)
+    W = optimum(data, objective="one-vs-each").model.rows[:, 0].astype(float)
     assert np.allclose(np.exp(naive.log_probabilities(W)), np.array(counts) / 170, atol=1e-4)
 
 
@@ -451,7 +451,7 @@ def test_negative_sampling_finds_log_frequencies_less_log_q(dataset):
             schedule={"name": "exponential", "decay": 0.99},
         )  # fmt: skip
         result = fit(data, chosen, 0, Plan(epochs=600))
-        found = result.model.W[:, 0] + log_q
+        found = result.model.rows[:, 0] + log_q
         assert np.allclose(found, np.log(counts / 170), atol=0.05), proposal
         entropy = -np.sum(counts / 170 * np.log(counts / 170))
         assert -result.state.history[-1]["train_log_likelihood"] == pytest.approx(entropy, abs=2e-3)

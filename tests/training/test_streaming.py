@@ -69,7 +69,7 @@ def test_the_likelihood_is_that_of_rows_in_memory(path, name):
     reached = [each.state.history[-1]["test_log_likelihood"] for each in (inside, outside)]
     assert abs(reached[0] - reached[1]) < 0.03
     assert reached[1] > -1.95
-    assert not np.array_equal(inside.model.W, outside.model.W)
+    assert not np.array_equal(inside.model.rows, outside.model.rows)
 
 
 @cases
@@ -91,7 +91,7 @@ def test_a_killed_fit_resumes_in_the_middle_of_a_window(path, name, tmp_path, mo
             run(path, METHODS[name], epochs=3, stream=True, checkpoint=kept)
     resumed = run(path, METHODS[name], epochs=3, stream=True, checkpoint=kept)
     assert curve(resumed) == curve(whole)
-    assert np.array_equal(resumed.model.W, whole.model.W)
+    assert np.array_equal(resumed.model.rows, whole.model.rows)
 
 
 def test_every_row_is_visited_once_an_epoch(path, monkeypatch):

@@ -103,15 +103,14 @@ class Trial:
         ground, method = self._ground, self._ground.method
         if not self.finite:
             return None
-        model = Model(
+        model = Model.of_rows(
             self._solver.weights(),
             ground.data.class_names,
             ground.data.n_features,
-            method.bias,
-            ground.proposal if method.objective.adds_log_q else None,
-            ground.data.transform,
-            {},
-            method.objective.link,
+            bias=method.bias,
+            correction=ground.proposal if method.objective.adds_log_q else None,
+            transform=ground.data.transform,
+            link=method.objective.link,
         )
         with np.errstate(all="ignore"):
             X, y = ground.validation.X[:at_most], ground.validation.y[:at_most]

@@ -36,8 +36,7 @@ def _weights(model: Model) -> np.ndarray | None:
     """Centred weights, float64 of shape (n_classes, n_features + 1); what prediction adds counts as biases."""
     if model.W is None or model.link != "softmax":
         return None
-    W = model.W.astype(np.float64)
-    W[:, -1] *= model.bias
+    W = model.rows.astype(np.float64)
     if model.correction is not None:
         log_q = model.correction.log_q(np.zeros((2, model.n_features), np.float32), 0, model.n_classes)
         if log_q is not None and log_q.shape[0] > 1:  # it differs from row to row

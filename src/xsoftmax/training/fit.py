@@ -261,8 +261,9 @@ class _Fit:
     def _model_of(self, W: np.ndarray) -> Model:
         correction = self.proposal if self.method.objective.adds_log_q else None
         attributes = {"dataset": self.data.name, "method": self.method.name}
-        names, n_features, bias = self.class_names, self.data.n_features, self.method.bias
-        return Model(W, names, n_features, bias, correction, self.transform, attributes, self.method.objective.link)
+        others = {"bias": self.method.bias, "correction": correction, "transform": self.transform}
+        link = self.method.objective.link
+        return Model.of_rows(W, self.class_names, self.data.n_features, attributes=attributes, link=link, **others)
 
     def _rate(self) -> float:
         state = self.state

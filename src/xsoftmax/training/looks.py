@@ -90,7 +90,7 @@ class Looks:
         """The ridge, per training row."""
         if W is None or not self._ridge:
             return 0.0
-        return 0.5 * self._ridge * float(np.sum(np.square(W[:, :-1], dtype=np.float64))) / self._n_samples
+        return 0.5 * self._ridge * float(np.sum(np.square(W, dtype=np.float64))) / self._n_samples
 
 
 def _some(split: Split, rows: int | None) -> Split:

@@ -54,7 +54,8 @@ def with_model(folder, data, method, W, bias=True, **measures):
     fit = write_fit(folder, data.name, method, 0, measures)
     status = json.loads((fit / "status.json").read_text())
     attributes = {key: status.get(key) for key in ("dataset", "method", "seed", "status", "parameters")}
-    model = Model(np.asarray(W, np.float32), data.class_names, data.n_features, bias, attributes=attributes)
+    given = np.asarray(W, np.float32), data.class_names, data.n_features
+    model = Model.of_rows(*given, bias=bias, attributes=attributes)
     save_model(model, fit / "model.h5")
     return fit
 

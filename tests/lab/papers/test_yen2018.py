@@ -38,7 +38,7 @@ def with_models(results, monkeypatch, spread):
     X = rng.standard_normal((N, N_FEATURES)).astype(np.float32)
     rows = SimpleNamespace(X=X, y=np.arange(N, dtype=np.int32))
     names = [str(k) for k in range(N_CLASSES)]
-    monkeypatch.setattr(Results, "models", lambda *_: iter([Model(W, names, N_FEATURES)] * 3))
+    monkeypatch.setattr(Results, "models", lambda *_: iter([Model.of_rows(W, names, N_FEATURES)] * 3))
     monkeypatch.setattr(Results, "data", lambda *_: nullcontext(SimpleNamespace(split=lambda _: rows)))
     return Results(results.name, results.fits, [], {"faces": None})
 

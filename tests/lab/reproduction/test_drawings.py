@@ -6,7 +6,7 @@ from xsoftmax.lab.reproduction.figures import Panel, figure_of
 from xsoftmax.model import Model
 
 W = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 0.5]], np.float32)
-MODEL = Model(W, ["a", "b", "c"], 2)
+MODEL = Model.of_rows(W, ["a", "b", "c"], 2)
 
 
 def test_a_class_leads_by_the_difference_to_the_highest_other_score():

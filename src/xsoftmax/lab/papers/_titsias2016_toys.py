@@ -190,4 +190,4 @@ def _mean_probability(results: Results, dataset: str, method: str) -> np.ndarray
 
 
 def _probability(model: Model) -> np.ndarray:
-    return softmax(np.asarray(model.W, np.float64)[:, -1])
+    return softmax(np.asarray(model.b, np.float64))

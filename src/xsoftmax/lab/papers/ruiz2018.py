@@ -254,4 +254,4 @@ def _toy(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
 
 
 def _probabilities(model: Any) -> np.ndarray:
-    return softmax(model.W[:, -1].astype(np.float64))
+    return softmax(model.b.astype(np.float64))

@@ -185,7 +185,7 @@ def _sparsity(results: Results, page: Page, dataset: str, negligible: float) -> 
         for name, text in METHODS.items():
             if name.startswith(method) and results.has(dataset, name):
                 models = list(results.models(dataset, name))
-                blank = replace(models[0], W=np.zeros_like(models[0].W)) if models else None
+                blank = replace(models[0], W=np.zeros_like(models[0].W), b=None) if models else None
                 start = float(moved_classes(blank, objective, X, y, least).mean()) if blank else np.nan
                 found[name] = Estimate.of(
                     float(moved_classes(model, objective, X, y, least).mean()) for model in models

@@ -78,8 +78,8 @@ def leads(model: Model, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     ndarray of shape (n_classes, n_rows, n_columns)
     """
     grid = np.stack(np.meshgrid(x, y), axis=-1).reshape(-1, 2)
-    W = np.asarray(model.W, np.float64)
-    scores = grid @ W[:, :2].T + model.bias * W[:, 2]
+    W = model.rows.astype(np.float64)
+    scores = grid @ W[:, :2].T + W[:, 2]
     ordered = np.sort(scores, axis=1)
     others = np.where(scores == ordered[:, -1:], ordered[:, -2:-1], ordered[:, -1:])
     return (scores - others).T.reshape(-1, len(y), len(x))

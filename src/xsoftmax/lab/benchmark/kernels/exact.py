@@ -48,7 +48,7 @@ def evaluation(n_classes: int, n: int, threads: int) -> Case:
     """Likelihoods and ranks of dense rows; the best five classes of each."""
     rows, team = dense_rows(n, D, n_classes), Team(threads)
     W = np.random.default_rng(0).standard_normal((n_classes, D + 1)).astype(np.float32)
-    model = Model(W, [str(k) for k in range(n_classes)], D)
+    model = Model.of_rows(W, [str(k) for k in range(n_classes)], D)
     floor = partial(team.run, [partial(_score_products, rows.X[part], W) for part in split_evenly(n, threads)])
     runs: dict[str, Callable[[], object]] = {
         "floor": floor,

@@ -82,7 +82,7 @@ def _trained(rows: Rows, n_classes: int, n_epochs: int, threads: int) -> float:
     solver, steps = steps_of(method, rows, n_classes, rows.y.size, threads)
     for _ in range(n_epochs):
         steps()
-    model = Model(solver.weights(), [str(k) for k in range(n_classes)], rows.X.shape[1])
+    model = Model.of_rows(solver.weights(), [str(k) for k in range(n_classes)], rows.X.shape[1])
     return evaluate(model, rows.X[:2_000], rows.y[:2_000])["log_likelihood"]
 
 
