@@ -19,8 +19,9 @@ AXES = {
 }
 # In the place of a method's name: whatever the advice chooses for the data.
 AUTO = "auto"
-_KEYS = {*AXES, "schedule", "batch", "ridge", "bias", "bias_start", "device", "solver", "source"}
+_KEYS = {*AXES, "schedule", "batch", "ridge", "decay", "average", "bias", "bias_start", "device", "solver", "source"}
 DEVICES = ("cpu", "cuda")
+AVERAGES = ("none", "all", "half")
 BIAS_STARTS = ("zero", "minus-log-q")
 # What compiled code takes for a count, int64, and for a number, float32.
 MOST_COUNT, MOST_NUMBER = 2**63 - 1, (2 - 2**-23) * 2.0**127
@@ -50,6 +51,12 @@ class Method:
     batch : Batch
     ridge : float
         Weight of half the squared norm of the weights, biases left out, beside the sum of all samples' losses.
+    decay : float
+        As ``ridge``, apart from the gradient: weights but biases shrink by the learning rate times this over the
+        number of samples, per sample, whatever the optimizer makes of gradients (decoupled weight decay).
+    average : {"none", "all", "half"}
+        Whether models, and looks at the fit, take the average of the weights over all steps, or over the later
+        epochs, half of them at most; training itself goes on with the last weights (Polyak and Juditsky 1992).
     bias : bool
         Whether the model has one bias per class.
     bias_start : {"zero", "minus-log-q"}
@@ -72,6 +79,8 @@ class Method:
     schedule: Schedule
     batch: Batch
     ridge: float
+    decay: float
+    average: str
     bias: bool
     bias_start: str
     device: str
@@ -125,6 +134,8 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     others = {
         "batch": _batch(where, settings.get("batch", {})),
         "ridge": _as_type_of(f"{where}: ridge", 0.0, settings.get("ridge", 0.0)),
+        "decay": _as_type_of(f"{where}: decay", 0.0, settings.get("decay", 0.0)),
+        "average": _as_type_of(f"{where}: average", AVERAGES, settings.get("average", "none")),
         "bias": _as_type_of(f"{where}: bias", True, settings.get("bias", True)),
         "bias_start": _as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
         "device": _as_type_of(f"{where}: device", DEVICES, settings.get("device", "cpu")),

@@ -12,15 +12,16 @@ from numba import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws
+from xsoftmax.kernels.layout import shrink
 from xsoftmax.kernels.random import start
-from xsoftmax.kernels.ridge import shrink
 from xsoftmax.kernels.rows import Csr, Dense
 from xsoftmax.kernels.sample import coefficients_of
-from xsoftmax.kernels.steps import Step, draw, excludes_true, move, n_exact
+from xsoftmax.kernels.steps import Step, draw, excludes_true, n_exact
+from xsoftmax.kernels.walk import move
 
 
 @njit(**OPTIONS)
-def sweep_batches(objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size):
+def sweep_batches(objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, batch_size):
     """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
 
     It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, and
@@ -32,7 +33,7 @@ def sweep_batches(objective, proposal, optimizer, features, labels, states, W, o
     room = batch_size * (n_draws + 1)
     classes = np.empty(room, np.int64)
     slopes = np.empty(room, np.float32)
-    weights = np.empty(room, np.float32)
+    touches = np.empty(room, np.float32)
     gathered = room_for_gathering(features)
     for first in range(0, order.size, batch_size):
         samples = order[first : first + batch_size]
@@ -43,22 +44,34 @@ def sweep_batches(objective, proposal, optimizer, features, labels, states, W, o
             y = np.int64(labels[i])
             draw(proposal, i, y if excludes_true(objective) else np.int64(-1), start(clock.key, position), draws)
             finite, of_true = coefficients_of(
-                objective, proposal, optimizer, features, states, W, i, y, clock.key, position, rate, None, draws
+                objective,
+                proposal,
+                optimizer,
+                features,
+                states,
+                weights,
+                i,
+                y,
+                clock.key,
+                position,
+                rate,
+                None,
+                draws,
             )
             if not finite:
                 return first
             begin = b * (n_draws + 1)
-            classes[begin], slopes[begin], weights[begin] = y, share * of_true, share
+            classes[begin], slopes[begin], touches[begin] = y, share * of_true, share
             for j in range(n_draws):
                 classes[begin + 1 + j] = draws.classes[j]
                 slopes[begin + 1 + j] = share * draws.out[j]
-                weights[begin + 1 + j] = share * draws.weights[j]
-        _move_all(optimizer, features, samples, step, classes, slopes, weights, n_draws + 1, gathered, W)
+                touches[begin + 1 + j] = share * draws.weights[j]
+        _move_all(weights, features, optimizer, samples, step, classes, slopes, touches, n_draws + 1, gathered)
     return order.size
 
 
 @njit(**OPTIONS)
-def _move_all(optimizer, features, samples, step, classes, slopes, weights, per_sample, gathered, W):
+def _move_all(weights, features, optimizer, samples, step, classes, slopes, touches, per_sample, gathered):
     """Move each class that was touched, once."""
     by_class = np.argsort(classes[: samples.size * per_sample], kind="mergesort")
     first = 0
@@ -67,12 +80,12 @@ def _move_all(optimizer, features, samples, step, classes, slopes, weights, per_
         stop = first
         weight = np.float32(0)
         while stop < by_class.size and classes[by_class[stop]] == k:
-            weight += weights[by_class[stop]]
+            weight += touches[by_class[stop]]
             stop += 1
         if weight != np.float32(0):
-            shrink(optimizer, features, step, W, k, weight)
+            shrink(weights, step, k, weight)
         row = gather(features, samples, by_class[first:stop], slopes, per_sample, gathered)
-        move(optimizer, row, 0, step, np.float32(1), W, k)
+        move(weights, row, optimizer, 0, step, np.float32(1), k)
         first = stop
 
 

@@ -1,6 +1,6 @@
 """Some samples against some classes: scores and gradient steps of a block, by matrix products.
 
-Weights are class-major, in any optimizer's layout. For dense rows, samples and weights are gathered into two
+Weights are class-major, in any layout. For dense rows, samples and weights are gathered into two
 contiguous blocks for BLAS. For sparse rows the classes' weights are gathered feature-major for the columns that
 the samples have, so that each entry of a sample is one contiguous stretch over the classes.
 """
@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numba.extending import overload
 
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.layout import Interleaved, Scaled, Stamped
-from xsoftmax.kernels.ridge import Ridge, shrink
+from xsoftmax.kernels.layout import factor_of, row_of, shrink
 from xsoftmax.kernels.rows import Csr, Dense
-from xsoftmax.kernels.steps import move
+from xsoftmax.kernels.walk import move
 
 _ONE = np.float32(1)
 # Classes of which sparse rows are looked at together: a few vectors per entry, and a block that fits the cache.
@@ -25,38 +23,6 @@ _TILE = 64
 _SCANS = 8
 # float32 numbers in a cache line.
 _LINE = 16
-
-
-def weights_of(optimizer, features, W, k):
-    """View of the weights of class ``k``, bias included; more may follow. A factor may belong to them."""
-    raise TypeError("compiled code only")
-
-
-def factor_of(optimizer, W, k):
-    """Factor of the weights of class ``k``, the bias excepted, float32."""
-    raise TypeError("compiled code only")
-
-
-@overload(weights_of)
-def _weights_of(optimizer, features, W, k):
-    layout = _layout_of(optimizer)
-    if layout in (Interleaved, Stamped):
-        if features.instance_class is Dense:
-            return lambda optimizer, features, W, k: W[k, 0]
-        return lambda optimizer, features, W, k: W[k, :, 0]
-    return lambda optimizer, features, W, k: W[k]
-
-
-@overload(factor_of)
-def _factor_of(optimizer, W, k):
-    if _layout_of(optimizer) is Scaled:
-        return lambda optimizer, W, k: W[k, W.shape[1] - 1]
-    return lambda optimizer, W, k: _ONE
-
-
-def _layout_of(optimizer):
-    member = optimizer.instance_class
-    return Scaled if member is Ridge else member.layout
 
 
 class DenseRoom(NamedTuple):
@@ -99,29 +65,29 @@ def take_samples(features, samples, room):
     raise TypeError("compiled code only")
 
 
-def score_block_of(features, optimizer, samples, W, classes, scores, room):
-    """See ``score_drawn``, which puts the optimizer first."""
+def score_block_of(features, weights, samples, classes, scores, room):
+    """See ``score_drawn``, which puts the weights first."""
     raise TypeError("compiled code only")
 
 
-def move_block_of(features, optimizer, samples, step, W, classes, slopes, weights, room):
-    """See ``move_drawn``, which puts the optimizer first."""
+def move_block_of(features, weights, optimizer, samples, step, classes, slopes, touches, room):
+    """See ``move_drawn``, which puts the weights first."""
     raise TypeError("compiled code only")
 
 
 @njit(**OPTIONS)
-def score_drawn(optimizer, features, samples, W, classes, scores, room):
+def score_drawn(weights, features, samples, classes, scores, room):
     """Write the scores of the samples taken for ``classes`` to ``scores``, (n_samples, n_classes)."""
-    score_block_of(features, optimizer, samples, W, classes, scores, room)
+    score_block_of(features, weights, samples, classes, scores, room)
 
 
 @njit(**OPTIONS)
-def move_drawn(optimizer, features, samples, step, W, classes, slopes, weights, room):
-    """Move each of ``classes`` once, along the sum over the samples of slope times sample; shrink it by its weight.
+def move_drawn(weights, features, optimizer, samples, step, classes, slopes, touches, room):
+    """Move each of ``classes`` once, along the sum over the samples of slope times sample; shrink it by its touch.
 
     ``slopes`` is of shape (n_samples, n_classes).
     """
-    move_block_of(features, optimizer, samples, step, W, classes, slopes, weights, room)
+    move_block_of(features, weights, optimizer, samples, step, classes, slopes, touches, room)
 
 
 @implements(room_for_block, Dense)
@@ -145,18 +111,18 @@ def _take_dense(features, samples, room):
 
 
 @implements(score_block_of, Dense)
-def _score_dense(features, optimizer, samples, W, classes, scores, room):
-    _gather_rows(optimizer, features, W, classes, room)
+def _score_dense(features, weights, samples, classes, scores, room):
+    _gather_rows(weights, features, classes, room)
     np.dot(room.X[: samples.size], room.rows[: classes.size].T, scores)
     _add_biases(room.biases, scores)
 
 
 @njit(**OPTIONS)
-def _gather_rows(optimizer, features, W, classes, room):
+def _gather_rows(weights, features, classes, room):
     n_features = room.X.shape[1]
     for j in range(classes.size):
         k, to = classes[j], room.rows[j]
-        w, factor = weights_of(optimizer, features, W, k), factor_of(optimizer, W, k)
+        w, factor = row_of(weights, k), factor_of(weights, k)
         for d in range(n_features):
             to[d] = factor * w[d]
         room.biases[j] = features.constant * w[n_features]
@@ -170,22 +136,22 @@ def _add_biases(biases, scores):
 
 
 @implements(move_block_of, Dense)
-def _move_dense(features, optimizer, samples, step, W, classes, slopes, weights, room):
+def _move_dense(features, weights, optimizer, samples, step, classes, slopes, touches, room):
     np.dot(slopes.T, room.X[: samples.size], room.rows[: classes.size])
-    _move_rows(optimizer, features, step, W, classes, slopes, weights, room)
+    _move_rows(weights, features, optimizer, step, classes, slopes, touches, room)
 
 
 @njit(**LEAN)
-def _move_rows(optimizer, features, step, W, classes, slopes, weights, room):
+def _move_rows(weights, features, optimizer, step, classes, slopes, touches, room):
     for j in range(classes.size):
         room.biases[j] = np.float32(0)
     for b in range(slopes.shape[0]):
         for j in range(classes.size):
             room.biases[j] += slopes[b, j]
     for j in range(classes.size):
-        shrink(optimizer, features, step, W, classes[j], weights[j])
+        shrink(weights, step, classes[j], touches[j])
         gradient = Dense(room.rows[j : j + 1], features.constant * room.biases[j])
-        move(optimizer, gradient, 0, step, _ONE, W, classes[j])
+        move(weights, gradient, optimizer, 0, step, _ONE, classes[j])
 
 
 @implements(room_for_block, Csr)
@@ -245,31 +211,31 @@ def _sort_columns(room):
 
 
 @implements(score_block_of, Csr)
-def _score_csr(features, optimizer, samples, W, classes, scores, room):
+def _score_csr(features, weights, samples, classes, scores, room):
     columns = room.columns[: room.n_columns[0]]
     for first in range(0, classes.size, _TILE):
         some = classes[first : first + _TILE]
         rows = room.rows[: some.size * columns.size].reshape(some.size, columns.size)
         tile = room.tile[: some.size * columns.size].reshape(columns.size, some.size)
-        _gather_columns(optimizer, features, W, some, columns, rows)
-        _start_with_biases(optimizer, features, W, some, scores, first)
+        _gather_columns(weights, some, columns, rows)
+        _start_with_biases(weights, features, some, scores, first)
         _transpose(rows, tile)
         _add_products(features, samples, room.local, tile, scores, first)
 
 
 @njit(**OPTIONS)
-def _gather_columns(optimizer, features, W, classes, columns, rows):
+def _gather_columns(weights, classes, columns, rows):
     for j in range(classes.size):
-        w, row = weights_of(optimizer, features, W, classes[j]), rows[j]
-        factor = factor_of(optimizer, W, classes[j])
+        w, row = row_of(weights, classes[j]), rows[j]
+        factor = factor_of(weights, classes[j])
         for u in range(columns.size):
             row[u] = factor * w[columns[u]]
 
 
 @njit(**OPTIONS)
-def _start_with_biases(optimizer, features, W, classes, scores, first):
+def _start_with_biases(weights, features, classes, scores, first):
     for j in range(classes.size):
-        bias = features.constant * weights_of(optimizer, features, W, classes[j])[features.n_features]
+        bias = features.constant * row_of(weights, classes[j])[features.n_features]
         for b in range(scores.shape[0]):
             scores[b, first + j] = bias
 
@@ -306,7 +272,7 @@ def _add_products(features, samples, local, tile, scores, first):
 
 
 @implements(move_block_of, Csr)
-def _move_csr(features, optimizer, samples, step, W, classes, slopes, weights, room):
+def _move_csr(features, weights, optimizer, samples, step, classes, slopes, touches, room):
     columns = room.columns[: room.n_columns[0]]
     room.indptr[1] = columns.size
     for first in range(0, classes.size, _TILE):
@@ -319,9 +285,9 @@ def _move_csr(features, optimizer, samples, step, W, classes, slopes, weights, r
             constant = np.float32(0)
             for b in range(samples.size):
                 constant += slopes[b, first + j]
-            shrink(optimizer, features, step, W, some[j], weights[first + j])
+            shrink(weights, step, some[j], touches[first + j])
             gradient = Csr(rows[j], columns, room.indptr, features.n_features, features.constant * constant)
-            move(optimizer, gradient, 0, step, _ONE, W, some[j])
+            move(weights, gradient, optimizer, 0, step, _ONE, some[j])
 
 
 @njit(**LEAN)

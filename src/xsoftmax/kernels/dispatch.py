@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from numba.extending import overload
 
+# Of code that makes no arrays: see ``xsoftmax.kernels.LEAN``.
+NO_COUNTS: Any = {"_nrt": False}
+
 
 def lean(function: Callable) -> Callable:
     """Mark a name whose code allocates nothing, whatever the type: see ``xsoftmax.kernels.LEAN``."""
@@ -25,29 +28,47 @@ def implements(
     member : type
         The NamedTuple of ``first`` for which this code is meant.
     inline : {"never", "always"}
-        "always" inserts the code at the call before types are known, which helps short loops to vectorise.
+        "always" inserts the code at the call before types are known, which helps short loops to vectorise, and is
+        how code that counts no arrays hands out a view.
     allocates : bool
         Whether this code makes arrays although ``function`` is ``lean``.
     """
-    return _attach(function, lambda kind: kind is member, inline, allocates)
+    return _attach(function, lambda kind, _: kind is member, inline, allocates)
 
 
-def otherwise(function: Callable, unless: str, allocates: bool = False) -> Callable:
+def otherwise(
+    function: Callable,
+    unless: str,
+    second: type | None = None,
+    inline: Literal["never", "always"] = "never",
+    allocates: bool = False,
+) -> Callable:
     """Make the decorated function what compiled code runs for all types that have no attribute ``unless``.
 
-    A type that has it brings code of its own with ``implements``.
+    A type that has it brings code of its own with ``implements``. ``second``, if given, is the NamedTuple of the
+    second argument for which this code is meant; ``inline`` is as for ``implements``.
     """
-    return _attach(function, lambda kind: kind is not None and not hasattr(kind, unless), "never", allocates)
+
+    def is_meant(kind: type | None, following: type | None) -> bool:
+        return kind is not None and not hasattr(kind, unless) and second in (None, following)
+
+    return _attach(function, is_meant, inline, allocates)
 
 
 def _attach(
-    function: Callable, is_meant: Callable[[type | None], bool], inline: Literal["never", "always"], allocates: bool
+    function: Callable,
+    is_meant: Callable[[type | None, type | None], bool],
+    inline: Literal["never", "always"],
+    allocates: bool,
 ) -> Callable:
     options: Any = {"_nrt": allocates} if hasattr(function, "lean") else {}
+    if inline == "always":  # what is inserted is counted as where it is inserted
+        options = {"_nrt": True}
 
     def attach(implementation: Callable) -> Callable:
         def choose(*types):
-            return implementation if is_meant(getattr(types[0], "instance_class", None)) else None
+            kinds = [getattr(kind, "instance_class", None) for kind in (*types, None)]
+            return implementation if is_meant(kinds[0], kinds[1]) else None
 
         choose.__signature__ = inspect.signature(implementation)  # type: ignore[attr-defined]
         overload(function, jit_options=options, inline=inline)(choose)

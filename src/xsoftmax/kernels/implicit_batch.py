@@ -29,11 +29,12 @@ from numba.extending import overload
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_draws
+from xsoftmax.kernels.layout import row_of, scale_class
 from xsoftmax.kernels.mathematics import wright_omega
 from xsoftmax.kernels.random import start
-from xsoftmax.kernels.ridge import scale_row
 from xsoftmax.kernels.rows import Csr, Dense, bias_of
-from xsoftmax.kernels.steps import Step, draw, move, n_exact, score_class
+from xsoftmax.kernels.steps import Step, draw, n_exact
+from xsoftmax.kernels.walk import move, score_class
 
 # Of the length of the step: float32 weights hold 6e-8.
 TOLERANCE = 1e-8
@@ -67,60 +68,60 @@ class Touch(NamedTuple):
 
 @njit(**OPTIONS)
 def sweep_implicit(
-    objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size, touch
+    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, batch_size, touch
 ):
     """Take one implicit step for each minibatch of ``order``; return how many samples were used.
 
     It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, but
 
-    optimizer : Ridge
-        Of the implicit optimizer; ``W`` lies in the layout ``Scaled``.
+    weights : Decayed
     batch_size : int
     touch : Touch
     """
     draws = empty_draws(objective.n_sampled + n_exact(proposal))
     room = batch_size + draws.classes.size
-    classes, weights = np.empty(room, np.int64), np.empty(room)
-    row = np.zeros(W.shape[1])
+    classes, shares = np.empty(room, np.int64), np.empty(room)
+    row = np.zeros(row_of(weights, 0).size)
     step = Step(np.float32(1), 0)
     for first in range(0, order.size, batch_size):
         samples = order[first : first + batch_size]
         n = samples.size
-        n_labels = _distinct_labels(labels, samples, classes, weights)
+        n_labels = _distinct_labels(labels, samples, classes, shares)
         rng = start(clock.key, clock.position + first)
         n_drawn = draw_outside(proposal, samples[0], np.int64(labels[samples[0]]), classes[:n_labels], rng, draws)
-        n_classes = _add_drawn(draws, n_drawn, n_labels, classes, weights)
+        n_classes = _add_drawn(draws, n_drawn, n_labels, classes, shares)
         divisors = np.empty(n_classes)
         kind = np.int64(n != batch_size)
         for c in range(n_classes):
             b = touch.inverse[kind, classes[c]]
             if c >= n_labels and touch.share[kind] > 0.0:
-                b *= touch.share[kind] * weights[c]
-            divisors[c] = 1.0 + rate * optimizer.decay * b
-            scale_row(W[classes[c]], np.float32(1.0 / divisors[c]))
+                b *= touch.share[kind] * shares[c]
+            divisors[c] = 1.0 + rate * weights.decay * b
+            scale_class(weights, classes[c], np.float32(1.0 / divisors[c]))
         scores, own, u = np.empty((n_classes, n)), np.empty(n, np.int64), np.empty(n)
         for b in range(n):
             i = samples[b]
             own[b] = np.searchsorted(classes[:n_labels], labels[i])
             u[b] = states[i, 0]
             for c in range(n_classes):
-                scores[c, b] = score_class(optimizer, features, i, W, classes[c])
+                scores[c, b] = score_class(weights, features, i, classes[c])
         if not math.isfinite(scores.sum()):
             return first
         constant = np.float64(bias_of(features))
         products = gram(features, samples, row)
-        log_weights = np.log(weights[:n_classes])
+        log_weights = np.log(shares[:n_classes])
         pulls = solve(scores, own, log_weights, u, np.float64(rate) / n, products, divisors, constant)
         for b in range(n):
             states[samples[b], 0] = u[b]
         for c in range(n_classes):
-            w, shrunk = W[classes[c]], 1.0 / divisors[c]
+            w, shrunk = row_of(weights, classes[c]), 1.0 / divisors[c]
             total = 0.0
             for b in range(n):
                 total += pulls[c, b]
                 if pulls[c, b] != 0.0:
-                    move(optimizer, features, samples[b], step, np.float32(-pulls[c, b] * shrunk), W, classes[c])
-            w[w.size - 2] += np.float32(total * (1.0 - shrunk) * constant)
+                    coefficient = np.float32(-pulls[c, b] * shrunk)
+                    move(weights, features, optimizer, samples[b], step, coefficient, classes[c])
+            w[w.size - 1] += np.float32(total * (1.0 - shrunk) * constant)
     return order.size
 
 

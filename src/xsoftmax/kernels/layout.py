@@ -1,109 +1,501 @@
-"""How weights, and what an optimizer accumulates beside them, lie in memory.
+"""How weights, and what an optimizer keeps beside them, lie in memory: their type is their layout.
 
-Sampled methods touch a few classes: one row per class. Methods that see every class go the other way, one row
-per feature, and convert once at the end.
+Sampled methods touch a few classes: one row per class, its bias last. Of sparse samples a step touches entries all over
+a row, each of which should be one cache line with all that belongs to it. Methods that see every class keep rows whole
+for matrix products, and go the other way for sparse samples, one row per feature.
+
+Of a layout, compiled code knows a row's weights and how an entry moves by the rule of an optimizer (see ``updated``
+of ``xsoftmax.kernels.steps``); ``xsoftmax.kernels.walk`` goes along the rows. ``Decayed`` and ``Averaged`` are layouts
+around others, so that no optimizer knows of decay, or of averages.
 """
 
+import math
+from typing import Any, NamedTuple
+
 import numpy as np
+from numba import njit
+
+from xsoftmax.kernels import LEAN
+from xsoftmax.kernels.dispatch import implements, lean, otherwise
+from xsoftmax.kernels.mathematics import exp32
+from xsoftmax.kernels.steps import updated
+
+# A factor outside of these is multiplied into its row between chunks; within one, it does not leave the others.
+FOLDED = 2.0**20
+_LARGEST = np.float32(2.0**60)
+_SMALLEST = np.float32(2.0**-60)
 
 
-class Plain:
-    """One float32 per weight, (n_classes, width)."""
+class Plain(NamedTuple):
+    """One float32 per weight: ``W`` of shape (n_classes, width), or turned."""
 
-    copies = 1
+    W: np.ndarray
 
-    @staticmethod
-    def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
-        """Weights at zero."""
-        return np.zeros((n_classes, width), np.float32)
-
-    @staticmethod
-    def weights(W: np.ndarray, dense: bool) -> np.ndarray:
+    def weights(self) -> np.ndarray:
         """View of the weights alone, (n_classes, width)."""
-        return W
-
-    @staticmethod
-    def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
-        """Set the biases, (n_classes,)."""
-        W[:, -1] = biases
+        return self.W
 
 
-class Scaled:
-    """One float32 per weight and, last in each row, a factor of its weights but the bias: (n_classes, width + 1)."""
+class Apart(NamedTuple):
+    """Weights, and in an array of the same shape what is accumulated for each."""
 
-    copies = 1
+    W: np.ndarray
+    accumulators: np.ndarray
 
-    @staticmethod
-    def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
-        """Weights at zero, factors at one."""
-        W = np.zeros((n_classes, width + 1), np.float32)
-        W[:, -1] = 1
-        return W
-
-    @staticmethod
-    def weights(W: np.ndarray, dense: bool) -> np.ndarray:
-        """Copy of the weights, (n_classes, width)."""
-        weights = W[:, :-1].copy()
-        weights[:, :-1] *= W[:, -1:]
-        return weights
-
-    @staticmethod
-    def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
-        """Set the biases, (n_classes,)."""
-        W[:, -2] = biases
+    def weights(self) -> np.ndarray:
+        """View of the weights alone."""
+        return self.W
 
 
-class Interleaved:
-    """Weight and accumulator: (n_classes, 2, width) for dense rows, (n_classes, width, 2) for sparse ones."""
+class Rows(NamedTuple):
+    """A row of weights, then a row of accumulators, for dense samples: ``W`` of shape (n_classes, 2, width)."""
 
-    copies = 2
+    W: np.ndarray
 
-    @staticmethod
-    def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
-        """Weights at zero, accumulators at ``accumulator``."""
-        W = np.zeros((n_classes, 2, width) if dense else (n_classes, width, 2), np.float32)
-        if dense and accumulator:
-            W[:, 1] = accumulator
-        elif accumulator:
-            W[:, :, 1] = accumulator
-        return W
-
-    @staticmethod
-    def weights(W: np.ndarray, dense: bool) -> np.ndarray:
+    def weights(self) -> np.ndarray:
         """View of the weights alone, (n_classes, width)."""
-        return W[:, 0] if dense else W[:, :, 0]
-
-    @staticmethod
-    def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
-        """Set the biases, (n_classes,)."""
-        Interleaved.weights(W, dense)[:, -1] = biases
+        return self.W[:, 0]
 
 
-class Stamped:
-    """Weight, accumulator, and a stamp: the number of the step that touched them last, as int32 bits.
+class Entries(NamedTuple):
+    """Each weight with its accumulator, for sparse samples: ``W`` of shape (n_classes, width, 2)."""
 
-    Dense rows, (n_classes, 2, width + 1), have one stamp, after the weights, as a step touches all of a row; sparse
-    ones, (n_classes, width, 3), one per entry.
+    W: np.ndarray
+
+    def weights(self) -> np.ndarray:
+        """View of the weights alone, (n_classes, width)."""
+        return self.W[:, :, 0]
+
+
+class StampedRows(NamedTuple):
+    """As ``Rows``, of accumulators that fade in every step: ``W`` of shape (n_classes, 2, width + 1).
+
+    After the weights, as int32 bits, is a stamp: the number of the step that touched the row last, from where the
+    accumulators are made to fade as many times as they missed. ``log_fade``, float32: of the factor by which they do.
     """
 
-    copies = 3
+    W: np.ndarray
+    log_fade: np.float32
 
-    @staticmethod
-    def allocate(n_classes: int, width: int, dense: bool, accumulator: float) -> np.ndarray:
-        """Weights and stamps at zero, accumulators at ``accumulator``."""
-        W = np.zeros((n_classes, 2, width + 1) if dense else (n_classes, width, 3), np.float32)
-        if dense and accumulator:
-            W[:, 1, :-1] = accumulator
-        elif accumulator:
-            W[:, :, 1] = accumulator
-        return W
-
-    @staticmethod
-    def weights(W: np.ndarray, dense: bool) -> np.ndarray:
+    def weights(self) -> np.ndarray:
         """View of the weights alone, (n_classes, width)."""
-        return W[:, 0, :-1] if dense else W[:, :, 0]
+        return self.W[:, 0, :-1]
 
-    @staticmethod
-    def start_biases(W: np.ndarray, dense: bool, biases: np.ndarray) -> None:
-        """Set the biases, (n_classes,)."""
-        Stamped.weights(W, dense)[:, -1] = biases
+
+class StampedEntries(NamedTuple):
+    """As ``Entries``, of accumulators that fade: ``W`` of shape (n_classes, width, 3), a stamp beside each."""
+
+    W: np.ndarray
+    log_fade: np.float32
+
+    def weights(self) -> np.ndarray:
+        """View of the weights alone, (n_classes, width)."""
+        return self.W[:, :, 0]
+
+
+class Decayed(NamedTuple):
+    """Weights that shrink when they are touched, each class as much as it is rarely touched; biases do not.
+
+    A class k that a step touches loses rate x decay x b_k of its weights, b_k being the inverse of the probability
+    that it is touched, so that on average over steps all shrink alike (Fagan and Iyengar 2018, eq. 6). Weights are a
+    factor times what is stored, so that sparse samples shrink a row in one multiplication.
+
+    Attributes
+    ----------
+    inner : NamedTuple
+        What is stored.
+    factors : ndarray of shape (n_classes,), float32
+    decay : float32
+        Of all weights, per sample and unit of the learning rate.
+    inverse_touch : ndarray of shape (n_classes,), float32
+        b_k; of shape (0,): the weights of the draws.
+    """
+
+    inner: Any
+    factors: np.ndarray
+    decay: np.float32
+    inverse_touch: np.ndarray
+
+    def weights(self) -> np.ndarray:
+        """Copy of the weights, (n_classes, width)."""
+        weights = self.inner.weights().copy()
+        weights[:, :-1] *= self.factors[:, None]
+        return weights
+
+    def fold(self) -> None:
+        """Multiply factors far from 1 into their rows: between chunks, as others may be reading both."""
+        far = np.flatnonzero(~((np.abs(self.factors) < FOLDED) & (np.abs(self.factors) > 1 / FOLDED)))
+        self.inner.weights()[far, :-1] *= self.factors[far, None]
+        self.factors[far] = 1
+
+
+class Averaged(NamedTuple):
+    """Weights, and what makes of them their average over the steps since one of them.
+
+    W_s being the weights after step s, each move of a weight adds itself times the number of steps before it, so that
+
+        (W_1 + ... + W_t) / t  =  W_t - totals / t
+
+    without a look at what was not touched.
+
+    Attributes
+    ----------
+    inner : NamedTuple
+        The weights that train; they do not decay lazily, as what a row lost would be missing in the totals.
+    totals : ndarray of the shape of the weights, float32
+    period : ndarray of shape (2,), int64
+        Number of steps before the first that counts, and before the next.
+    """
+
+    inner: Any
+    totals: np.ndarray
+    period: np.ndarray
+
+    def weights(self) -> np.ndarray:
+        """View of the weights alone: those that train."""
+        return self.inner.weights()
+
+    def average(self) -> np.ndarray:
+        """Average over the period, a copy; the weights, if it has no step."""
+        n = int(self.period[1] - self.period[0])
+        return self.weights() - self.totals / np.float32(n) if n else self.weights().copy()
+
+    def start_again(self, n_steps: int) -> None:
+        """Begin a period after so many steps of the fit."""
+        self.totals[:] = 0
+        self.period[:] = n_steps
+
+
+def allocate(optimizer: Any, n_classes: int, width: int, dense: bool) -> Any:
+    """Weights at zero, a row per class, as the optimizer keeps them for samples that are dense or sparse."""
+    if not optimizer.accumulates:
+        return Plain(np.zeros((n_classes, width), np.float32))
+    initial = getattr(optimizer, "initial_accumulator", 0.0)
+    stamped = int(optimizer.fade < 1)
+    W = np.zeros((n_classes, 2, width + stamped) if dense else (n_classes, width, 2 + stamped), np.float32)
+    if initial and dense:
+        W[:, 1, :width] = initial
+    elif initial:
+        W[:, :, 1] = initial
+    if not stamped:
+        return Rows(W) if dense else Entries(W)
+    return (StampedRows if dense else StampedEntries)(W, np.float32(math.log(optimizer.fade)))
+
+
+def allocate_whole(optimizer: Any, shape: tuple[int, int]) -> Any:
+    """Weights at zero, in rows that are whole."""
+    W = np.zeros(shape, np.float32)
+    if not optimizer.accumulates:
+        return Plain(W)
+    return Apart(W, np.full(shape, getattr(optimizer, "initial_accumulator", 0.0), np.float32))
+
+
+def averaged(weights: Any) -> Averaged:
+    """Begin an average."""
+    return Averaged(weights, np.zeros(weights.weights().shape, np.float32), np.zeros(2, np.int64))
+
+
+def arrays_of(weights: Any) -> dict[str, np.ndarray]:
+    """All arrays of a layout that change, by name."""
+    found = {name: part for name, part in weights._asdict().items() if isinstance(part, np.ndarray)}
+    found.pop("inverse_touch", None)
+    return found | (arrays_of(weights.inner) if hasattr(weights, "inner") else {})
+
+
+# Of compiled code, by type
+
+
+def array_of(weights):
+    """Give the array that holds the weights, class by class."""
+    raise TypeError("compiled code only")
+
+
+def row_of(weights, k):
+    """View of the stored weights of row ``k``, the bias last."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def factor_of(weights, k):
+    """Factor of the stored weights of class ``k``, the bias excepted, float32."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def opened(weights, step, k):
+    """What is alike for all entries of row ``k`` in a step, to be handed to ``move_entry``."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def for_bias(weights, at):
+    """Make of what ``opened`` gave what holds for the bias."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def move_entry(weights, at, optimizer, step, k, d, g):
+    """Move entry ``d`` of row ``k``, whose gradient is ``g``, by the optimizer's rule."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def closed(weights, step, k):
+    """Note that a step has moved row ``k``."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def shrink(weights, step, k, weight):
+    """Shrink class ``k``, touched by a draw of this weight, where weights decay."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def shrinks(weights) -> bool:
+    """Tell whether ``shrink`` does anything."""
+    raise TypeError("compiled code only")
+
+
+def _own(mark: str, *layouts: Any) -> None:
+    """Say of some layouts that they have code of their own for what the others say alike."""
+    for layout in layouts:
+        setattr(layout, mark, True)
+
+
+_own("has_rows", Rows, Entries, StampedRows, StampedEntries, Decayed, Averaged)
+_own("opens", StampedRows, Decayed, Averaged)
+_own("wraps", Decayed, Averaged)
+_ONE = np.float32(1)
+
+
+@otherwise(array_of, unless="wraps", inline="always")
+def _array_of(weights):
+    return weights.W
+
+
+@implements(array_of, Decayed, inline="always")
+@implements(array_of, Averaged, inline="always")
+def _array_of_inner(weights):
+    return array_of(weights.inner)
+
+
+@otherwise(row_of, unless="has_rows", inline="always")
+def _row_of(weights, k):
+    return weights.W[k]
+
+
+@implements(row_of, Rows, inline="always")
+def _row_of_rows(weights, k):
+    return weights.W[k, 0]
+
+
+@implements(row_of, StampedRows, inline="always")
+def _row_of_stamped_rows(weights, k):
+    return weights.W[k, 0, : weights.W.shape[2] - 1]
+
+
+@implements(row_of, Entries, inline="always")
+@implements(row_of, StampedEntries, inline="always")
+def _row_of_entries(weights, k):
+    return weights.W[k, :, 0]
+
+
+@implements(row_of, Decayed, inline="always")
+@implements(row_of, Averaged, inline="always")
+def _row_of_inner(weights, k):
+    return row_of(weights.inner, k)
+
+
+@otherwise(factor_of, unless="wraps")
+def _no_factor(weights, k):
+    return _ONE
+
+
+@implements(factor_of, Decayed)
+def _factor_of(weights, k):
+    return weights.factors[k]
+
+
+@implements(factor_of, Averaged)
+def _factor_of_inner(weights, k):
+    return factor_of(weights.inner, k)
+
+
+@otherwise(opened, unless="opens")
+def _opened(weights, step, k):
+    return _ONE
+
+
+@implements(opened, StampedRows)
+def _opened_stamped(weights, step, k):
+    return _faded(weights, step.number, weights.W.view(np.int32)[k, 0, weights.W.shape[2] - 1])
+
+
+@implements(opened, Decayed)
+def _opened_decayed(weights, step, k):
+    factor = weights.factors[k]
+    return opened(weights.inner, step, k), factor, _ONE / factor
+
+
+@implements(opened, Averaged)
+def _opened_averaged(weights, step, k):
+    return opened(weights.inner, step, k), np.float32(step.number - weights.period[0])
+
+
+@otherwise(for_bias, unless="wraps")
+def _for_bias(weights, at):
+    return at
+
+
+@implements(for_bias, Decayed)
+def _for_bias_decayed(weights, at):
+    return for_bias(weights.inner, at[0]), _ONE, _ONE
+
+
+@implements(for_bias, Averaged)
+def _for_bias_averaged(weights, at):
+    return for_bias(weights.inner, at[0]), at[1]
+
+
+@otherwise(closed, unless="opens")
+def _not_closed(weights, step, k):
+    pass
+
+
+@implements(closed, StampedRows)
+def _closed_stamped(weights, step, k):
+    weights.W.view(np.int32)[k, 0, weights.W.shape[2] - 1] = step.number
+
+
+@implements(closed, Decayed)
+@implements(closed, Averaged)
+def _closed_inner(weights, step, k):
+    closed(weights.inner, step, k)
+
+
+@implements(move_entry, Plain)
+def _move_plain(weights, at, optimizer, step, k, d, g):
+    weights.W[k, d], _ = updated(optimizer, step, weights.W[k, d], np.float32(0), g)
+
+
+@implements(move_entry, Apart)
+def _move_apart(weights, at, optimizer, step, k, d, g):
+    W, a = weights.W, weights.accumulators
+    W[k, d], a[k, d] = updated(optimizer, step, W[k, d], a[k, d], g)
+
+
+@implements(move_entry, Rows)
+def _move_rows(weights, at, optimizer, step, k, d, g):
+    W = weights.W
+    W[k, 0, d], W[k, 1, d] = updated(optimizer, step, W[k, 0, d], W[k, 1, d], g)
+
+
+@implements(move_entry, Entries)
+def _move_entries(weights, at, optimizer, step, k, d, g):
+    W = weights.W
+    W[k, d, 0], W[k, d, 1] = updated(optimizer, step, W[k, d, 0], W[k, d, 1], g)
+
+
+@implements(move_entry, StampedRows)
+def _move_stamped_rows(weights, at, optimizer, step, k, d, g):
+    W = weights.W
+    W[k, 0, d], W[k, 1, d] = updated(optimizer, step, W[k, 0, d], at * W[k, 1, d], g)
+
+
+@implements(move_entry, StampedEntries)
+def _move_stamped_entries(weights, at, optimizer, step, k, d, g):
+    W, stamps = weights.W, weights.W.view(np.int32)
+    faded = _faded(weights, step.number, stamps[k, d, 2])
+    W[k, d, 0], W[k, d, 1] = updated(optimizer, step, W[k, d, 0], faded * W[k, d, 1], g)
+    stamps[k, d, 2] = step.number
+
+
+@njit(**LEAN)
+def _faded(weights, number, stamp):
+    """Product of the fades between the step of the stamp and this one, which has its own."""
+    return exp32(np.float32(number - stamp - 1) * weights.log_fade)
+
+
+class Stored(NamedTuple):
+    """The rule of an optimizer, for weights that are stored divided by a factor."""
+
+    inner: Any
+    factor: np.float32
+    inverse: np.float32
+
+
+@implements(updated, Stored)
+def _updated_stored(optimizer, step, w, a, g):
+    w, a = updated(optimizer.inner, step, optimizer.factor * w, a, g)
+    return optimizer.inverse * w, a
+
+
+class Multiplied(NamedTuple):
+    """The rule that multiplies weights by a factor, float32."""
+
+    by: np.float32
+
+
+@implements(updated, Multiplied)
+def _updated_multiplied(optimizer, step, w, a, g):
+    return optimizer.by * w, a
+
+
+@implements(move_entry, Decayed)
+def _move_decayed(weights, at, optimizer, step, k, d, g):
+    move_entry(weights.inner, at[0], Stored(optimizer, at[1], at[2]), step, k, d, g)
+
+
+@implements(move_entry, Averaged)
+def _move_averaged(weights, at, optimizer, step, k, d, g):
+    before = row_of(weights.inner, k)[d]
+    move_entry(weights.inner, at[0], optimizer, step, k, d, g)
+    weights.totals[k, d] += at[1] * (row_of(weights.inner, k)[d] - before)
+
+
+@otherwise(shrinks, unless="wraps")
+def _never_shrinks(weights):
+    return False
+
+
+@implements(shrinks, Averaged)
+def _average_never_shrinks(weights):
+    return False
+
+
+@implements(shrinks, Decayed)
+def _shrinks(weights):
+    return True
+
+
+@otherwise(shrink, unless="wraps")
+def _no_shrink(weights, step, k, weight):
+    pass
+
+
+@implements(shrink, Averaged)
+def _no_shrink_of_averaged(weights, step, k, weight):
+    pass
+
+
+@implements(shrink, Decayed)
+def _shrink(weights, step, k, weight):
+    b = weights.inverse_touch[k] if weights.inverse_touch.size else weight
+    scale_class(weights, k, _ONE - step.rate * weights.decay * b)
+
+
+@njit(**LEAN)
+def scale_class(weights, k, by):
+    """Multiply the weights of class ``k``, but for the bias, by a float32.
+
+    A factor that would leave its bounds stays, and what is stored is multiplied: a thread that reads a row never
+    finds it folded under a factor of before.
+    """
+    factor = weights.factors[k] * by
+    if _SMALLEST < abs(factor) < _LARGEST:
+        weights.factors[k] = factor
+        return
+    row = row_of(weights.inner, k)
+    for d in range(row.size - 1):
+        row[d] *= by

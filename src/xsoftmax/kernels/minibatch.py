@@ -20,9 +20,11 @@ from numba.extending import overload
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.layout import Multiplied, array_of, move_entry, opened
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import Csr, Dense
-from xsoftmax.kernels.steps import Draws, excludes_true, gradient, loss, move_block
+from xsoftmax.kernels.steps import Draws, Step, excludes_true, gradient, loss
+from xsoftmax.kernels.walk import move_stretch
 
 # Classes whose weights, accumulators and gradients are in cache together, for 512 features.
 CLASSES_OF_A_BLOCK = 512
@@ -61,29 +63,31 @@ class CsrBatch(NamedTuple):
 
 
 class Pace(NamedTuple):
-    """Learning rate of a step, and ridge / n_samples, both float32."""
+    """A step, and by how much weights shrink in it: decay, float32, per unit of the learning rate."""
 
-    rate: np.float32
+    step: Step
     decay: np.float32
 
 
 @njit(**OPTIONS)
-def sweep_all(objective, optimizer, features, labels, states, W, accumulator, scores, order, batch_size, pace):
+def sweep_all(objective, optimizer, features, labels, states, weights, scores, order, batch_size, pace):
     """Take one step for each minibatch of ``order``; return how many samples were used.
 
-    It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, but ``W`` and
-    ``accumulator`` float32, of shape (n_classes, n_features + 1) for dense rows and (n_features + 1, n_classes) for
-    sparse ones; ``scores``, float32 of shape (batch_size, n_classes), is room to work in; batches are means.
+    It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, but ``weights``
+    ``Plain`` or ``Apart``, of shape (n_classes, n_features + 1) for dense rows and (n_features + 1, n_classes) for
+    sparse ones, or an average of these; ``scores``, float32 of shape (batch_size, n_classes), is room to work in;
+    batches are means. ``pace`` is that of the first step.
     """
     n_classes = scores.shape[1]
     for first in range(0, order.size, batch_size):
         samples = order[first : first + batch_size]
         room = scores[: samples.size]
         batch = gather(features, samples)
-        if not score_classes(batch, W, 0, n_classes, room, 0):
+        if not score_classes(batch, array_of(weights), 0, n_classes, room, 0):
             return first
-        slope_block(objective, pace.rate, labels, states, samples, room)
-        move_classes(batch, optimizer, pace, room, W, accumulator, 0, n_classes, 0)
+        slope_block(objective, pace.step.rate, labels, states, samples, room)
+        now = Pace(Step(pace.step.rate, pace.step.number + first // batch_size), pace.decay)
+        move_classes(batch, optimizer, now, room, weights, 0, n_classes, 0)
     return order.size
 
 
@@ -118,9 +122,9 @@ def score_classes_block(batch, W, first, last, scores):
 
 
 @njit(**OPTIONS)
-def move_classes_block(batch, optimizer, pace, slopes, W, accumulator, first, last):
+def move_classes_block(batch, optimizer, pace, slopes, weights, first, last):
     """As ``move_classes``, from Python."""
-    move_classes(batch, optimizer, pace, slopes, W, accumulator, first, last, 0)
+    move_classes(batch, optimizer, pace, slopes, weights, first, last, 0)
 
 
 def gather(features, samples):
@@ -136,7 +140,7 @@ def score_classes(batch, W, first, last, scores, skipped):
     raise TypeError("compiled code only")
 
 
-def move_classes(batch, optimizer, pace, slopes, W, accumulator, first, last, skipped):
+def move_classes(batch, optimizer, pace, slopes, weights, first, last, skipped):
     """Move the weights of classes first..last - 1 along the mean over the batch of slope times sample.
 
     The first column of ``slopes`` is that of class ``skipped``.
@@ -260,9 +264,9 @@ def _score_classes_dense(batch, W, first, last, scores, skipped):
 
 
 @implements(move_classes, DenseBatch)
-def _move_classes_dense(batch, optimizer, pace, slopes, W, accumulator, first, last, skipped):
-    n, width = batch.inputs.shape
-    size, most = classes_of_a_block(W.shape[0]), min(classes_of_a_move(W.shape[0]), last - first)
+def _move_classes_dense(batch, optimizer, pace, slopes, weights, first, last, skipped):
+    (n, width), n_classes = batch.inputs.shape, array_of(weights).shape[0]
+    size, most = classes_of_a_block(n_classes), min(classes_of_a_move(n_classes), last - first)
     room, packing = np.empty((most, width), np.float32), np.empty((n, most), np.float32)
     touched = np.empty(most, np.int64)
     for block in range(first, last, size):
@@ -272,7 +276,7 @@ def _move_classes_dense(batch, optimizer, pace, slopes, W, accumulator, first, l
             own = slopes[:, start - skipped : stop - skipped]
             if pace.decay != np.float32(0):
                 for k in range(start, stop):
-                    _scale(W[k, : width - 1], np.float32(1) - pace.rate * pace.decay)
+                    _shrink(weights, pace, k, 0, width - 1)
             n_touched = _pack_columns(own, touched, packing)
             if n_touched < stop - start:
                 own = packing[:, :n_touched]
@@ -280,7 +284,7 @@ def _move_classes_dense(batch, optimizer, pace, slopes, W, accumulator, first, l
             columns_times_columns(own, batch.inputs, np.float32(1) / np.float32(n), gradients)
             for t in range(n_touched):
                 k = start + touched[t]
-                move_block(optimizer, pace.rate, gradients[t], W[k], accumulator[k])
+                move_stretch(weights, optimizer, pace.step, k, 0, gradients[t])
 
 
 @njit(**OPTIONS)
@@ -349,16 +353,16 @@ def _score_classes_csr(batch, W, first, last, scores, skipped):
 
 
 @implements(move_classes, CsrBatch)
-def _move_classes_csr(batch, optimizer, pace, slopes, W, accumulator, first, last, skipped):
+def _move_classes_csr(batch, optimizer, pace, slopes, weights, first, last, skipped):
     n_features = batch.features.n_features
     share = np.float32(1) / np.float32(slopes.shape[0])
-    room = np.empty(classes_of_a_block(W.shape[1]), np.float32)
+    room = np.empty(classes_of_a_block(array_of(weights).shape[1]), np.float32)
     for start in range(first, last, room.size):
         stop = min(start + room.size, last)
         total = room[: stop - start]
         if pace.decay != np.float32(0):
             for d in range(n_features):
-                _scale(W[d, start:stop], np.float32(1) - pace.rate * pace.decay)
+                _shrink(weights, pace, d, start, stop)
         j = 0
         while j < batch.columns.size:
             d = batch.columns[j]
@@ -367,18 +371,20 @@ def _move_classes_csr(batch, optimizer, pace, slopes, W, accumulator, first, las
             while j < batch.columns.size and batch.columns[j] == d:
                 _add_product(share * batch.values[j], slopes[batch.rows[j], start - skipped : stop - skipped], total)
                 j += 1
-            move_block(optimizer, pace.rate, total, W[d, start:stop], accumulator[d, start:stop])
+            move_stretch(weights, optimizer, pace.step, d, start, total)
         if batch.features.constant != np.float32(0):
             total[:] = np.float32(0)
             for b in range(slopes.shape[0]):
                 _add_product(share * batch.features.constant, slopes[b, start - skipped : stop - skipped], total)
-            move_block(optimizer, pace.rate, total, W[n_features, start:stop], accumulator[n_features, start:stop])
+            move_stretch(weights, optimizer, pace.step, n_features, start, total)
 
 
 @njit(**OPTIONS)
-def _scale(row, factor):
-    for k in range(row.size):
-        row[k] *= factor
+def _shrink(weights, pace, r, first, stop):
+    """Shrink the entries of row ``r`` from ``first`` up to ``stop``."""
+    at, by = opened(weights, pace.step, r), Multiplied(np.float32(1) - pace.step.rate * pace.decay)
+    for d in range(first, stop):
+        move_entry(weights, at, by, pace.step, r, d, np.float32(0))
 
 
 @njit(**OPTIONS)

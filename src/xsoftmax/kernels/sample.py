@@ -7,9 +7,9 @@ from numba import njit
 
 from xsoftmax.kernels import PART
 from xsoftmax.kernels.draws import gather_repeats, weigh_for
-from xsoftmax.kernels.pairs import score_step
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.steps import coefficients, draws_numbers, log_probability, uses_log_q
+from xsoftmax.kernels.walk import score_step
 
 # Parts the objective's own random numbers from those of the proposal.
 OWN_NUMBERS = np.uint64(0x5851F42D4C957F2D)
@@ -17,7 +17,7 @@ OWN_NUMBERS = np.uint64(0x5851F42D4C957F2D)
 
 @njit(**PART)
 def coefficients_of(
-    objective, proposal, optimizer, features, states, W, i, y, key, position, rate, log_q_of_labels, draws
+    objective, proposal, optimizer, features, states, weights, i, y, key, position, rate, log_q_of_labels, draws
 ):
     """Fill ``draws.out`` for sample ``i`` of class ``y``, whose classes are drawn, repeats gathered.
 
@@ -25,7 +25,7 @@ def coefficients_of(
     ``log_q_of_labels`` may be None; see ``xsoftmax.kernels.sweep.sweep``.
     """
     weigh_for(objective, y, draws)
-    score_true = score_step(optimizer, features, i, W, y, draws)
+    score_true = score_step(weights, features, i, y, draws)
     if not _all_finite(score_true, draws.scores):
         return False, np.float32(0)
     log_q_true = np.float32(0)

@@ -19,8 +19,8 @@ from xsoftmax.kernels import LEAN, OPTIONS, PART
 from xsoftmax.kernels.batch import gather, room_for_gathering
 from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples
 from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, part_of, weigh_for
+from xsoftmax.kernels.layout import shrink
 from xsoftmax.kernels.random import mix, start
-from xsoftmax.kernels.ridge import shrink
 from xsoftmax.kernels.sample import OWN_NUMBERS
 from xsoftmax.kernels.steps import (
     Step,
@@ -29,11 +29,10 @@ from xsoftmax.kernels.steps import (
     draws_numbers,
     excludes_true,
     log_probability,
-    move,
     n_exact,
-    score_class,
     uses_log_q,
 )
+from xsoftmax.kernels.walk import move, score_class
 
 _ONE = np.float32(1)
 
@@ -70,16 +69,16 @@ class Batch(NamedTuple):
 class Slopes(NamedTuple):
     """Of one batch, float32: ``drawn`` (n_samples, n_drawn), ``true`` (n_samples,) where it is not among the drawn.
 
-    ``weights``, of shape (n_drawn,), is by how much each drawn class was touched, for a ridge.
+    ``touches``, of shape (n_drawn,), is by how much each drawn class was touched, where weights decay.
     """
 
     drawn: np.ndarray
     true: np.ndarray
-    weights: np.ndarray
+    touches: np.ndarray
 
 
 @njit(**OPTIONS)
-def sweep_shared(objective, proposal, optimizer, features, labels, states, W, order, clock, rate, batch_size):
+def sweep_shared(objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, batch_size):
     """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
 
     All samples of a batch look at the same drawn classes, those of its first sample. It stops early only before a
@@ -106,19 +105,19 @@ def sweep_shared(objective, proposal, optimizer, features, labels, states, W, or
         n_others = _number_true_classes(labels, samples, n_drawn, numbering)
         rows, inside = take_samples(features, samples, room)
         scores = score_room[: n * n_drawn].reshape(n, n_drawn)
-        score_drawn(optimizer, features, samples, W, drawn.classes, scores, room)
-        if not _score_true(optimizer, rows, inside, labels, samples, W, scores, true_scores):
+        score_drawn(weights, features, samples, drawn.classes, scores, room)
+        if not _score_true(weights, rows, inside, labels, samples, scores, true_scores):
             return first
         slopes = Slopes(slope_room[: n * n_drawn].reshape(n, n_drawn), true_slopes, touched)
         batch = Batch(samples, numbering.of_true[:n], true_scores, scores)
         _slopes_of(objective, proposal, optimizer, features, labels, states, clock, first, rate, drawn, batch, slopes)
-        _weights_of_touch(drawn.weights, numbering.of_true[:n], slopes.weights)
-        move_drawn(optimizer, features, samples, step, W, drawn.classes, slopes.drawn, slopes.weights, room)
+        _weights_of_touch(drawn.weights, numbering.of_true[:n], slopes.touches)
+        move_drawn(weights, features, optimizer, samples, step, drawn.classes, slopes.drawn, slopes.touches, room)
         for t in range(n_others):
             k = numbering.classes[t]
             entries = numbering.by_class[numbering.bounds[t] : numbering.bounds[t + 1]]
-            shrink(optimizer, features, step, W, k, np.float32(entries.size) / np.float32(n))
-            move(optimizer, gather(rows, inside, entries, true_slopes, 1, gathered), 0, step, _ONE, W, k)
+            shrink(weights, step, k, np.float32(entries.size) / np.float32(n))
+            move(weights, gather(rows, inside, entries, true_slopes, 1, gathered), optimizer, 0, step, _ONE, k)
     return order.size
 
 
@@ -200,10 +199,10 @@ def _number_true_classes(labels, samples, n_drawn, numbering):
 
 
 @njit(**LEAN)
-def _score_true(optimizer, rows, inside, labels, samples, W, scores, true_scores):
+def _score_true(weights, rows, inside, labels, samples, scores, true_scores):
     """Write the scores of the true classes; tell whether all scores of the batch are finite."""
     for b in range(samples.size):
-        score = score_class(optimizer, rows, inside[b], W, np.int64(labels[samples[b]]))
+        score = score_class(weights, rows, inside[b], np.int64(labels[samples[b]]))
         true_scores[b] = score
         for j in range(scores.shape[1]):
             score += scores[b, j]

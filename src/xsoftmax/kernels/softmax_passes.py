@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.layout import array_of
 from xsoftmax.kernels.log_sum_exp import INFINITY, scan, sum_exp, write_exp
 from xsoftmax.kernels.minibatch import classes_of_a_block, move_classes, score_classes
 
@@ -90,11 +91,11 @@ def shares_of(sums):
 
 
 @njit(**OPTIONS)
-def move_by_shares(batch, optimizer, pace, W, accumulator, labels, room, shares, size, first, last):
+def move_by_shares(batch, optimizer, pace, weights, labels, room, shares, size, first, last):
     """The second pass over classes first..last - 1; parameters as for the first."""
     for start in range(first, last, size):
         stop = min(start + size, last)
-        score_classes(batch, W, start, stop, room, start)
+        score_classes(batch, array_of(weights), start, stop, room, start)
         for b in range(labels.size):
             row = room[b, : stop - start]
             write_exp(row, shares.highest[b])
@@ -103,4 +104,4 @@ def move_by_shares(batch, optimizer, pace, W, accumulator, labels, room, shares,
             own = labels[b] - start
             if 0 <= own < row.size:
                 row[own] = shares.of_true[b]
-        move_classes(batch, optimizer, pace, room, W, accumulator, start, stop, start)
+        move_classes(batch, optimizer, pace, room, weights, start, stop, start)

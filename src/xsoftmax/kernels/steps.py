@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from xsoftmax.kernels.dispatch import lean
+from xsoftmax.kernels.dispatch import NO_COUNTS, lean
+from xsoftmax.kernels.rows import squared_norm
 
 
 class Draws(NamedTuple):
@@ -146,43 +147,37 @@ def n_exact(proposal) -> int:
 
 
 @lean
-def coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
-    """Fill ``draws.out`` with the coefficients of the drawn classes; return that of the true class."""
-    raise TypeError("compiled code only")
+def updated(optimizer, step, w, a, g):
+    """Give a weight and what is accumulated beside it after a step along its gradient: ``(w, a)``, float32.
 
-
-@lean
-def score_class(optimizer, features, i, W, k):
-    """Score of class ``k`` for sample ``i``, float32."""
-    raise TypeError("compiled code only")
-
-
-@lean
-def move(optimizer, features, i, step, coefficient, W, k):
-    """Move the weights of class ``k`` by one coefficient, and whatever is accumulated beside them."""
-    raise TypeError("compiled code only")
-
-
-@lean
-def score_two(optimizer, features, i, W, k, other):
-    """Scores of two classes, as ``score_class`` gives them up to rounding, with both rows on their way at once.
-
-    An optimizer whose type has ``takes_two`` brings this and ``move_two``; for others ``xsoftmax.kernels.pairs`` does
-    one after the other.
+    ``a`` is 0 for an optimizer that accumulates nothing. One that ``fades`` is given the ``a`` of the step before,
+    whenever that was.
     """
     raise TypeError("compiled code only")
 
 
 @lean
-def move_two(optimizer, features, i, step, coefficient, W, k, other_coefficient, other):
-    """Move two different classes as ``move`` does."""
+def coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+    """Fill ``draws.out`` with the coefficients of the drawn classes; return that of the true class."""
     raise TypeError("compiled code only")
 
 
-@lean
-def move_block(optimizer, rate, gradient, w, accumulator):
-    """Move weights by their gradient, element by element: arrays of one shape, (n_classes,)."""
-    raise TypeError("compiled code only")
+@overload(coefficients, jit_options=NO_COUNTS)
+def _coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+    """By what the optimizer needs."""
+    needs = optimizer.instance_class.needs
+
+    def along_gradient(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+        return gradient(objective, rate, state, score_true, log_q_true, draws)
+
+    def within_bound(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+        raise_bound(objective, optimizer.threshold, state, score_true, draws)
+        return gradient(objective, rate, state, score_true, log_q_true, draws)
+
+    def at_the_end(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
+        return proximal(objective, rate, state, squared_norm(features, i), score_true, draws)
+
+    return {"gradient": along_gradient, "raise_bound": within_bound, "proximal": at_the_end}[needs]
 
 
 @lean

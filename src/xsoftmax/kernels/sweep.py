@@ -9,15 +9,18 @@ from numba import njit
 
 from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.draws import draw_steps, empty_draws_ahead, take_step
-from xsoftmax.kernels.pairs import move_step
+from xsoftmax.kernels.layout import array_of
 from xsoftmax.kernels.prefetch import prefetch_step
 from xsoftmax.kernels.sample import coefficients_of
 from xsoftmax.kernels.steps import Step
+from xsoftmax.kernels.walk import move_step
 
 AHEAD = 32
 
 
-def sweep(objective, proposal, optimizer, features, labels, states, W, order, clock, rate, log_q_of_labels=None):
+def sweep(
+    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, log_q_of_labels=None
+):
     """Take one step for each sample of ``order``; return how many were taken.
 
     It stops early only before a step whose scores are not finite.
@@ -30,8 +33,8 @@ def sweep(objective, proposal, optimizer, features, labels, states, W, order, cl
     labels : ndarray of shape (n_samples,), int32
     states : ndarray of shape (n_samples, n_states), float64
         What the objective keeps per sample; changed in place.
-    W : ndarray, float32
-        Weights in the optimizer's layout; changed in place.
+    weights : NamedTuple
+        In a layout that has what the optimizer accumulates (``xsoftmax.kernels.layout``); changed in place.
     order : ndarray of shape (n_steps,), int64
         Samples to visit.
     clock : Clock
@@ -42,7 +45,7 @@ def sweep(objective, proposal, optimizer, features, labels, states, W, order, cl
     """
     ahead = room_ahead(objective, proposal)
     return sweep_in(
-        objective, proposal, optimizer, features, labels, states, W, order, clock, rate, log_q_of_labels, ahead
+        objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, log_q_of_labels, ahead
     )
 
 
@@ -52,7 +55,9 @@ def room_ahead(objective, proposal):
 
 
 @njit(**LEAN)
-def sweep_in(objective, proposal, optimizer, features, labels, states, W, order, clock, rate, log_q_of_labels, ahead):
+def sweep_in(
+    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, log_q_of_labels, ahead
+):
     """``sweep`` in room of ``room_ahead``, for compiled code, too."""
     draws = ahead.step
     for first in range(0, order.size, AHEAD):
@@ -63,7 +68,9 @@ def sweep_in(objective, proposal, optimizer, features, labels, states, W, order,
             y = np.int64(labels[i])
             if b + 1 < samples.size:
                 following = samples[b + 1]
-                prefetch_step(features, following, W, np.int64(labels[following]), ahead.classes[b + 1])
+                prefetch_step(
+                    features, following, array_of(weights), np.int64(labels[following]), ahead.classes[b + 1]
+                )
             take_step(ahead, b)
             step = Step(rate, clock.step + first + b)
             position = clock.position + first + b
@@ -73,7 +80,7 @@ def sweep_in(objective, proposal, optimizer, features, labels, states, W, order,
                 optimizer,
                 features,
                 states,
-                W,
+                weights,
                 i,
                 y,
                 clock.key,
@@ -84,5 +91,5 @@ def sweep_in(objective, proposal, optimizer, features, labels, states, W, order,
             )
             if not finite:
                 return first + b
-            move_step(optimizer, features, i, step, of_true, W, y, draws)
+            move_step(weights, features, optimizer, i, step, of_true, y, draws)
     return order.size

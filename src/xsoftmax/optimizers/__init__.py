@@ -1,8 +1,8 @@
-"""How the touched rows move; one file each.
+"""How the touched weights move; one file each.
 
-A file holds the optimizer's parameters, a NamedTuple described by ``optimizer`` and named ``MEMBER``, and its
-compiled ``coefficients``, ``score_class`` and ``move`` (see ``xsoftmax.kernels.steps``). One whose parameters depend
-on the data has ``fit(TrainingSet)``.
+A file holds the optimizer's parameters, a NamedTuple described by ``optimizer`` and named ``MEMBER``, and the rule
+for one entry of the weights, the compiled ``updated`` (see ``xsoftmax.kernels.steps``); how entries lie in memory is
+nothing to it. One whose parameters depend on the data has ``fit(TrainingSet)``.
 """
 
 from collections.abc import Callable
@@ -10,34 +10,29 @@ from typing import Any
 
 
 def optimizer(
-    *,
-    layout: type | None,
-    needs: str = "gradient",
-    takes_blocks: bool = False,
-    takes_ridge: bool = False,
-    qualifier: str = "",
+    *, needs: str = "gradient", accumulates: bool = False, fade: float = 1.0, qualifier: str = ""
 ) -> Callable[[Any], Any]:
     """Describe an optimizer: a decorator for its NamedTuple of parameters, of which one is ``learning_rate``.
 
     Parameters
     ----------
-    layout : type or None
-        Where weights and accumulators lie (``xsoftmax.kernels.layout``); None for one that takes the gradient of
-        the whole data set.
-    needs : {"gradient", "raise_bound", "proximal"}
-        What the objective must offer.
-    takes_blocks : bool
-        Whether it has ``move_block``, for minibatches over all classes.
-    takes_ridge : bool
-        Whether a ridge can be added: it moves along -rate c x, or takes the full gradient.
+    needs : {"gradient", "raise_bound", "proximal", "full_gradient"}
+        What the objective must offer; the last is the gradient of the whole data set.
+    accumulates : bool
+        Whether a number is kept beside each weight, at first its parameter ``initial_accumulator``, or 0.
+    fade : float
+        Factor by which that number falls in every step that does not touch its weight.
     qualifier : str
         Under what condition its mean step is along the mean gradient, where there is one.
     """
 
     def describe(member: Any) -> Any:
-        member.layout, member.needs = layout, needs
-        member.takes_blocks, member.takes_ridge = takes_blocks, takes_ridge
+        member.needs, member.accumulates, member.fade = needs, accumulates, fade
         member.qualifier = qualifier
+        # float32 arrays of the weights' size that training holds: stamps tell where accumulators fade from
+        member.copies = 1 + accumulates + (fade < 1)
+        # a ridge is part of the gradient: it is the same as decay only for steps along -rate c x
+        member.takes_ridge = not accumulates
         if not hasattr(member, "fit"):
             member.fit = lambda self, data: self
         return member

@@ -26,7 +26,7 @@ def first_broken(rules: Iterable[tuple[Any, str]]) -> str:
 def missing_offer(method: Any) -> tuple[Any, str]:
     """Compare what the optimizer needs with what the objective offers."""
     objective, _, optimizer = named(method)
-    offers, needs = method.objective.offers, method.optimizer.needs
+    offers, needs = method.objective.offers, method.optimizer.needs.removeprefix("full_")
     return (
         needs not in offers,
         f"{optimizer} needs {NEEDS.get(needs, needs)}, {objective} has only {', '.join(offers)}; "
@@ -34,13 +34,20 @@ def missing_offer(method: Any) -> tuple[Any, str]:
     )
 
 
-def ridge_not_taken(method: Any) -> tuple[Any, str]:
-    """Ask whether the optimizer applies a ridge, if there is one."""
+def rules_of_shrinkage(method: Any) -> list[tuple[Any, str]]:
+    """What makes weights smaller in every step, and whether the optimizer goes with it."""
     optimizer = named(method)[2]
-    return (
-        method.ridge and not method.optimizer.takes_ridge,
-        f"ridge is {method.ridge:g}, which {optimizer} does not apply; take optimizer sgd or lbfgs, or ridge: 0",
-    )
+    return [
+        (
+            method.ridge and not method.optimizer.takes_ridge,
+            f"ridge is {method.ridge:g}, a part of the gradient that {optimizer} does not apply; take optimizer "
+            f"sgd or lbfgs, or decay: {method.ridge:g}, which leaves the gradient alone",
+        ),
+        (
+            method.ridge and method.decay,
+            f"ridge is {method.ridge:g} and decay {method.decay:g}; for {optimizer} they are the same; set one",
+        ),
+    ]
 
 
 def not_excluding(method: Any) -> tuple[Any, str]:
@@ -87,11 +94,17 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
             method.batch.shared and method.batch.size == 1,
             "batch is shared, but of size 1; set its size to 2 or more",
         ),
-        ridge_not_taken(method),
+        *rules_of_shrinkage(method),
         (
-            method.ridge and not of.excludes_true,
-            f"ridge is {method.ridge:g}, but the draws of {objective}, a mean under {proposal}, say nothing of how "
-            "often a class is touched; set ridge: 0, and its regularizer if it has one",
+            (method.ridge or method.decay) and not of.excludes_true,
+            f"{'ridge' if method.ridge else 'decay'} is {method.ridge or method.decay:g}, but the draws of "
+            f"{objective}, a mean under {proposal}, say nothing of how often a class is touched; leave it out, and "
+            "set its regularizer if it has one",
+        ),
+        (
+            (method.ridge or method.decay) and method.average != "none",
+            f"average is {method.average}, but where {proposal} leaves classes out, weights with a ridge or decay "
+            "shrink when they are touched, which no average follows; leave one of them out, or take proposal all",
         ),
         (
             method.bias_start != "zero" and not (by.distribution and method.bias),
@@ -116,7 +129,7 @@ def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
             method.batch.shared,
             "batch is shared, but of size 1; set its size to 2 or more",
         ),
-        ridge_not_taken(method),
+        *rules_of_shrinkage(method),
         (
             method.bias_start != "zero",
             f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.internal.threads import Team, split_evenly
+from xsoftmax.kernels.layout import allocate_whole, arrays_of
 from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_LARGE_BLOCK,
     Pace,
@@ -19,9 +20,11 @@ from xsoftmax.kernels.minibatch import (
 )
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
 from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_of, sum_classes
+from xsoftmax.kernels.steps import Step
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
+from xsoftmax.solvers.sampled import Average, shrinkage
 
 # Scores of a minibatch that are held, at most, if the objective can do with fewer.
 MOST_SCORES = 2**26
@@ -39,7 +42,7 @@ class FullSolver:
     @staticmethod
     def takes(method: Any) -> bool:
         """See ``Solver``."""
-        return not method.proposal.draws and method.optimizer.layout is not None
+        return not method.proposal.draws and method.optimizer.needs != "full_gradient"
 
     @staticmethod
     def refuses(method: Any) -> str:
@@ -49,7 +52,7 @@ class FullSolver:
             [
                 not_excluding(method),
                 (
-                    not method.optimizer.takes_blocks,
+                    method.optimizer.needs != "gradient" or method.optimizer.fade < 1,
                     f"{optimizer} takes single steps, {proposal} gives minibatches; take sgd, adagrad or lbfgs",
                 ),
                 missing_offer(method),
@@ -59,8 +62,8 @@ class FullSolver:
 
     @staticmethod
     def copies(method: Any) -> int:
-        """See ``Solver``."""
-        return method.optimizer.layout.copies
+        """See ``Solver``: totals are divided to be looked at."""
+        return method.optimizer.copies + 2 * (method.average != "none")
 
     @staticmethod
     def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
@@ -80,14 +83,15 @@ class FullSolver:
         y = np.ascontiguousarray(data.y, np.int32)
         self.states, self._team, self._features = initial_states(method, y.size, n_classes), team, features
         self._parts = (objective, method.optimizer, features, y)
-        self._decay = np.float32(method.ridge / max(1, y.size))
+        self._decay = np.float32(shrinkage(method) / max(1, y.size))
         self._batch_size = method.proposal.batch_size
         self.chunk = self._batch_size * max(1, 2048 // self._batch_size)
         width = n_columns(features) + 1
-        self._W = np.zeros((n_classes, width) if isinstance(features, Dense) else (width, n_classes), np.float32)
-        accumulates = method.optimizer.layout.copies == 2
-        initial = getattr(method.optimizer, "initial_accumulator", 0.0)
-        self._accumulator = np.full_like(self._W, initial) if accumulates else self._W
+        shape = (n_classes, width) if isinstance(features, Dense) else (width, n_classes)
+        self._average = Average(method, allocate_whole(method.optimizer, shape))
+        self._weights = self._average.weights
+        self._W = self._weights.weights()
+        self._batches_per_epoch = -(-y.size // self._batch_size)
         n_rows = min(self._batch_size, max(1, y.size))
         self._in_passes = in_passes(method, n_rows, n_classes)
         n_held = team.n_threads * classes_of_a_block(n_classes) if self._in_passes else n_classes
@@ -96,21 +100,29 @@ class FullSolver:
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``; the number of threads changes no bit."""
-        pace = Pace(np.float32(rate), self._decay)
+        n_steps = epoch * self._batches_per_epoch + first // self._batch_size
+        self._average.begin(samples, epoch, first)
+        used = self._advanced(samples, Pace(Step(np.float32(rate), n_steps), self._decay))
+        self._average.end(n_steps - -used // self._batch_size)
+        return used
+
+    def _advanced(self, samples: np.ndarray, pace: Pace) -> int:
+        """Choose who makes the steps, of which ``pace`` is that of the first."""
         if self._in_passes:
             return self._advance_in_passes(samples, pace)
         if self._team.n_threads > 1 and self._work() >= WORTH_THREADS:
             return self._advance_together(samples, pace)
-        weights = (self.states, self._W, self._accumulator, self._scores)
+        weights = (self.states, self._weights, self._scores)
         return sweep_all(*self._parts, *weights, samples, self._batch_size, pace)
 
     def weights(self) -> np.ndarray:
-        """See ``Solver``; a view."""
-        return self._W if isinstance(self._features, Dense) else self._W.T
+        """See ``Solver``; a view, unless they are averaged."""
+        weights = self._average.of_weights()
+        return weights if isinstance(self._features, Dense) else weights.T
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
-        return {"W": self._W, "accumulator": self._accumulator, "states": self.states}
+        return arrays_of(self._weights) | {"states": self.states}
 
     def _work(self) -> float:
         """Multiplications for the scores of a batch."""
@@ -130,7 +142,8 @@ class FullSolver:
                 return first
             rows = split_evenly(chosen.size, n_threads)
             self._team.run([self._slopes(chosen[part], scores[part], pace) for part in rows])
-            move = partial(move_classes_block, batch, self._parts[1], pace, scores, self._W, self._accumulator)
+            now = self._later(pace, first)
+            move = partial(move_classes_block, batch, self._parts[1], now, scores, self._weights)
             self._team.run([partial(move, *part) for part in classes])
         return samples.size
 
@@ -147,9 +160,13 @@ class FullSolver:
             if not all(self._team.run([partial(look, room, sums, size, *part) for room, part in shared])):
                 return first
             shares = shares_of(sums)
-            move = partial(move_by_shares, batch, optimizer, pace, self._W, self._accumulator, labels)
+            move = partial(move_by_shares, batch, optimizer, self._later(pace, first), self._weights, labels)
             self._team.run([partial(move, room, shares, size, *part) for room, part in shared])
         return samples.size
+
+    def _later(self, pace: Pace, n_samples: int) -> Pace:
+        """The pace of the step so many samples later."""
+        return Pace(Step(pace.step.rate, pace.step.number + n_samples // self._batch_size), pace.decay)
 
     def _shares_of_classes(self) -> list[tuple[int, int]]:
         """Classes of each thread, in whole blocks."""
@@ -159,7 +176,7 @@ class FullSolver:
 
     def _slopes(self, samples: np.ndarray, scores: np.ndarray, pace: Pace) -> Callable[[], None]:
         objective, _, _, y = self._parts
-        return partial(slope_block, objective, pace.rate, y, self.states, samples, scores)
+        return partial(slope_block, objective, pace.step.rate, y, self.states, samples, scores)
 
 
 MEMBER = FullSolver

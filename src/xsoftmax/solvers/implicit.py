@@ -8,8 +8,6 @@ import numpy as np
 
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels.implicit_batch import Touch, sweep_implicit
-from xsoftmax.kernels.layout import Scaled
-from xsoftmax.kernels.ridge import Ridge
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers._rules import differs_by_row, first_broken, named, rules_of_draws
 from xsoftmax.solvers.sampled import SampledSolver, solves_batches
@@ -32,6 +30,11 @@ class ImplicitSolver(SampledSolver):
             [
                 *rules_of_draws(method),
                 (
+                    method.decay or method.average != "none",
+                    f"{optimizer} solves its step for a ridge and the weights themselves; leave decay and average "
+                    "out, or take optimizer sgd or adagrad",
+                ),
+                (
                     "batch_proximal" not in method.objective.offers,
                     f"{optimizer} solves {objective} for one sample and one class without ridge; set n_sampled: 1 "
                     "and leave batch and ridge out, or take objective double-sum",
@@ -47,8 +50,8 @@ class ImplicitSolver(SampledSolver):
 
     @staticmethod
     def copies(method: Any) -> int:
-        """See ``Solver``: scaled rows are multiplied out to be looked at."""
-        return method.optimizer.layout.copies + 1
+        """See ``Solver``: decaying rows are multiplied out to be looked at."""
+        return method.optimizer.copies + 1
 
     @staticmethod
     def labels_of_a_step(method: Any) -> int:
@@ -57,13 +60,12 @@ class ImplicitSolver(SampledSolver):
 
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Touch:
-        """Give what a ridge is weighted by."""
+        """Give what its ridge is weighted by."""
         return touch_of(proposal, draws_from, data.class_counts, method.objective.n_sampled, method.batch.size)
 
-    def _moved_by(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> tuple[Any, Any]:
+    def _inverse_touch(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> np.ndarray:
         self._touch = self.weighed_by(method, proposal, draws_from, data)
-        decay = np.float32(method.ridge / max(1, len(data.y)))
-        return Ridge(method.optimizer, decay, np.empty(0, np.float32)), Scaled
+        return np.empty(0, np.float32)
 
     def _swept(self, *arguments: Any) -> Callable[[], int]:
         return partial(sweep_implicit, *arguments, self._batch.size, self._touch)

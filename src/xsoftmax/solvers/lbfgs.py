@@ -123,7 +123,7 @@ class LbfgsSolver:
     @staticmethod
     def takes(method: Any) -> bool:
         """See ``Solver``."""
-        return method.optimizer.layout is None
+        return method.optimizer.needs == "full_gradient"
 
     @staticmethod
     def refuses(method: Any) -> str:
@@ -144,6 +144,10 @@ class LbfgsSolver:
                     "softmax",
                 ),
                 *rules_of_all_classes(method),
+                (
+                    method.decay or method.average != "none",
+                    f"{optimizer} goes to the optimum itself; set ridge in place of decay, and leave average out",
+                ),
                 (
                     how.learning_rate != 1 or not isinstance(method.schedule, Constant),
                     f"{optimizer} finds the length of its steps by itself; leave out learning_rate and schedule",

@@ -1,4 +1,4 @@
-"""Single steps, or minibatches, on a few drawn classes: class-major weights in the optimizer's layout."""
+"""Single steps, or minibatches, on a few drawn classes: class-major weights."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,9 +10,8 @@ from numba import njit
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import sweep_batches
-from xsoftmax.kernels.layout import Scaled
+from xsoftmax.kernels.layout import Averaged, Decayed, allocate, arrays_of, averaged
 from xsoftmax.kernels.random import stream
-from xsoftmax.kernels.ridge import Ridge
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
 from xsoftmax.kernels.shared_batch import sweep_shared
 from xsoftmax.kernels.steps import Clock, log_probability
@@ -26,6 +25,33 @@ DEFAULT_CHUNK = 2**15
 MOST_DRAWS = 2**23
 
 
+class Average:
+    """The average of a method's weights over all of its steps, or over the later half of its epochs.
+
+    How many epochs there will be is not known under a budget of seconds: an average begins anew after 1, 2, 4, 8 ...
+    epochs, so that it is over the last epoch at least, and over half of them at most.
+    """
+
+    def __init__(self, method: Any, weights: Any) -> None:
+        self._half = method.average == "half"
+        self.weights = averaged(weights) if method.average != "none" else weights
+
+    def begin(self, samples: np.ndarray, epoch: int, first: int) -> None:
+        """Get ready for samples, if there are any, from position ``first`` of an epoch on."""
+        doubled = first == 0 and epoch & (epoch - 1) == 0
+        if isinstance(self.weights, Averaged) and self._half and doubled and samples.size:
+            self.weights.start_again(int(self.weights.period[1]))
+
+    def end(self, n_steps: int) -> None:
+        """Note how many steps of the fit have been made."""
+        if isinstance(self.weights, Averaged):
+            self.weights.period[1] = max(n_steps, self.weights.period[1])
+
+    def of_weights(self) -> np.ndarray:
+        """Weights to be looked at and kept: their average, if there is one."""
+        return self.weights.average() if isinstance(self.weights, Averaged) else self.weights.weights()
+
+
 class SampledSolver:
     """Steps along gradients, or solved in closed form for one class; threads change weights without locks."""
 
@@ -36,7 +62,7 @@ class SampledSolver:
     @staticmethod
     def takes(method: Any) -> bool:
         """See ``Solver``: those whose proposal draws, unless implicit steps are for batches."""
-        return method.proposal.draws and method.optimizer.layout is not None and not solves_batches(method)
+        return method.proposal.draws and method.optimizer.needs != "full_gradient" and not solves_batches(method)
 
     @staticmethod
     def refuses(method: Any) -> str:
@@ -45,8 +71,8 @@ class SampledSolver:
 
     @staticmethod
     def copies(method: Any) -> int:
-        """See ``Solver``: scaled rows are multiplied out to be looked at."""
-        return method.optimizer.layout.copies + (method.ridge > 0)
+        """See ``Solver``: decaying rows are multiplied out to be looked at, and totals divided."""
+        return method.optimizer.copies + (shrinkage(method) > 0) + 2 * (method.average != "none")
 
     @staticmethod
     def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
@@ -59,7 +85,7 @@ class SampledSolver:
     @staticmethod
     def seconds(method: Any, size: Size) -> float:
         """See ``Solver``: what is touched is read and written."""
-        touched = (method.objective.n_sampled + 1) * size.n_entries * 4 * method.optimizer.layout.copies
+        touched = (method.objective.n_sampled + 1) * size.n_entries * 4 * method.optimizer.copies
         return size.n_samples * 2 * touched / BYTES_A_SECOND
 
     @staticmethod
@@ -79,33 +105,40 @@ class SampledSolver:
         self.chunk = steps * method.batch.size
         self._batches_per_epoch = -(-y.size // method.batch.size)
         draws_from = proposal.kernel(data.X)
-        optimizer, self._layout = self._moved_by(method, proposal, draws_from, data)
-        self._parts = (objective, draws_from, optimizer, features, y)
-        self._dense = isinstance(features, Dense)
-        accumulator = getattr(method.optimizer, "initial_accumulator", 0.0)
-        self._W = self._layout.allocate(data.n_classes, n_columns(features) + 1, self._dense, accumulator)
+        self._parts = (objective, draws_from, method.optimizer.fit(data), features, y)
+        width, dense = n_columns(features) + 1, isinstance(features, Dense)
+        self._weights = allocate(method.optimizer, data.n_classes, width, dense)
+        if (inverse_touch := self._inverse_touch(method, proposal, draws_from, data)) is not None:
+            decay = np.float32(shrinkage(method) / max(1, y.size))
+            self._weights = Decayed(self._weights, np.ones(data.n_classes, np.float32), decay, inverse_touch)
+        self._average = Average(method, self._weights)
+        self._weights = self._average.weights
         log_q = log_q_of(draws_from, y) if method.objective.uses_log_q or method.bias_start != "zero" else None
         self._log_q = log_q if method.objective.uses_log_q else None
         if log_q is not None and method.bias_start == "minus-log-q":
-            self._layout.start_biases(self._W, self._dense, minus_mean_log_q(log_q, y, data.n_classes))
+            stored = self._weights.inner if hasattr(self._weights, "inner") else self._weights
+            stored.weights()[:, -1] = minus_mean_log_q(log_q, y, data.n_classes)
 
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
-        """Give what a ridge is weighted by, how often steps touch each class; None without one."""
-        return with_ridge(method, proposal, data.class_counts) if method.ridge else None
+        """Give what decay is weighted by, how often steps touch each class; None without any."""
+        return inverse_touch_of(method, proposal, data.class_counts) if shrinkage(method) else None
 
-    def _moved_by(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> tuple[Any, Any]:
-        """Give what moves the weights, and how these lie."""
-        ridge = self.weighed_by(method, proposal, draws_from, data)
-        return (method.optimizer.fit(data), method.optimizer.layout) if ridge is None else (ridge, Scaled)
+    def _inverse_touch(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
+        """Give what the layout's decay is weighted by; None if weights do not decay."""
+        return self.weighed_by(method, proposal, draws_from, data)
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
         if self._refresh is not None:
-            self._refresh(self.weights())
+            self._refresh(self._weights.weights())
         size = self._batch.size
+        self._average.begin(samples, epoch, first)
         parts = [slice(part.start * size, part.stop * size) for part in self._parts_of(-(-samples.size // size))]
         used = self._team.run([self._task(samples[part], epoch, first + part.start, rate) for part in parts])
+        if isinstance(self._weights, Decayed):
+            self._weights.fold()
+        self._average.end(epoch * self._batches_per_epoch + -(-(first + sum(used)) // size))
         return sum(used)
 
     def _parts_of(self, n_steps: int) -> list[slice]:
@@ -116,7 +149,7 @@ class SampledSolver:
         """The steps of one thread, and how many samples they used."""
         size = self._batch.size
         clock = Clock(np.uint64(stream(self._seed, epoch)), first, epoch * self._batches_per_epoch + first // size)
-        return self._swept(*self._parts, self.states, self._W, samples, clock, np.float32(rate))
+        return self._swept(*self._parts, self.states, self._weights, samples, clock, np.float32(rate))
 
     def _swept(self, *arguments: Any) -> Callable[[], int]:
         """Choose the loop over steps."""
@@ -128,12 +161,12 @@ class SampledSolver:
         return partial(sweep, *arguments, self._log_q)  # type: ignore[call-arg]
 
     def weights(self) -> np.ndarray:
-        """See ``Solver``; a view."""
-        return self._layout.weights(self._W, self._dense)
+        """See ``Solver``; a view, unless they are averaged or decay."""
+        return self._average.of_weights()
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
-        return {"W": self._W, "states": self.states}
+        return arrays_of(self._weights) | {"states": self.states}
 
 
 MEMBER = SampledSolver
@@ -146,17 +179,20 @@ def solves_batches(method: Any) -> bool:
     return method.optimizer.needs == "proximal" and more
 
 
-def with_ridge(method: Any, proposal: Proposal, class_counts: np.ndarray) -> Any:
-    """The optimizer of single steps, with the method's ridge.
+def shrinkage(method: Any) -> float:
+    """What weights lose per unit of the learning rate in an epoch: a ridge's share of the gradient, or decay."""
+    return method.ridge or method.decay
+
+
+def inverse_touch_of(method: Any, proposal: Proposal, class_counts: np.ndarray) -> np.ndarray:
+    """Inverse of the probability that a step touches each class, float32; empty where that differs from row to row.
 
     A step touches class k with probability n_k / N + (1 - n_k / N) P(k is drawn): Fagan and Iyengar 2018, eq. 6.
     """
-    n_samples = class_counts.sum()
     inclusion = proposal.inclusion(method.objective.n_sampled) if method.batch.size == 1 else None
-    share = class_counts / n_samples
+    share = class_counts / class_counts.sum()
     touch = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
-    inverse = np.divide(1, touch, where=touch > 0, out=np.zeros_like(touch))
-    return Ridge(method.optimizer, np.float32(method.ridge / n_samples), inverse.astype(np.float32))
+    return np.divide(1, touch, where=touch > 0, out=np.zeros_like(touch)).astype(np.float32)
 
 
 @njit(**OPTIONS)

@@ -5,11 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.layout import Interleaved
-from xsoftmax.kernels.steps import coefficients, gradient, move, proximal, score_class
+from xsoftmax.kernels.steps import gradient, proximal, updated
+from xsoftmax.kernels.walk import move, move_two, score_class, score_two
 from xsoftmax.objectives import objective
 from xsoftmax.optimizers import optimizer
-from xsoftmax.optimizers.adagrad import Adagrad
 
 _NONE = np.float32(0)
 
@@ -41,40 +40,43 @@ def _no_solve(objective, rate, state, squared_norm, score_true, draws):
     return -objective.step
 
 
-@optimizer(layout=Interleaved)
+@optimizer(accumulates=True)
 class NoMove(NamedTuple):
-    """In place of Adagrad: scores as it does, and moves nothing."""
-
-    inner: Adagrad = Adagrad()
-    learning_rate: float = 0.03
-    initial_accumulator: float = 1e-8
-
-
-@optimizer(layout=Interleaved)
-class NoScore(NamedTuple):
-    """In place of Adagrad: neither looks at the weights nor moves them."""
+    """In place of Adagrad: moves nothing."""
 
     learning_rate: float = 0.03
     initial_accumulator: float = 1e-8
 
 
-@implements(score_class, NoMove)
-def _score_as_inner(optimizer, features, i, W, k):
-    return score_class(optimizer.inner, features, i, W, k)
+@implements(updated, NoMove)
+def _not_updated(optimizer, step, w, a, g):
+    return w, a
 
 
-@implements(score_class, NoScore)
-def _score_nothing(optimizer, features, i, W, k):
+class Unread(NamedTuple):
+    """In place of any layout: weights that nobody looks at or moves."""
+
+    W: np.ndarray
+
+
+Unread.walks = True  # type: ignore[attr-defined]
+
+
+@implements(score_class, Unread)
+def _no_score(weights, features, i, k):
     return _NONE
 
 
-@implements(coefficients, NoMove)
-@implements(coefficients, NoScore)
-def _coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
-    return gradient(objective, rate, state, score_true, log_q_true, draws)
+@implements(score_two, Unread)
+def _no_scores(weights, features, i, k, other):
+    return _NONE, _NONE
 
 
-@implements(move, NoMove)
-@implements(move, NoScore)
-def _move_nothing(optimizer, features, i, step, coefficient, W, k):
+@implements(move, Unread)
+def _no_move(weights, features, optimizer, i, step, coefficient, k):
+    pass
+
+
+@implements(move_two, Unread)
+def _no_moves(weights, features, optimizer, i, step, coefficient, k, other_coefficient, other):
     pass

@@ -99,11 +99,19 @@ class Steps:
 
 
 def steps_of(
-    method: Method | Mapping[str, Any], rows: Rows, n_classes: int, n: int, threads: int = 1, objective: Any = None
+    method: Method | Mapping[str, Any],
+    rows: Rows,
+    n_classes: int,
+    n: int,
+    threads: int = 1,
+    objective: Any = None,
+    layout: Any = None,
 ) -> tuple[Solver, Steps]:
-    """Make a solver, and its steps at the method's rate."""
+    """Make a solver, and its steps at the method's rate; ``layout`` takes the place of that of its weights."""
     chosen = method if isinstance(method, Method) else method_of(**method)
-    solver = solver_of(chosen, rows, n_classes, threads, objective)
+    solver: Any = solver_of(chosen, rows, n_classes, threads, objective)
+    if layout is not None:
+        solver._weights = layout(solver._weights.W)
     return solver, Steps(solver, rows.y.size, n, chosen.optimizer.learning_rate)
 
 

@@ -11,6 +11,7 @@ from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.layout import Plain
 from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_BLOCK,
     Pace,
@@ -21,6 +22,7 @@ from xsoftmax.kernels.minibatch import (
 )
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.steps import Step
 from xsoftmax.lab.benchmark.case import Case
 from xsoftmax.lab.benchmark.problems import dense_rows, method_of, sparse_rows, steps_of
 from xsoftmax.model import Model
@@ -122,8 +124,8 @@ def _both_products(inputs, W, scores, size, batches):
 
 def _both_passes(features: Any, W: np.ndarray, scores: np.ndarray, n: int) -> None:
     """Batches of as many rows as ``scores`` has, whose scores pass for slopes; at a rate of 0 no weight changes."""
-    still, n_classes = Pace(np.float32(0), np.float32(0)), scores.shape[1]
+    still, n_classes = Pace(Step(np.float32(0), 0), np.float32(0)), scores.shape[1]
     for samples in np.split(np.arange(n), range(len(scores), n, len(scores))):
         room, batch = scores[: samples.size], gather_block(features, samples)
         score_classes_block(batch, W, 0, n_classes, room)
-        move_classes_block(batch, Sgd(), still, room, W, W, 0, n_classes)
+        move_classes_block(batch, Sgd(), still, room, Plain(W), 0, n_classes)

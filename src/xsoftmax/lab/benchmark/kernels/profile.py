@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from xsoftmax.lab.benchmark.case import Case
-from xsoftmax.lab.benchmark.left_out import NoGradient, NoMove, NoScore
+from xsoftmax.lab.benchmark.left_out import NoGradient, NoMove, Unread
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, sparse_rows, steps_of
 
 N_STEPS = 2**15
@@ -30,14 +30,15 @@ def profile(name: str, rows: Rows, n_classes: int, n_sampled: int) -> Case:
     """Negative sampling with Adagrad."""
     whole = method_of({"name": "negative-sampling", "n_sampled": n_sampled})
     nothing = NoGradient(n_sampled)
+    still = replace(whole, optimizer=NoMove())
     members = {
-        "draw, score, coefficients, move": (whole, None),
-        "draw, score, coefficients": (replace(whole, optimizer=NoMove()), None),
-        "draw, score": (replace(whole, optimizer=NoMove()), nothing),
-        "draw": (replace(whole, optimizer=NoScore()), nothing),
+        "draw, score, coefficients, move": (whole, None, None),
+        "draw, score, coefficients": (still, None, None),
+        "draw, score": (still, nothing, None),
+        "draw": (still, nothing, Unread),
     }
     runs = {
-        parts: steps_of(method, rows, n_classes, N_STEPS, objective=objective)[1]
-        for parts, (method, objective) in members.items()
+        parts: steps_of(method, rows, n_classes, N_STEPS, objective=objective, layout=layout)[1]
+        for parts, (method, objective, layout) in members.items()
     }
     return Case(f"profile of a step, {name}, {n_sampled} drawn", "step", N_STEPS, {**runs}, {}, NOTE)

@@ -11,6 +11,7 @@ import numpy as np
 from xsoftmax.data.readers import xc
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import Windows
+from xsoftmax.kernels.layout import allocate
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import Csr, Dense, features_of
 from xsoftmax.kernels.steps import Clock
@@ -86,9 +87,8 @@ class Passes:
         )
         self._windows, self._file, self._y = windows, file, rows.y
         self._features, self._mapped = features_of(rows.X, True), features_of(windows.split.X, True)
-        accumulator = method.optimizer.initial_accumulator
         dense = isinstance(rows.X, np.ndarray)
-        self._W = method.optimizer.layout.allocate(n_classes, rows.X.shape[1] + 1, dense, accumulator)
+        self._weights = allocate(method.optimizer, n_classes, rows.X.shape[1] + 1, dense)
         self._states = np.zeros((rows.y.size, 0))
         self._rate = np.float32(method.optimizer.learning_rate)
         self._epoch = 0
@@ -114,7 +114,7 @@ class Passes:
         key = np.uint64(stream(0, self._epoch))
         for at in range(0, order.size, CHUNK):
             samples, clock = order[at : at + CHUNK], Clock(key, first + at, first + at)
-            used = sweep(*self._parts, features, self._y, self._states, self._W, samples, clock, self._rate)
+            used = sweep(*self._parts, features, self._y, self._states, self._weights, samples, clock, self._rate)
             if used < samples.size:
                 raise FloatingPointError(f"the benchmark's steps diverged after {first + at + used}")
 

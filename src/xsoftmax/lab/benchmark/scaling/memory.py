@@ -88,7 +88,7 @@ def measured(folder: Path, method: str, shape: Shape, tiny: Observed) -> dict[st
     with open_prepared(_data(folder)) as data:
         held = sum(data.nbytes(split) for split in SPLITS)
         expected = sum(estimate(chosen, data, False).values()) - held
-    copies = chosen.optimizer.layout.copies
+    copies = chosen.optimizer.copies
     model = 4 * copies * shape.classes * (shape.features + 1)
     status = json.loads((folder / "fit" / "status.json").read_text(encoding="utf-8"))
     peak = found.peak_bytes - tiny.peak_bytes - held

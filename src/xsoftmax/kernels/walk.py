@@ -1,0 +1,151 @@
+"""Samples against rows of the weights: scores, and moves along a sample, whatever the layout.
+
+A row of the weights comes from memory as fast as one stream of it can; two at once come in little more time than one.
+So the classes of a step are walked two at a time.
+
+A layout whose type has ``walks`` brings ``score_class``, ``score_two``, ``move`` and ``move_two`` of its own; all
+others have rows of entries.
+"""
+
+import numpy as np
+from numba import njit
+
+from xsoftmax.kernels import PART
+from xsoftmax.kernels.dispatch import lean, otherwise
+from xsoftmax.kernels.draws import NEGLIGIBLE
+from xsoftmax.kernels.layout import closed, factor_of, for_bias, move_entry, opened, row_of, shrink
+from xsoftmax.kernels.rows import Csr, Dense, bias_of, dot, dot_two
+
+
+@lean
+def score_class(weights, features, i, k):
+    """Score of class ``k`` for sample ``i``, float32."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def score_two(weights, features, i, k, other):
+    """Scores of two classes, as ``score_class`` gives them up to rounding, with both rows on their way at once."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def move(weights, features, optimizer, i, step, coefficient, k):
+    """Move the weights of class ``k`` by the gradient ``coefficient`` times sample ``i``."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def move_two(weights, features, optimizer, i, step, coefficient, k, other_coefficient, other):
+    """Move two different classes as ``move`` does."""
+    raise TypeError("compiled code only")
+
+
+@otherwise(score_class, unless="walks")
+def _score_class(weights, features, i, k):
+    row = row_of(weights, k)
+    return _scaled(weights, features, k, row, dot(features, i, row))
+
+
+@otherwise(score_two, unless="walks")
+def _score_two(weights, features, i, k, other):
+    row, its = row_of(weights, k), row_of(weights, other)
+    score, of_other = dot_two(features, i, row, its)
+    return _scaled(weights, features, k, row, score), _scaled(weights, features, other, its, of_other)
+
+
+@njit(**PART)
+def _scaled(weights, features, k, row, score):
+    """Apply the factor of class ``k`` to a score of what is stored; biases have none."""
+    factor = factor_of(weights, k)
+    if factor == np.float32(1):
+        return score
+    bias = bias_of(features) * row[row.size - 1]
+    return factor * (score - bias) + bias
+
+
+@otherwise(move, unless="walks", second=Dense)
+def _move_dense(weights, features, optimizer, i, step, coefficient, k):
+    x, at = features.X[i], opened(weights, step, k)
+    for d in range(x.size):
+        move_entry(weights, at, optimizer, step, k, d, coefficient * x[d])
+    move_entry(weights, for_bias(weights, at), optimizer, step, k, x.size, coefficient * features.constant)
+    closed(weights, step, k)
+
+
+@otherwise(move, unless="walks", second=Csr)
+def _move_csr(weights, features, optimizer, i, step, coefficient, k):
+    at = opened(weights, step, k)
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        move_entry(weights, at, optimizer, step, k, features.indices[j], coefficient * features.data[j])
+    of_bias = coefficient * features.constant
+    move_entry(weights, for_bias(weights, at), optimizer, step, k, features.n_features, of_bias)
+    closed(weights, step, k)
+
+
+@otherwise(move_two, unless="walks", second=Dense)
+def _move_two_dense(weights, features, optimizer, i, step, coefficient, k, other_coefficient, other):
+    x, at, there = features.X[i], opened(weights, step, k), opened(weights, step, other)
+    for d in range(x.size):
+        move_entry(weights, at, optimizer, step, k, d, coefficient * x[d])
+        move_entry(weights, there, optimizer, step, other, d, other_coefficient * x[d])
+    _move_biases(weights, features, at, there, optimizer, step, coefficient, k, other_coefficient, other, x.size)
+
+
+@otherwise(move_two, unless="walks", second=Csr)
+def _move_two_csr(weights, features, optimizer, i, step, coefficient, k, other_coefficient, other):
+    at, there = opened(weights, step, k), opened(weights, step, other)
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        d, x = features.indices[j], features.data[j]
+        move_entry(weights, at, optimizer, step, k, d, coefficient * x)
+        move_entry(weights, there, optimizer, step, other, d, other_coefficient * x)
+    n = features.n_features
+    _move_biases(weights, features, at, there, optimizer, step, coefficient, k, other_coefficient, other, n)
+
+
+@njit(**PART)
+def _move_biases(weights, features, at, there, optimizer, step, coefficient, k, other_coefficient, other, d):
+    x = features.constant
+    move_entry(weights, for_bias(weights, at), optimizer, step, k, d, coefficient * x)
+    move_entry(weights, for_bias(weights, there), optimizer, step, other, d, other_coefficient * x)
+    closed(weights, step, k)
+    closed(weights, step, other)
+
+
+@njit(**PART)
+def move_stretch(weights, optimizer, step, r, first, gradient):
+    """Move the entries of row ``r`` from ``first`` on by their ``gradient``, (n,)."""
+    at = opened(weights, step, r)
+    for j in range(gradient.size):
+        move_entry(weights, at, optimizer, step, r, first + j, gradient[j])
+
+
+@njit(**PART)
+def score_step(weights, features, i, y, draws):
+    """Fill ``draws.scores``; return the score of the true class."""
+    n = draws.classes.size
+    score_true, draws.scores[0] = score_two(weights, features, i, y, draws.classes[0])
+    for j in range(1, n - 1, 2):
+        draws.scores[j], draws.scores[j + 1] = score_two(weights, features, i, draws.classes[j], draws.classes[j + 1])
+    if n % 2 == 0:
+        draws.scores[n - 1] = score_class(weights, features, i, draws.classes[n - 1])
+    return score_true
+
+
+@njit(**PART)
+def move_step(weights, features, optimizer, i, step, of_true, y, draws):
+    """Move the true class and the drawn ones, whose repeats are gathered; they shrink first, where weights decay."""
+    waiting, coefficient, waits = y, of_true, True
+    shrink(weights, step, y, np.float32(1))
+    for j in range(draws.classes.size):
+        k = draws.classes[j]
+        if draws.weights[j] != np.float32(0):
+            shrink(weights, step, k, draws.weights[j])
+        if abs(draws.out[j]) > NEGLIGIBLE:
+            if waits:
+                move_two(weights, features, optimizer, i, step, coefficient, waiting, draws.out[j], k)
+            else:
+                waiting, coefficient = k, draws.out[j]
+            waits = not waits
+    if waits:
+        move(weights, features, optimizer, i, step, coefficient, waiting)
