@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 import naive
 import xsoftmax.training.fit as fit_module
 from covering import covering
+from kernels.layouts import laid_out
 from objectives import one_step
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.likelihood import score_rows
@@ -129,7 +130,7 @@ def small_chunks(monkeypatch):
         solver = make_solver(method, *arguments)
         if method.proposal.draws:
             solver.chunk = 17
-        elif method.optimizer.layout is not None:
+        elif method.optimizer.needs != "full_gradient":
             solver.chunk = 2 * method.proposal.batch_size
         return solver
 
@@ -198,7 +199,7 @@ def test_dense_rows_equal_sparse_rows(names, files, tree):
 def test_same_seed_same_bits_other_seed_other_bits(names, storage, files, once):
     result, path = once(names, storage), files[storage]
     assert_same(result, trained(path, method_of(names)))
-    if method_of(names).optimizer.layout is not None:  # a full gradient has no randomness
+    if method_of(names).optimizer.needs != "full_gradient":  # a full gradient has no randomness
         assert not np.array_equal(result.model.rows, trained(path, method_of(names), seed=1, epochs=1).model.rows)
         assert not np.array_equal(result.model.rows, trained(path, method_of(names), seed=1).model.rows)
 
@@ -225,7 +226,7 @@ def test_interrupted_and_resumed_equals_uninterrupted(names, storage, files, tmp
 
     monkeypatch.setattr(fit_module._Fit, "_advance", killed)
     kept = {"checkpoint": tmp_path / "kept.h5", "checkpoint_seconds": 0.0}
-    n_chunks = 4 if method.optimizer.layout is None else 12
+    n_chunks = 4 if method.optimizer.needs == "full_gradient" else 12
     for _ in range(2):
         left[0] = int(rng.integers(2, n_chunks // 2 + 1))
         with pytest.raises(KilledError):
@@ -302,7 +303,7 @@ UNBIASED_WITH = {
 def settled(objective, kernel, X, y, i, W):
     """What the objective keeps per sample, once row i was visited often; weights do not move."""
     states = objective.initial_states(len(y), K) if objective.n_states else np.zeros((len(y), 0))
-    order, room = np.full(5000, i), W.copy()
+    order, room = np.full(5000, i), laid_out(Sgd(), W)
     sweep(objective, kernel, Sgd(), features_of(X, True), y, states, room, order, Clock(KEY, 0, 0), one_step.RATE)
     return states
 
@@ -430,7 +431,13 @@ def test_the_expected_move_of_u_is_exact(proposal):
     i, u, moves = 11, 1.3, []
     for position in range(30_000):
         states = np.full((len(y), 1), u)
-        arguments = (states, W.copy(), np.array([i]), Clock(np.uint64(stream(7, 0)), position, 0), np.float32(1e-3))
+        arguments = (
+            states,
+            laid_out(Sgd(), W),
+            np.array([i]),
+            Clock(np.uint64(stream(7, 0)), position, 0),
+            np.float32(1e-3),
+        )
         sweep(member.objective, kernel, Sgd(), features, y, *arguments)
         moves.append((u - states[i, 0]) / 1e-3)
     exact = naive.double_sum(naive.scores(X, W)[i], y[i], u)[2]
@@ -486,7 +493,7 @@ def hard():
 @pytest.mark.parametrize("rate", [1.0, 1e5])
 def test_hard_data_and_high_rates_give_finite_weights_or_divergence(names, storage, rate, dataset):
     method = method_of(names)
-    if method.optimizer.layout is not None:  # L-BFGS finds the length of its steps
+    if method.optimizer.needs != "full_gradient":  # L-BFGS finds the length of its steps
         method = method_of(names, optimizer={"learning_rate": rate})
     result = fit(dataset(*hard(), K, n_test=30, sparse=storage == "csr"), method, 0, Plan(epochs=2))
     if result.state.status == "diverged":

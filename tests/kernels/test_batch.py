@@ -11,17 +11,19 @@ import naive
 import naive_batch
 from covering import in_tiers
 from kernels.drawing import drawn
+from kernels.layouts import accumulators, laid_out
 from problems import sparse_problem
 from training.problems import method
 from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.random import stream
-from xsoftmax.kernels.rows import dot, features_of
-from xsoftmax.kernels.steps import Clock, coefficients, gradient, move, score_class
+from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.steps import Clock, updated
 from xsoftmax.kernels.sweep import sweep
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach
+from xsoftmax.optimizers import optimizer
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.optimizers.u_max import UMax
@@ -64,16 +66,13 @@ def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, den
     features = features_of(X if dense else csr_array(X), True)
     parameters = OBJECTIVES[objective](n_sampled)
     states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
-    layout = optimizer.layout
-    room = layout.allocate(K, D + 1, dense, getattr(optimizer, "initial_accumulator", 0.0))
-    layout.weights(room, dense)[:] = W
+    room = laid_out(optimizer, W, dense)
     arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate))
     if size:
         assert sweep_batches(parameters, kernel, optimizer, *arguments, size) == order.size
     else:
         assert sweep(parameters, kernel, optimizer, *arguments) == order.size
-    accumulator = None if layout.copies == 1 else (room[:, 1] if dense else room[:, :, 1])
-    return layout.weights(room, dense), accumulator, states[:, 0] if parameters.n_states else np.zeros(N)
+    return room.weights(), accumulators(room), states[:, 0] if parameters.n_states else np.zeros(N)
 
 
 PROPOSALS = {"uniform": Uniform(), "frequency": Frequency()}
@@ -146,10 +145,10 @@ def test_the_mean_step_is_along_the_exact_gradient(proposal):
     batch, u, kernel = np.array([0, 4, 9, 21]), 1.2, PROPOSALS[proposal].fit(TrainingSet(X, y, K)).kernel(X)
     features, moves = features_of(X, True), []
     for position in range(20000):
-        room, states = W.copy(), np.full((N, 1), u)
+        room, states = laid_out(Sgd(), W), np.full((N, 1), u)
         clock = Clock(KEY, 4 * position, 0)
         sweep_batches(DoubleSum(3), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 4)
-        moves.append((W - room).astype(float))
+        moves.append((W - room.W).astype(float))
     expected = np.zeros(W.shape)
     for i in batch:
         slopes = naive.double_sum(naive.scores(X, W)[i], y[i], u)[1]
@@ -165,7 +164,7 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite():
     X[17, 2] = 1e3
     X[np.arange(N) != 17, 2] = 0
     W[:, 2] = np.float32(3e38)
-    arguments = (np.ones((N, 1)), W, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 4)
+    arguments = (np.ones((N, 1)), laid_out(Sgd(), W), np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 4)
     kernel = Frequency().fit(TrainingSet(X, y, K)).kernel(X)
     assert sweep_batches(DoubleSum(), kernel, Sgd(), features_of(X, True), y, *arguments) == 16
 
@@ -173,25 +172,16 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite():
 # Steps are counted in batches, over chunks and epochs.
 
 
+@optimizer()
 class Counting(NamedTuple):
-    """Writes the number of the step into the rows that it moves."""
+    """Writes the number of the step into the weights that it moves."""
 
     learning_rate: float = 1.0
 
 
-@implements(coefficients, Counting)
-def _coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
-    return gradient(objective, rate, state, score_true, log_q_true, draws)
-
-
-@implements(score_class, Counting)
-def _score_class(optimizer, features, i, W, k):
-    return dot(features, i, W[k]) * np.float32(0)
-
-
-@implements(move, Counting)
-def _move(optimizer, features, i, step, coefficient, W, k):
-    W[k][0] = step.number
+@implements(updated, Counting)
+def _updated(optimizer, step, w, a, g):
+    return np.float32(step.number), a
 
 
 @pytest.mark.usefixtures("nothing_cached")

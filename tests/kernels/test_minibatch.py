@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 import naive
 from covering import in_tiers
 from xsoftmax.internal.threads import Team
+from xsoftmax.kernels.layout import Apart, Plain
 from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_BLOCK,
     CLASSES_OF_A_LARGE_BLOCK,
@@ -26,6 +27,7 @@ from xsoftmax.kernels.minibatch import (
 )
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.steps import Step
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
@@ -61,7 +63,7 @@ def room(batch_size, n_classes=K):
 
 
 def pace(rate, decay=0.0):
-    return Pace(np.float32(rate), np.float32(decay))
+    return Pace(Step(np.float32(rate), 0), np.float32(decay))
 
 
 def naive_slopes(objective, s, y, u, rate):
@@ -112,7 +114,7 @@ def test_sweep_all_is_the_naive_loop(objective, adagrad, storage, bias):
         found = laid_out(W, storage)
         accumulator = np.full(found.shape, 1e-8, np.float32)
         states = np.full((N, 1), np.log(K)) if parameters.n_states else np.zeros((N, 0))
-        arguments = (parameters, optimizer, features, y, states, found, accumulator, room(batch_size))
+        arguments = (parameters, optimizer, features, y, states, Apart(found, accumulator), room(batch_size))
         assert sweep_all(*arguments, order, batch_size, pace(0.1)) == N
         found, accumulator = laid_out(found, storage), laid_out(accumulator, storage)
         # Adagrad's first step is the sign of the gradient, so that rounding may matter where it nearly vanishes.
@@ -130,7 +132,7 @@ def test_rows_without_features(storage):
     y = (np.arange(20) % 3).astype(np.int32)
     W = laid_out(np.zeros((3, 1), np.float32), storage)
     features = features_of(STORAGES[storage](np.zeros((20, 0), np.float32)), True)
-    arguments = (Softmax(), Sgd(), features, y, np.zeros((20, 0)), W, W, room(20, 3))
+    arguments = (Softmax(), Sgd(), features, y, np.zeros((20, 0)), Plain(W), room(20, 3))
     assert sweep_all(*arguments, np.arange(20), 20, pace(1)) == 20
     expected = -naive.softmax_objective(np.zeros((20, 0)), y, np.zeros((3, 1)))[1][:, 0]
     assert np.allclose(W.ravel(), expected, atol=1e-7)
@@ -143,7 +145,7 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite(storage):
     W[:, 3] = 3e38
     X[:, 3] *= 100
     features, found = features_of(STORAGES[storage](X), True), laid_out(W, storage)
-    arguments = (Softmax(), Sgd(), features, y, np.zeros((N, 0)), found, found, room(5))
+    arguments = (Softmax(), Sgd(), features, y, np.zeros((N, 0)), Plain(found), room(5))
     assert sweep_all(*arguments, np.arange(N), 5, pace(0.1)) == 10
     assert np.isfinite(found).all()
 
@@ -249,7 +251,7 @@ def test_moves_of_blocks_are_the_naive_ones(storage, size, decay):
     batch, found = gather_block(features, samples), laid_out(W, storage)
     for first in range(0, 1300, size):
         last = min(first + size, 1300)
-        move_classes_block(batch, Sgd(), pace(0.5, decay), slopes, found, found, first, last)
+        move_classes_block(batch, Sgd(), pace(0.5, decay), slopes, Plain(found), first, last)
     expected = W.astype(float)
     expected[:, :-1] *= 1 - 0.5 * decay
     expected -= 0.5 * slopes.T.astype(float) @ naive.with_constant(X, True)[samples] / 5
@@ -269,7 +271,7 @@ def test_classes_without_slopes_stay_where_they_are(optimizer, share):
     slopes[:, some] = rng.standard_normal((N, some.sum())) * (rng.random((N, some.sum())) < 0.5)
     found = W.copy()
     batch = gather_block(features_of(X, True), np.arange(N))
-    move_classes_block(batch, optimizer, pace(0.2), slopes, found, accumulator, 0, n_classes)
+    move_classes_block(batch, optimizer, pace(0.2), slopes, Apart(found, accumulator), 0, n_classes)
     gradients = slopes.T.astype(float) @ np.hstack([X, np.ones((N, 1))]) / N
     moves = 0.2 * gradients if isinstance(optimizer, Sgd) else 0.2 * gradients / np.sqrt(1 + gradients**2)
     assert np.allclose(found, W - moves, atol=1e-5)

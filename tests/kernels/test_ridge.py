@@ -10,16 +10,17 @@ from scipy.sparse import csr_array
 import naive
 import naive_batch
 from covering import in_tiers
+from kernels.layouts import decayed, laid_out
 from kernels.test_batch import FIRST, KEY, OPTIMIZERS, PROPOSALS, D, K, N, batches_of, problem
 from training.problems import method
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import sweep_batches
-from xsoftmax.kernels.layout import Scaled
-from xsoftmax.kernels.ridge import Ridge, scale_row
+from xsoftmax.kernels.layout import scale_class
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, Step, move
+from xsoftmax.kernels.steps import Clock, Step
 from xsoftmax.kernels.sweep import sweep
+from xsoftmax.kernels.walk import move
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.optimizers.u_max import UMax
@@ -27,22 +28,22 @@ from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import Uniform
 from xsoftmax.solvers import make_solver
-from xsoftmax.solvers.sampled import with_ridge
+from xsoftmax.solvers.sampled import inverse_touch_of
 
 RIDGE = 8.0
 
 
-def run(optimizer, kernel, X, y, W, order, rate, size, dense=True):
+def run(optimizer, decay, table, kernel, X, y, W, order, rate, size, dense=True):
     """Weights and u after the compiled loop, in single steps or batches of draws of their own."""
-    features, room = features_of(X if dense else csr_array(X), True), Scaled.allocate(K, D + 1, dense, 0.0)
-    room[:, : D + 1] = W
+    features = features_of(X if dense else csr_array(X), True)
+    room = decayed(laid_out(optimizer, W, dense), decay, table)
     states = np.full((N, 1), np.log(K))
     arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate))
     if size == 1:
         assert sweep(DoubleSum(4), kernel, optimizer, *arguments) == order.size
     else:
         assert sweep_batches(DoubleSum(4), kernel, optimizer, *arguments, size) == order.size
-    return Scaled.weights(room, dense), states[:, 0]
+    return room.weights(), states[:, 0]
 
 
 def inclusion(proposal, counts, n):
@@ -65,8 +66,8 @@ def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, storage):
     kernel = proposal.fit(TrainingSet(X, y, K)).kernel(X)
     share = counts / N
     betas = 1 / (share + (1 - share) * inclusion(proposal, counts, 4)) if weighed_by == "beta" else None
-    table = np.empty(0, np.float32) if betas is None else betas.astype(np.float32)
-    found, u_found = run(Ridge(inner, np.float32(RIDGE / N), table), kernel, X, y, W, order, rate, size, dense)
+    table = () if betas is None else betas
+    found, u_found = run(inner, RIDGE / N, table, kernel, X, y, W, order, rate, size, dense)
     threshold = inner.threshold if isinstance(inner, UMax) else None
     batches = batches_of(kernel, X, y, order, size, 4, True)
     u = np.full(N, np.log(K))
@@ -75,7 +76,7 @@ def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, storage):
     )
     assert np.allclose(found, expected, rtol=1e-4, atol=2e-5)
     assert np.allclose(u_found, u_naive, rtol=1e-4, atol=1e-5)
-    without, _ = run(Ridge(inner, np.float32(0), table), kernel, X, y, W, order, rate, size, dense)
+    without, _ = run(inner, 0, table, kernel, X, y, W, order, rate, size, dense)
     assert np.abs(found - without).max() > 0.05
 
 
@@ -84,10 +85,14 @@ def test_the_table_is_equation_6(proposal):
     X, y, _ = problem()
     counts = np.bincount(y, minlength=K)
     chosen = method({"name": "double-sum", "n_sampled": 3}, registry_name(proposal), "sgd", ridge=RIDGE)
-    found = with_ridge(chosen, proposal.fit(TrainingSet(X, y, K)), counts)
+    data = TrainingSet(X, y, K)
+    fitted = proposal.fit(data)
+    found = inverse_touch_of(chosen, fitted, counts)
     expected = N / (counts + (N - counts) * inclusion(proposal, counts, 3))
-    assert np.allclose(found.inverse_touch, expected, rtol=1e-5)
-    assert found.decay == np.float32(RIDGE / N)
+    assert np.allclose(found, expected, rtol=1e-5)
+    weights = make_solver(chosen, chosen.objective, fitted, data)._weights
+    assert np.array_equal(weights.inverse_touch, found)
+    assert weights.decay == np.float32(RIDGE / N)
 
 
 def registry_name(proposal):
@@ -95,30 +100,40 @@ def registry_name(proposal):
 
 
 @njit(**OPTIONS)
-def move_up(optimizer, features, W):
+def move_up(weights, optimizer, features):
     """One step of length 1 along the sample, for class 0."""
-    move(optimizer, features, 0, Step(np.float32(1), 0), np.float32(-1), W, 0)
+    move(weights, features, optimizer, 0, Step(np.float32(1), 0), np.float32(-1), 0)
+
+
+@njit(**OPTIONS)
+def scale(weights, by):
+    scale_class(weights, 0, by)
 
 
 @pytest.mark.parametrize("by", [0.93, 0.9999, 1.02, -0.6, 1e-9])
 def test_long_runs_keep_factors_in_range(by):
     """Thousands of shrinkages, a step now and then: what the row stands for is what float64 has of it."""
     rng = np.random.default_rng(0)
-    row, x = np.ones(D + 2, np.float32), rng.standard_normal(D).astype(np.float32)
+    x = rng.standard_normal(D).astype(np.float32)
+    weights = decayed(laid_out(Sgd(), np.ones((1, D + 1))), 0)
     expected, bias = np.ones(D), 1.0
-    features, optimizer = features_of(x[None], True), Ridge(Sgd(), np.float32(0), np.empty(0, np.float32))
+    features = features_of(x[None], True)
     for t in range(3000):
-        scale_row(row, np.float32(by))
+        scale(weights, np.float32(by))
         expected *= np.float64(np.float32(by))
-        assert 2.0**-20 <= abs(row[-1]) <= 2.0**20
+        assert 2.0**-60 <= abs(weights.factors[0]) <= 2.0**60
+        if t % 1000 == 0:
+            weights.fold()
+            assert 2.0**-20 <= abs(weights.factors[0]) <= 2.0**20
         if t % 10 == 0:
-            move_up(optimizer, features, row[None])
+            move_up(weights, Sgd(), features)
             expected += x.astype(float)
             bias += 1.0
         if np.abs(expected).max() > 1e30:
             break
-    assert np.allclose(row[:D] * row[-1], expected, rtol=2e-3, atol=2e-3 * np.abs(expected).max() + 1e-37)
-    assert row[-2] == pytest.approx(bias, rel=1e-6)
+    row = weights.weights()[0]
+    assert np.allclose(row[:D], expected, rtol=2e-3, atol=2e-3 * np.abs(expected).max() + 1e-37)
+    assert row[-1] == pytest.approx(bias, rel=1e-6)
 
 
 @pytest.mark.parametrize("dense", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["dense", "csr"])
@@ -128,7 +143,7 @@ def test_long_fits_stay_where_float64_has_them(dense):
     order = np.tile(np.random.default_rng(1).permutation(N), 30)
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
     betas = np.full(K, 1.5)
-    found, _ = run(Ridge(Sgd(), np.float32(60 / N), betas.astype(np.float32)), kernel, X, y, W, order, 0.1, 1, dense)
+    found, _ = run(Sgd(), 60 / N, betas, kernel, X, y, W, order, 0.1, 1, dense)
     u, batches = np.full(N, np.log(K)), batches_of(kernel, X, y, order, 1, 4, True)
     expected, _, _ = naive_batch.steps(
         "double-sum", naive.with_constant(X), y, W, u, None, batches, 0.1, None, 60.0, betas
@@ -169,11 +184,11 @@ def test_the_mean_pull_is_the_gradient_of_the_full_ridge(proposal, size, shared)
     )  # fmt: skip
     data = TrainingSet(X, y, K)
     solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)
-    room, rate, pulls = solver.arrays()["W"], 1e-3, []
+    arrays, rate, pulls = solver.arrays(), 1e-3, []
     for t in range(3000 if size == 1 else 1500):
         for first in range(0, N, size) if size > 1 else range(5):
             order = rng.permutation(N)[:size]
-            room[:, : D + 1], room[:, -1] = W, 1
+            arrays["W"][:], arrays["factors"][:] = W, 1
             solver.states[:] = np.log(K)
             assert solver.advance(order, t, first, rate) == size
             pulls.append((W[:, D - 1] - solver.weights()[:, D - 1]).astype(float) / rate)

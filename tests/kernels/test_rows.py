@@ -4,7 +4,6 @@ from numba import njit
 from scipy.sparse import csc_array, csr_array
 
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.layout import Interleaved, Plain
 from xsoftmax.kernels.rows import axpy, dot, features_of, squared_norm
 
 
@@ -78,16 +77,3 @@ def test_sparse_rows_of_any_layout_become_one_type(make):
     features = features_of(make(X), True)
     assert [features.data.dtype, features.indices.dtype, features.indptr.dtype] == [np.float32, np.int32, np.int64]
     assert np.array_equal(csr_array(features[:3], shape=X.shape).toarray(), X)
-
-
-@pytest.mark.parametrize("dense", [True, False])
-@pytest.mark.parametrize("layout", [Plain, Interleaved])
-def test_layouts_start_at_zero_and_show_their_weights(layout, dense):
-    W = layout.allocate(3, 5, dense, 0.25)
-    weights = layout.weights(W, dense)
-    assert weights.shape == (3, 5)
-    assert not weights.any()
-    assert W.size == layout.copies * weights.size
-    assert W.sum() == pytest.approx(0.25 * (W.size - weights.size))
-    weights[2, 4] = 7
-    assert (W == 7).sum() == 1

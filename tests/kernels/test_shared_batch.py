@@ -9,11 +9,10 @@ import naive_batch
 import naive_sampled
 from covering import in_tiers
 from kernels.drawing import drawn
+from kernels.layouts import decayed, laid_out
 from problems import sparse_problem
 from training.problems import method
-from xsoftmax.kernels.layout import Scaled
 from xsoftmax.kernels.random import stream
-from xsoftmax.kernels.ridge import Ridge
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.shared_batch import sweep_shared
 from xsoftmax.kernels.steps import Clock
@@ -46,8 +45,6 @@ OPTIMIZERS = {
     "adagrad": Adagrad(initial_accumulator=1e-3),
     "u-max": UMax(),
     "advi": Advi(gradient_scale=5.0),
-    "sgd and ridge": Ridge(Sgd(), np.float32(0), np.empty(0, np.float32)),
-    "u-max and ridge": Ridge(UMax(), np.float32(0), np.empty(0, np.float32)),
 }
 
 
@@ -89,34 +86,28 @@ def advi_rule(scale, rate):
     return move
 
 
-def run(objective, optimizer, kernel, data, order, rate, n_sampled, size, dense):
+def run(objective, optimizer, kernel, data, order, rate, n_sampled, size, dense, decay=0.0):
     """Weights, and what the objective keeps, after the compiled loop."""
     parameters = OBJECTIVES[objective](n_sampled)
     states, _ = states_of(objective, parameters, len(data.X), len(data.W))
-    ridge = isinstance(optimizer, Ridge)
-    layout = Scaled if ridge else optimizer.layout
-    room = layout.allocate(*data.W.shape, dense, getattr(optimizer, "initial_accumulator", 0.0))
-    if ridge:
-        room[:, : data.W.shape[1]] = data.W
-    else:
-        layout.weights(room, dense)[:] = data.W
+    room = laid_out(optimizer, data.W, dense)
+    if decay:
+        room = decayed(room, decay)
     features = features_of(data.X if dense else csr_array(data.X), True)
     arguments = (features, data.y, states, room, order, Clock(KEY, FIRST, STEP), np.float32(rate), size)
     assert sweep_shared(parameters, kernel, optimizer, *arguments) == order.size
-    return layout.weights(room, dense), states
+    return room.weights(), states
 
 
-def naive_run(objective, optimizer, batches, data, rate):
+def naive_run(objective, optimizer, batches, data, rate, ridge=0.0):
     """The same, by the slow loop."""
-    inner = optimizer.inner if isinstance(optimizer, Ridge) else optimizer
     rule = None
-    if isinstance(inner, Adagrad):
-        rule = np.full(data.W.shape, inner.initial_accumulator)
-    if isinstance(inner, Advi):
-        rule = advi_rule(inner.gradient_scale, rate)
-    threshold = inner.threshold if isinstance(inner, UMax) else None
+    if isinstance(optimizer, Adagrad):
+        rule = np.full(data.W.shape, optimizer.initial_accumulator)
+    if isinstance(optimizer, Advi):
+        rule = advi_rule(optimizer.gradient_scale, rate)
+    threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
     _, u = states_of(objective, OBJECTIVES[objective](1), len(data.X), len(data.W))
-    ridge = RIDGE if isinstance(optimizer, Ridge) else 0.0
     inputs = naive.with_constant(data.X)
     W, _, u = naive_batch.steps(objective, inputs, data.y, data.W, u, rule, batches, rate, threshold, ridge)
     return W, u
@@ -125,7 +116,7 @@ def naive_run(objective, optimizer, batches, data, rate):
 CASES = [
     (objective, optimizer, proposal, storage)
     for objective in OBJECTIVES
-    for optimizer in OPTIMIZERS
+    for optimizer in (*OPTIMIZERS, "sgd and ridge", "u-max and ridge")
     for proposal in ("uniform", "frequency")
     for storage in ("dense", "csr")
     if ("u-max" not in optimizer or objective == "double-sum")
@@ -148,16 +139,15 @@ PROBLEMS = {
 
 @pytest.mark.parametrize(("objective", "optimizer", "proposal", "storage"), in_tiers(CASES, FEW))
 def test_batches_are_the_naive_loop(objective, optimizer, proposal, storage):
-    how, rate, dense = OPTIMIZERS[optimizer], 0.1, storage == "dense"
+    how, rate, dense = OPTIMIZERS[optimizer.removesuffix(" and ridge")], 0.1, storage == "dense"
+    ridge = RIDGE if "ridge" in optimizer else 0.0
     seen = set()
     for name, (data, size, n_sampled) in PROBLEMS.items():
-        if isinstance(how, Ridge):
-            how = how._replace(decay=np.float32(RIDGE / len(data.X)))
         order = np.random.default_rng(1).permutation(len(data.X))
         kernel = kernel_of(proposal, name, data)
         batches = batches_of(kernel, data, order, size, n_sampled, objective != "negative-sampling")
-        expected, u = naive_run(objective, how, batches, data, rate)
-        found, states = run(objective, how, kernel, data, order, rate, n_sampled, size, dense)
+        expected, u = naive_run(objective, how, batches, data, rate, ridge)
+        found, states = run(objective, how, kernel, data, order, rate, n_sampled, size, dense, ridge / len(data.X))
         assert np.allclose(found, expected, rtol=2e-4, atol=5e-5), name
         assert np.allclose(states, u if u.ndim == 2 else u[:, None], rtol=1e-4, atol=1e-5) or not states.size, name
         assert np.abs(found - data.W).max() > 0.02, name
@@ -240,13 +230,12 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite(where, dense):
     features = features_of(data.X if dense else csr_array(data.X), True)
     results = []
     for last in (30, 16):
-        room = OPTIMIZERS["adagrad"].layout.allocate(*W.shape, dense, 1e-3)
-        OPTIMIZERS["adagrad"].layout.weights(room, dense)[:] = W
+        room = laid_out(OPTIMIZERS["adagrad"], W, dense)
         states = AugmentReduce(2).initial_states(30, 7)
         arguments = (data.y, states, room, np.arange(last), Clock(KEY, FIRST, 0), np.float32(0.1), size)
         used = sweep_shared(AugmentReduce(2), kernel, OPTIMIZERS["adagrad"], features, *arguments)
         assert used == 16
-        results.append((room, states))
+        results.append((room.W, states))
     assert np.array_equal(results[0][0], results[1][0])
     assert np.array_equal(results[0][1], results[1][1])
 
@@ -295,10 +284,10 @@ def test_the_mean_step_is_the_mean_of_the_samples_gradients(objective, proposal)
         expected += np.outer(slopes, inputs[i]) / batch.size
     features, moves = features_of(data.X, True), []
     for position in range(STEPS):
-        room, states = data.W.copy(), np.tile(start, (30, 1))
+        room, states = laid_out(Sgd(), data.W), np.tile(start, (30, 1))
         arguments = (features, data.y, states, room, batch, Clock(KEY, position, 0), np.float32(1), 5)
         sweep_shared(parameters, kernel, Sgd(), *arguments)
-        moves.append((data.W - room).astype(float))
+        moves.append((data.W - room.W).astype(float))
     error = np.std(moves, axis=0) / np.sqrt(STEPS)
     assert (np.abs(np.mean(moves, axis=0) - expected) <= 5 * error + 1e-5).all()
     assert error.max() < 0.03

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from xsoftmax.kernels.layout import allocate
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock
@@ -20,7 +21,7 @@ def microseconds_per_step(n_classes):
     """Median over passes of one negative, Adagrad, dense rows."""
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((N, D), np.float32), rng.integers(0, n_classes, N).astype(np.int32)
-    W = Adagrad.layout.allocate(n_classes, D + 1, True, 1e-8)
+    W = allocate(Adagrad(), n_classes, D + 1, True)
     parts = (NegativeSampling(), UniformDraws(n_classes), Adagrad(), features_of(X, True), y, np.zeros((N, 0)), W)
     order, passes = rng.permutation(N), []
     for epoch in range(8):

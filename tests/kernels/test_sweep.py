@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 import naive
 from covering import in_tiers
 from kernels.drawing import drawn
+from kernels.layouts import accumulators, laid_out
 from problems import sparse_problem
 from xsoftmax.kernels.draws import gather_repeats, weigh_by_probability, weigh_for
 from xsoftmax.kernels.random import stream
@@ -94,16 +95,13 @@ def run(objective, optimizer, proposal, X, y, W, order, rate, n_sampled, dense=T
     features = features_of(X if dense else csr_array(X), True)
     parameters = OBJECTIVES[objective](n_sampled)
     states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
-    layout = optimizer.layout
-    room = layout.allocate(K, D + 1, dense, getattr(optimizer, "initial_accumulator", 0.0))
-    layout.weights(room, dense)[:] = W
+    room = laid_out(optimizer, W, dense)
     kernel = fitted(proposal, X, y).kernel(X if dense else csr_array(X))
     used = sweep(
         parameters, kernel, optimizer, features, y, states, room, order, Clock(KEY, first, 0), np.float32(rate)
     )
     assert used == order.size
-    accumulator = None if layout.copies == 1 else (room[:, 1] if dense else room[:, :, 1])
-    return layout.weights(room, dense), accumulator, states[:, 0] if parameters.n_states else None
+    return room.weights(), accumulators(room), states[:, 0] if parameters.n_states else None
 
 
 OPTIMIZERS = {"sgd": Sgd(), "adagrad": Adagrad(), "u-max": UMax(), "implicit": Implicit()}
@@ -160,8 +158,8 @@ def test_it_stops_before_scores_that_are_not_finite():
     W[:, 2] = np.inf
     X[:, 2] = np.arange(N) == 17
     states = np.zeros((N, 0))
-    room = W.copy()
-    room[:, 2] = np.float32(3e38)
+    room = laid_out(Sgd(), W)
+    room.W[:, 2] = np.float32(3e38)
     X[:, 2] *= 1e3
     used = sweep(
         OneVsEach(),
@@ -176,12 +174,12 @@ def test_it_stops_before_scores_that_are_not_finite():
         np.float32(0.1),
     )
     assert used == 17
-    assert np.isfinite(room).all()
+    assert np.isfinite(room.W).all()
 
 
 def test_nan_weights_stop_it_too():
     X, y, _ = problem()
-    room = np.full((K, D + 1), np.nan, np.float32)
+    room = laid_out(Sgd(), np.full((K, D + 1), np.nan))
     arguments = (np.zeros((N, 0)), room, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1))
     assert sweep(OneVsEach(), fitted(Frequency(), X, y).kernel(X), Sgd(), features_of(X, True), y, *arguments) == 0
 

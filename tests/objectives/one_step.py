@@ -3,6 +3,7 @@
 import numpy as np
 from numba import njit
 
+from kernels.layouts import laid_out
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
@@ -97,10 +98,10 @@ def mean_coefficients(objective, kernel, optimizer, x, y, state, W, n_steps):
     features, labels = features_of(copies_of(np.append(x, 1)), True), np.full(COPIES, y, np.int32)
     order, means = np.arange(COPIES), []
     for first in range(0, n_steps, COPIES):
-        room = np.column_stack([W, np.zeros(len(W))]).astype(np.float32)
+        room = laid_out(optimizer, np.column_stack([W, np.zeros(len(W))]))
         states, clock = np.repeat(np.array([state], float), COPIES, axis=0), Clock(KEY, first, 0)
         assert sweep(objective, kernel, optimizer, features, labels, states, room, order, clock, RATE) == COPIES
-        means.append(room[:, -1].astype(float) / -float(RATE) / COPIES)
+        means.append(room.weights()[:, -1].astype(float) / -float(RATE) / COPIES)
     return np.mean(means, axis=0), np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
 
 
@@ -116,9 +117,7 @@ def run(objective, kernel, optimizer, X, y, W, order, rate, states=None):
     """Weights, states, and steps taken by the compiled loop."""
     if states is None:
         states = objective.initial_states(len(X), len(W)) if objective.n_states else np.zeros((len(X), 0))
-    room = optimizer.layout.allocate(*W.shape, True, 0.0)
-    weights = optimizer.layout.weights(room, True)
-    weights[:] = W
+    room = laid_out(optimizer, W)
     arguments = (
         features_of(np.asarray(X, np.float32), True),
         np.asarray(y, np.int32),
@@ -127,4 +126,4 @@ def run(objective, kernel, optimizer, X, y, W, order, rate, states=None):
         np.asarray(order),
     )
     taken = sweep(objective, kernel, optimizer, *arguments, Clock(KEY, 0, 0), np.float32(rate))
-    return optimizer.layout.weights(room, True), states, taken
+    return room.weights(), states, taken

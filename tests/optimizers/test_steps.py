@@ -5,9 +5,12 @@ import pytest
 from numba import njit
 
 import naive
+from kernels.layouts import accumulators, laid_out
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.layout import Apart
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Draws, Step, coefficients, move, move_block
+from xsoftmax.kernels.steps import Draws, Step, coefficients
+from xsoftmax.kernels.walk import move, move_stretch
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.implicit import Implicit
@@ -21,13 +24,13 @@ def coefficients_of(optimizer, objective, features, rate, state, score_true, dra
 
 
 @njit(**OPTIONS)
-def moved(optimizer, features, i, rate, coefficient, W, k):
-    move(optimizer, features, i, Step(rate, 0), coefficient, W, k)
+def moved(weights, features, optimizer, i, rate, coefficient, k):
+    move(weights, features, optimizer, i, Step(rate, 0), coefficient, k)
 
 
 @njit(**OPTIONS)
-def moved_block(optimizer, rate, gradient, w, accumulator):
-    move_block(optimizer, rate, gradient, w, accumulator)
+def moved_stretch(weights, optimizer, rate, first, gradient):
+    move_stretch(weights, optimizer, Step(rate, 0), 0, first, gradient)
 
 
 def draws_of(scores, weights, classes=None):
@@ -106,15 +109,15 @@ def test_implicit_passes_over_rows_without_features():
 def test_moves(optimizer):
     X = np.array([[0.5, 0.0, -2.0]], np.float32)
     rate, coefficient = np.float32(0.1), np.float32(3)
-    room = optimizer.layout.allocate(2, 4, True, 1e-8)
-    moved(optimizer, features_of(X, True), 0, rate, coefficient, room, 1)
-    weights = optimizer.layout.weights(room, True)
+    room = laid_out(optimizer, np.zeros((2, 4)))
+    moved(room, features_of(X, True), optimizer, 0, rate, coefficient, 1)
+    weights = room.weights()
     gradient = 3.0 * np.array([0.5, 0.0, -2.0, 1.0])
     if isinstance(optimizer, Implicit):
         expected = -gradient
     elif isinstance(optimizer, Adagrad):
         expected, accumulator = naive.adagrad(np.zeros(4), np.full(4, 1e-8), gradient, 0.1)
-        assert np.allclose(room[1, 1], accumulator, rtol=1e-6)
+        assert np.allclose(accumulators(room)[1], accumulator, rtol=1e-6)
     else:
         expected = -0.1 * gradient
     assert np.allclose(weights[1], expected, rtol=1e-6)
@@ -122,10 +125,12 @@ def test_moves(optimizer):
 
 
 @pytest.mark.parametrize("optimizer", [Sgd(), Adagrad()], ids=lambda o: type(o).__name__)
-def test_moves_of_blocks(optimizer):
-    gradient, w = np.array([1.0, -2, 0, 1e-3], np.float32), np.ones(4, np.float32)
-    accumulator = np.full(4, 1e-8, np.float32)
-    moved_block(optimizer, np.float32(0.1), gradient, w, accumulator)
+def test_moves_of_stretches(optimizer):
+    gradient, weights = np.array([1.0, -2, 0, 1e-3], np.float32), np.ones((1, 5), np.float32)
+    accumulators = np.full((1, 5), 1e-8, np.float32)
+    moved_stretch(Apart(weights, accumulators), optimizer, np.float32(0.1), 1, gradient)
+    assert weights[0, 0] == 1
+    w, accumulator = weights[0, 1:], accumulators[0, 1:]
     expected = 1 - 0.1 * gradient
     if isinstance(optimizer, Adagrad):
         expected, new = naive.adagrad(np.ones(4), np.full(4, 1e-8), gradient.astype(float), 0.1)
@@ -134,14 +139,6 @@ def test_moves_of_blocks(optimizer):
 
 
 def test_adagrads_first_step_is_as_long_as_the_rate():
-    room = Adagrad.layout.allocate(1, 4, True, Adagrad().initial_accumulator)
-    moved(
-        Adagrad(),
-        features_of(np.array([[5.0, 0.1, -3]], np.float32), True),
-        0,
-        np.float32(0.1),
-        np.float32(1),
-        room,
-        0,
-    )
-    assert np.allclose(room[0, 0], [-0.1, -0.1, 0.1, -0.1], rtol=1e-4)
+    room, features = laid_out(Adagrad(), np.zeros((1, 4))), features_of(np.array([[5.0, 0.1, -3]], np.float32), True)
+    moved(room, features, Adagrad(), 0, np.float32(0.1), np.float32(1), 0)
+    assert np.allclose(room.weights()[0], [-0.1, -0.1, 0.1, -0.1], rtol=1e-4)

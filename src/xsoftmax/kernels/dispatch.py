@@ -28,8 +28,7 @@ def implements(
     member : type
         The NamedTuple of ``first`` for which this code is meant.
     inline : {"never", "always"}
-        "always" inserts the code at the call before types are known, which helps short loops to vectorise, and is
-        how code that counts no arrays hands out a view.
+        "always" inserts the code at the call before types are known, which helps short loops to vectorise.
     allocates : bool
         Whether this code makes arrays although ``function`` is ``lean``.
     """
@@ -40,19 +39,18 @@ def otherwise(
     function: Callable,
     unless: str,
     second: type | None = None,
-    inline: Literal["never", "always"] = "never",
     allocates: bool = False,
 ) -> Callable:
     """Make the decorated function what compiled code runs for all types that have no attribute ``unless``.
 
     A type that has it brings code of its own with ``implements``. ``second``, if given, is the NamedTuple of the
-    second argument for which this code is meant; ``inline`` is as for ``implements``.
+    second argument for which this code is meant.
     """
 
     def is_meant(kind: type | None, following: type | None) -> bool:
         return kind is not None and not hasattr(kind, unless) and second in (None, following)
 
-    return _attach(function, is_meant, inline, allocates)
+    return _attach(function, is_meant, "never", allocates)
 
 
 def _attach(
@@ -62,8 +60,6 @@ def _attach(
     allocates: bool,
 ) -> Callable:
     options: Any = {"_nrt": allocates} if hasattr(function, "lean") else {}
-    if inline == "always":  # what is inserted is counted as where it is inserted
-        options = {"_nrt": True}
 
     def attach(implementation: Callable) -> Callable:
         def choose(*types):

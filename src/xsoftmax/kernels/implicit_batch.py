@@ -30,7 +30,7 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.layout import row_of, scale_class
-from xsoftmax.kernels.mathematics import wright_omega
+from xsoftmax.kernels.mathematics import is_finite, wright_omega
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.rows import Csr, Dense, bias_of
 from xsoftmax.kernels.steps import Step, draw, n_exact
@@ -105,7 +105,7 @@ def sweep_implicit(
             u[b] = states[i, 0]
             for c in range(n_classes):
                 scores[c, b] = score_class(weights, features, i, classes[c])
-        if not math.isfinite(scores.sum()):
+        if not is_finite(scores.sum()):
             return first
         constant = np.float64(bias_of(features))
         products = gram(features, samples, row)

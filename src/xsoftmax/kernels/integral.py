@@ -14,6 +14,7 @@ from numba import njit
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.noise import (
     Logistic,
     Normal,
@@ -61,7 +62,7 @@ def log_likelihoods(noise, scores, classes):
     out = np.empty(classes.shape)
     gaps, ones = np.empty(scores.shape[1] - 1), np.ones(scores.shape[1] - 1)
     for i in range(scores.shape[0]):
-        finite = math.isfinite(np.abs(scores[i]).max())
+        finite = is_finite(np.abs(scores[i]).max())
         for j in range(classes.shape[1]):
             gaps_to(scores[i], classes[i, j], gaps)
             out[i, j] = log_integral(noise, others_of(noise, gaps, ones)) if finite else np.nan

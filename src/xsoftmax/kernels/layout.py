@@ -1,12 +1,12 @@
 """How weights, and what an optimizer keeps beside them, lie in memory: their type is their layout.
 
-Sampled methods touch a few classes: one row per class, its bias last. Of sparse samples a step touches entries all over
-a row, each of which should be one cache line with all that belongs to it. Methods that see every class keep rows whole
-for matrix products, and go the other way for sparse samples, one row per feature.
+Sampled methods touch a few classes: one row per class, its bias last. Of sparse samples a step touches entries all
+over a row, each of which should be one cache line with all that belongs to it. Methods that see every class keep rows
+whole for matrix products, and go the other way for sparse samples, one row per feature.
 
 Of a layout, compiled code knows a row's weights and how an entry moves by the rule of an optimizer (see ``updated``
-of ``xsoftmax.kernels.steps``); ``xsoftmax.kernels.walk`` goes along the rows. ``Decayed`` and ``Averaged`` are layouts
-around others, so that no optimizer knows of decay, or of averages.
+of ``xsoftmax.kernels.steps``); ``xsoftmax.kernels.walk`` goes along the rows. ``Decayed`` and ``Averaged`` are
+layouts around others, so that no optimizer knows of decay, or of averages.
 """
 
 import math
@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from xsoftmax.kernels import LEAN
+from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
 from xsoftmax.kernels.mathematics import exp32
+from xsoftmax.kernels.rows import dot, dot_two
 from xsoftmax.kernels.steps import updated
 
 # A factor outside of these is multiplied into its row between chunks; within one, it does not leave the others.
@@ -206,12 +207,30 @@ def arrays_of(weights: Any) -> dict[str, np.ndarray]:
 
 
 def array_of(weights):
-    """Give the array that holds the weights, class by class."""
+    """Give the array that holds the weights."""
     raise TypeError("compiled code only")
 
 
 def row_of(weights, k):
-    """View of the stored weights of row ``k``, the bias last."""
+    """View of the stored weights of row ``k``, the bias last; for code that counts arrays, not for single steps."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def stored(weights, k, d):
+    """Entry ``d`` of the stored weights of row ``k``."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def stored_score(weights, features, i, k):
+    """Inner product of sample ``i``, its constant feature included, with the stored weights of row ``k``."""
+    raise TypeError("compiled code only")
+
+
+@lean
+def stored_scores(weights, features, i, k, other):
+    """As ``stored_score``, with two rows, which are on their way at once."""
     raise TypeError("compiled code only")
 
 
@@ -269,42 +288,111 @@ _own("wraps", Decayed, Averaged)
 _ONE = np.float32(1)
 
 
-@otherwise(array_of, unless="wraps", inline="always")
+@otherwise(array_of, unless="wraps")
 def _array_of(weights):
     return weights.W
 
 
-@implements(array_of, Decayed, inline="always")
-@implements(array_of, Averaged, inline="always")
+@implements(array_of, Decayed)
+@implements(array_of, Averaged)
 def _array_of_inner(weights):
     return array_of(weights.inner)
 
 
-@otherwise(row_of, unless="has_rows", inline="always")
+@otherwise(row_of, unless="has_rows")
 def _row_of(weights, k):
     return weights.W[k]
 
 
-@implements(row_of, Rows, inline="always")
+@implements(row_of, Rows)
 def _row_of_rows(weights, k):
     return weights.W[k, 0]
 
 
-@implements(row_of, StampedRows, inline="always")
+@implements(row_of, StampedRows)
 def _row_of_stamped_rows(weights, k):
     return weights.W[k, 0, : weights.W.shape[2] - 1]
 
 
-@implements(row_of, Entries, inline="always")
-@implements(row_of, StampedEntries, inline="always")
+@implements(row_of, Entries)
+@implements(row_of, StampedEntries)
 def _row_of_entries(weights, k):
     return weights.W[k, :, 0]
 
 
-@implements(row_of, Decayed, inline="always")
-@implements(row_of, Averaged, inline="always")
+@implements(row_of, Decayed)
+@implements(row_of, Averaged)
 def _row_of_inner(weights, k):
     return row_of(weights.inner, k)
+
+
+@otherwise(stored, unless="has_rows")
+def _stored(weights, k, d):
+    return weights.W[k, d]
+
+
+@implements(stored, Rows)
+@implements(stored, StampedRows)
+def _stored_in_rows(weights, k, d):
+    return weights.W[k, 0, d]
+
+
+@implements(stored, Entries)
+@implements(stored, StampedEntries)
+def _stored_in_entries(weights, k, d):
+    return weights.W[k, d, 0]
+
+
+@implements(stored, Decayed)
+@implements(stored, Averaged)
+def _stored_inside(weights, k, d):
+    return stored(weights.inner, k, d)
+
+
+@otherwise(stored_score, unless="has_rows")
+def _stored_score(weights, features, i, k):
+    return dot(features, i, weights.W[k])
+
+
+@implements(stored_score, Rows)
+@implements(stored_score, StampedRows)
+def _stored_score_in_rows(weights, features, i, k):
+    return dot(features, i, weights.W[k, 0])
+
+
+@implements(stored_score, Entries)
+@implements(stored_score, StampedEntries)
+def _stored_score_in_entries(weights, features, i, k):
+    return dot(features, i, weights.W[k, :, 0])
+
+
+@implements(stored_score, Decayed)
+@implements(stored_score, Averaged)
+def _stored_score_inside(weights, features, i, k):
+    return stored_score(weights.inner, features, i, k)
+
+
+@otherwise(stored_scores, unless="has_rows")
+def _stored_scores(weights, features, i, k, other):
+    return dot_two(features, i, weights.W[k], weights.W[other])
+
+
+@implements(stored_scores, Rows)
+@implements(stored_scores, StampedRows)
+def _stored_scores_in_rows(weights, features, i, k, other):
+    return dot_two(features, i, weights.W[k, 0], weights.W[other, 0])
+
+
+@implements(stored_scores, Entries)
+@implements(stored_scores, StampedEntries)
+def _stored_scores_in_entries(weights, features, i, k, other):
+    return dot_two(features, i, weights.W[k, :, 0], weights.W[other, :, 0])
+
+
+@implements(stored_scores, Decayed)
+@implements(stored_scores, Averaged)
+def _stored_scores_inside(weights, features, i, k, other):
+    return stored_scores(weights.inner, features, i, k, other)
 
 
 @otherwise(factor_of, unless="wraps")
@@ -449,9 +537,9 @@ def _move_decayed(weights, at, optimizer, step, k, d, g):
 
 @implements(move_entry, Averaged)
 def _move_averaged(weights, at, optimizer, step, k, d, g):
-    before = row_of(weights.inner, k)[d]
+    before = stored(weights.inner, k, d)
     move_entry(weights.inner, at[0], optimizer, step, k, d, g)
-    weights.totals[k, d] += at[1] * (row_of(weights.inner, k)[d] - before)
+    weights.totals[k, d] += at[1] * (stored(weights.inner, k, d) - before)
 
 
 @otherwise(shrinks, unless="wraps")
@@ -496,6 +584,11 @@ def scale_class(weights, k, by):
     if _SMALLEST < abs(factor) < _LARGEST:
         weights.factors[k] = factor
         return
-    row = row_of(weights.inner, k)
+    _scale_stored(weights.inner, k, by)
+
+
+@njit(**OPTIONS)
+def _scale_stored(weights, k, by):
+    row = row_of(weights, k)
     for d in range(row.size - 1):
         row[d] *= by

@@ -12,7 +12,7 @@ from numba import njit
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import OPTIONS, PART
 
 _ONE = np.float32(1)
 _HALF = np.float32(0.5)
@@ -89,6 +89,15 @@ def _sigmoid(x):
     if x == types.float32:
         return lambda x: _ONE / (_ONE + exp32(-x))
     return lambda x: 1.0 / (1.0 + math.exp(-x))
+
+
+@njit(**PART)
+def is_finite(x):
+    """Whether a number is neither infinite nor NaN.
+
+    ``math.isfinite`` takes the number from itself, which is 0 to a compiler that may reorder sums.
+    """
+    return abs(x) < math.inf
 
 
 @njit(**OPTIONS)

@@ -9,7 +9,6 @@ The objective's code is that of the sampled loop, given all the other classes wi
 classes or rows it is for: threads share them out, in whole blocks, so that bits do not depend on their number.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import Multiplied, array_of, move_entry, opened
+from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import Csr, Dense
 from xsoftmax.kernels.steps import Draws, Step, excludes_true, gradient, loss
@@ -317,7 +317,7 @@ def _all_finite(scores, start, stop):
         total = np.float32(0)
         for k in range(row.size):
             total += row[k]
-        if not math.isfinite(total):
+        if not is_finite(total):
             return False
     return True
 

@@ -9,7 +9,8 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from xsoftmax.kernels.dispatch import implements, lean
+from xsoftmax.kernels.dispatch import implements, lean, otherwise
+from xsoftmax.kernels.layout import Averaged, Decayed
 from xsoftmax.kernels.rows import Csr, Dense
 
 LINES = 4
@@ -36,19 +37,36 @@ def prefetch_row(typing_context, array, k):
 
 
 @lean
-def prefetch_step(features, i, W, y, classes):
+def fetch(weights, k):
+    """Ask for the first lines of row ``k`` of the weights."""
+    raise TypeError("compiled code only")
+
+
+@otherwise(fetch, unless="wraps")
+def _fetch(weights, k):
+    prefetch_row(weights.W, k)  # type: ignore[call-arg]
+
+
+@implements(fetch, Decayed)
+@implements(fetch, Averaged)
+def _fetch_inside(weights, k):
+    fetch(weights.inner, k)
+
+
+@lean
+def prefetch_step(features, i, weights, y, classes):
     """Ask for what the step of sample ``i`` looks at first."""
     raise TypeError("compiled code only")
 
 
 @implements(prefetch_step, Dense)
-def _prefetch_dense(features, i, W, y, classes):
+def _prefetch_dense(features, i, weights, y, classes):
     prefetch_row(features.X, i)  # type: ignore[call-arg]
-    prefetch_row(W, y)  # type: ignore[call-arg]
+    fetch(weights, y)
     for k in classes:
-        prefetch_row(W, k)  # type: ignore[call-arg]
+        fetch(weights, k)
 
 
 @implements(prefetch_step, Csr)
-def _prefetch_csr(features, i, W, y, classes):
+def _prefetch_csr(features, i, weights, y, classes):
     pass

@@ -80,6 +80,12 @@ def bias_of(features):
 
 
 @lean
+def width_of(features):
+    """Number of features, the constant one not counted."""
+    raise TypeError("compiled code only")
+
+
+@lean
 def squared_norm(features, i):
     """Squared Euclidean norm of sample ``i``, constant feature included, float32."""
     raise TypeError("compiled code only")
@@ -162,6 +168,16 @@ def _axpy_two_csr(features, i, a, row, b, other):
 @implements(bias_of, Csr)
 def _bias_of(features):
     return features.constant
+
+
+@implements(width_of, Dense)
+def _width_of_dense(features):
+    return features.X.shape[1]
+
+
+@implements(width_of, Csr)
+def _width_of_csr(features):
+    return features.n_features
 
 
 @implements(squared_norm, Dense)

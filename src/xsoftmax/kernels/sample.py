@@ -1,12 +1,11 @@
 """What one sample of a sampled step comes to: scores of its classes, and the coefficients along which they move."""
 
-import math
-
 import numpy as np
 from numba import njit
 
 from xsoftmax.kernels import PART
 from xsoftmax.kernels.draws import gather_repeats, weigh_for
+from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.steps import coefficients, draws_numbers, log_probability, uses_log_q
 from xsoftmax.kernels.walk import score_step
@@ -42,4 +41,4 @@ def _all_finite(score_true, scores):
     total = score_true
     for score in scores:
         total += score
-    return math.isfinite(total)
+    return is_finite(total)

@@ -9,7 +9,6 @@ A true class that another sample drew is a class of the block like any other; a 
 draws is an accidental hit: it counts nothing in a sum over the others (its weight is 0 for this sample).
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from xsoftmax.kernels.batch import gather, room_for_gathering
 from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples
 from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, part_of, weigh_for
 from xsoftmax.kernels.layout import shrink
+from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.random import mix, start
 from xsoftmax.kernels.sample import OWN_NUMBERS
 from xsoftmax.kernels.steps import (
@@ -206,7 +206,7 @@ def _score_true(weights, rows, inside, labels, samples, scores, true_scores):
         true_scores[b] = score
         for j in range(scores.shape[1]):
             score += scores[b, j]
-        if not math.isfinite(score):
+        if not is_finite(score):
             return False
     return True
 

@@ -9,7 +9,6 @@ from numba import njit
 
 from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.draws import draw_steps, empty_draws_ahead, take_step
-from xsoftmax.kernels.layout import array_of
 from xsoftmax.kernels.prefetch import prefetch_step
 from xsoftmax.kernels.sample import coefficients_of
 from xsoftmax.kernels.steps import Step
@@ -68,9 +67,7 @@ def sweep_in(
             y = np.int64(labels[i])
             if b + 1 < samples.size:
                 following = samples[b + 1]
-                prefetch_step(
-                    features, following, array_of(weights), np.int64(labels[following]), ahead.classes[b + 1]
-                )
+                prefetch_step(features, following, weights, np.int64(labels[following]), ahead.classes[b + 1])
             take_step(ahead, b)
             step = Step(rate, clock.step + first + b)
             position = clock.position + first + b

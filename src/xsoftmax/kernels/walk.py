@@ -13,8 +13,18 @@ from numba import njit
 from xsoftmax.kernels import PART
 from xsoftmax.kernels.dispatch import lean, otherwise
 from xsoftmax.kernels.draws import NEGLIGIBLE
-from xsoftmax.kernels.layout import closed, factor_of, for_bias, move_entry, opened, row_of, shrink
-from xsoftmax.kernels.rows import Csr, Dense, bias_of, dot, dot_two
+from xsoftmax.kernels.layout import (
+    closed,
+    factor_of,
+    for_bias,
+    move_entry,
+    opened,
+    shrink,
+    stored,
+    stored_score,
+    stored_scores,
+)
+from xsoftmax.kernels.rows import Csr, Dense, bias_of, width_of
 
 
 @lean
@@ -43,24 +53,22 @@ def move_two(weights, features, optimizer, i, step, coefficient, k, other_coeffi
 
 @otherwise(score_class, unless="walks")
 def _score_class(weights, features, i, k):
-    row = row_of(weights, k)
-    return _scaled(weights, features, k, row, dot(features, i, row))
+    return _scaled(weights, features, k, stored_score(weights, features, i, k))
 
 
 @otherwise(score_two, unless="walks")
 def _score_two(weights, features, i, k, other):
-    row, its = row_of(weights, k), row_of(weights, other)
-    score, of_other = dot_two(features, i, row, its)
-    return _scaled(weights, features, k, row, score), _scaled(weights, features, other, its, of_other)
+    score, of_other = stored_scores(weights, features, i, k, other)
+    return _scaled(weights, features, k, score), _scaled(weights, features, other, of_other)
 
 
 @njit(**PART)
-def _scaled(weights, features, k, row, score):
+def _scaled(weights, features, k, score):
     """Apply the factor of class ``k`` to a score of what is stored; biases have none."""
     factor = factor_of(weights, k)
     if factor == np.float32(1):
         return score
-    bias = bias_of(features) * row[row.size - 1]
+    bias = bias_of(features) * stored(weights, k, width_of(features))
     return factor * (score - bias) + bias
 
 

@@ -66,7 +66,9 @@ def rows_of_first_steps(name):
         _, solver = solver_of(name)
         before = solver.weights().copy()
         # L-BFGS takes all samples at once
-        samples = np.arange(N) if method.optimizer.layout is None else np.arange(position, position + size) % N
+        samples = (
+            np.arange(N) if method.optimizer.needs == "full_gradient" else np.arange(position, position + size) % N
+        )
         solver.advance(samples, 0, 0, 1e-3)
         yield int((solver.weights() != before).any(axis=1).sum())
 
@@ -97,7 +99,7 @@ def test_a_solver_holds_what_it_says(name, entries):
     assert arrays.pop("states").nbytes == 8 * method.objective.n_states * N
     one = 4 * K * (D + 1)
     held = sum(array.nbytes for array in arrays.values())
-    if method.optimizer.layout is None:
+    if method.optimizer.needs == "full_gradient":
         held += 6 * 2 * one  # float64 vectors of a line search
     elif not np.may_share_memory(solver.weights(), arrays["W"]):
         held += one
