@@ -6,7 +6,7 @@ for places are compared with the size of what they point into, as compiled code 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import h5py
@@ -122,6 +122,37 @@ def check_array(values: Any, kind: DTypeLike, *shape: int | None) -> None:
     if values.dtype != wanted or not fits:
         sizes = " x ".join("any" if n is None else str(n) for n in shape)
         raise ContentError(f"{name}: {values.dtype} of shape {values.shape}, expected {wanted} of {sizes}")
+
+
+def check_arrays(own: Mapping[str, np.ndarray], found: Mapping[str, Any]) -> None:
+    """Make sure that arrays, in memory or in a file, have the names, types and shapes of others.
+
+    Raises
+    ------
+    ContentError
+        If one is missing, or more than is known, or differs.
+    """
+    if own.keys() != found.keys():
+        names = [", ".join(sorted(each)) or "none" for each in (found, own)]
+        raise ContentError(f"arrays {names[0]}; expected {names[1]}")
+    for name, array in own.items():
+        check_array(found[name], array.dtype, *array.shape)
+
+
+def copy_arrays(own: Mapping[str, np.ndarray], found: Mapping[str, Any]) -> None:
+    """Copy arrays, in memory or in a file, into those of the same names, once all are known to fit.
+
+    Raises
+    ------
+    ContentError
+        See ``check_arrays``; nothing has been copied by then.
+    """
+    check_arrays(own, found)
+    for name, array in own.items():
+        if isinstance(found[name], np.ndarray):
+            array[...] = found[name]
+        elif array.size:
+            found[name].read_direct(array)
 
 
 def check_below(values: Any, limit: int, lowest: int = 0) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels.minibatch import (
     CLASSES_OF_A_LARGE_BLOCK,
@@ -111,6 +112,10 @@ class FullSolver:
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
         return {"W": self._W, "accumulator": self._accumulator, "states": self.states}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """See ``Solver``."""
+        copy_arrays(self.arrays(), arrays)
 
     def _work(self) -> float:
         """Multiplications for the scores of a batch."""
