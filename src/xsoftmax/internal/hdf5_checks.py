@@ -187,6 +187,63 @@ def check_starts(values: Any, n: int) -> None:
         raise ContentError(f"{name}: ends with {last}, expected {n}")
 
 
+def check_weights(values: Any) -> None:
+    """Make sure that weights of rows, in memory or in a file, are finite, 0 or more, and not all 0.
+
+    Raises
+    ------
+    ContentError
+        If not.
+    """
+    name, some = getattr(values, "name", "an array"), values.shape[0] == 0
+    for start, block in _blocks(values):
+        right = np.isfinite(block) & (block >= 0)
+        if not right.all():
+            at = int(np.argmin(right))
+            raise ContentError(f"{name}: {block[at]} at {start + at} is no weight, which is finite and 0 or more")
+        some = some or bool(block.any())
+    if not some:
+        raise ContentError(f"{name}: all weights are 0")
+
+
+def check_label_sets(starts: Any, classes: Any, y: Any, n_classes: int) -> None:
+    """Make sure that the labels of each row, in memory or in a file, are classes in rising order, and ``y`` is one.
+
+    Parameters
+    ----------
+    starts : array of shape (n_samples + 1,), int64
+    classes : array, int32
+        Those of row i lie from starts[i] to starts[i + 1] - 1.
+    y : array of shape (n_samples,), int32
+    n_classes : int
+
+    Raises
+    ------
+    ContentError
+        If they are not, or a row has none.
+    """
+    n_samples = y.shape[0]
+    check_array(starts, np.int64, n_samples + 1)
+    check_array(classes, np.int32, None)
+    check_starts(starts, classes.shape[0])
+    check_below(classes, n_classes)
+    name = getattr(classes, "name", "an array")
+    for first in range(0, n_samples, AT_A_TIME):
+        ends = starts[first : first + AT_A_TIME + 1]
+        counts, found = np.diff(ends), classes[int(ends[0]) : int(ends[-1])]
+        if not counts.all():
+            raise ContentError(f"{name}: row {first + int(np.argmin(counts))} has no label")
+        row = np.repeat(np.arange(counts.size), counts)
+        falls = (np.diff(found) <= 0) & (np.diff(row) == 0)
+        if falls.any():
+            raise ContentError(f"{name}: the labels of row {first + int(row[np.argmax(falls)])} do not rise")
+        holds = np.bincount(row[found == y[first : first + AT_A_TIME][row]], minlength=counts.size)
+        if not holds.all():
+            raise ContentError(
+                f"{name}: the first label of row {first + int(np.argmin(holds))} is none of its labels"
+            )
+
+
 def _blocks(values: Any) -> Iterator[tuple[int, np.ndarray]]:
     """Walk through an array, a piece that stays in the cache at a time."""
     for start in range(0, values.shape[0], AT_A_TIME):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.data.dataset import Dataset, Split
+from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.windows import taken
 from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.free_memory import check_free
@@ -105,8 +105,7 @@ def check_question(data: Dataset, seed: int) -> None:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
     if data.n_samples("train") == 0:
         raise InputError(f"{data.name} has no training rows; look at its preparation")
-    if data.weighted:
-        raise InputError(f"{data.name}: no method trains with sample weights yet; leave them out, or repeat rows")
+    check_plain(data, "no method trains with")
     check_seed(seed)
 
 
