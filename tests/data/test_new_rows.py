@@ -15,6 +15,7 @@ from data.toy import run
 from xsoftmax.cli import main
 from xsoftmax.data import sparse_text
 from xsoftmax.data.new_rows import read_labelled_rows, read_new_rows
+from xsoftmax.data.store import open_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5_checks import ContentError
