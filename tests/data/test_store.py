@@ -108,9 +108,9 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         for name, expected in splits.items():
             found = data.split(name)
             assert found.nbytes == data.nbytes(name) - (0 if dense else 4 * (found.n_samples + 1))  # int32 in memory
-            for key, values in expected.labelling.items():
-                assert found.labelling[key].dtype == values.dtype
-                np.testing.assert_array_equal(found.labelling[key], values)
+            for key, values in expected.label_arrays.items():
+                assert found.label_arrays[key].dtype == values.dtype
+                np.testing.assert_array_equal(found.label_arrays[key], values)
         part = data.rows("train", 3, 17)
         np.testing.assert_array_equal(part.weight, splits["train"].weight[3:17])
         for i in range(14):

@@ -46,7 +46,7 @@ class LabelSets:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """Both arrays, by the names that a prepared file has for them."""
+        """Give both arrays, by the names that a prepared file has for them."""
         return {"label_starts": self.starts, "label_classes": self.classes}
 
     def of_rows(self, chosen: np.ndarray | slice) -> "LabelSets":
@@ -78,8 +78,8 @@ class Split:
     label_sets: LabelSets | None = None
 
     @property
-    def labelling(self) -> dict[str, np.ndarray]:
-        """All arrays but the features, by the names that a prepared file has for them."""
+    def label_arrays(self) -> dict[str, np.ndarray]:
+        """Give all arrays but the features, by the names that a prepared file has for them."""
         found = {"y": self.y} | ({} if self.weight is None else {"weight": self.weight})
         return found | ({} if self.label_sets is None else self.label_sets.arrays)
 
@@ -102,7 +102,7 @@ class Split:
     def nbytes(self) -> int:
         """Bytes in memory."""
         X = [self.X] if isinstance(self.X, np.ndarray) else [self.X.data, self.X.indices, self.X.indptr]
-        return sum(each.nbytes for each in [*X, *self.labelling.values()])
+        return sum(each.nbytes for each in [*X, *self.label_arrays.values()])
 
 
 class Dataset(ABC):
@@ -293,7 +293,7 @@ class ArrayDataset(Dataset):
         for split in self._splits.values():
             X = split.X
             parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr.astype(np.int64)]
-            for name, part in [*(("X", part) for part in parts), *split.labelling.items()]:
+            for name, part in [*(("X", part) for part in parts), *split.label_arrays.items()]:
                 digest.update(f"{name}{part.dtype.str}{part.shape}".encode())
                 if part.size:
                     digest.update(np.ascontiguousarray(part).view(np.uint8).data)

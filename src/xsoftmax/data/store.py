@@ -127,7 +127,7 @@ class Prepared(Dataset):
             return self._group(split)["y"][:]
 
     def labelling(self, split: str) -> dict[str, Any]:
-        """Read what a ``Split`` has beside features."""
+        """Read what a ``Split`` has beside features, by its parameters: ``Split(X, **labelling)``."""
         with reading(self.path, REMEDY):
             return self._labelling(self._group(split), 0, self.n_samples(split))
 
@@ -289,7 +289,7 @@ def write_prepared(
 
 def _write_split(group: h5py.Group, split: Split) -> None:
     kinds = {"weight": np.float32, "label_starts": np.int64}
-    for name, values in split.labelling.items():
+    for name, values in split.label_arrays.items():
         _write(group, name, values.astype(kinds.get(name, np.int32), copy=False))
     if not issparse(split.X):
         _write(group, "X", split.X.astype(np.float32, copy=False))
