@@ -11,7 +11,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 
@@ -22,6 +21,7 @@ from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5_checks import copy_arrays
+from xsoftmax.model import load_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.solvers import make_solver, sampled
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
@@ -408,8 +408,7 @@ def kill_after(words, seconds, kept, log):
 
 
 def weights_and_curve(folder):
-    with h5py.File(folder / "model.h5") as file:
-        W = file["W"][:]
+    W = load_model(folder / "model.h5").rows  # biases last
     with (folder / "history.csv").open() as file:
         history = [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
     return W, history
@@ -463,5 +462,5 @@ def test_no_killed_program_leaves_half_a_file(prepare, tmp_path):
 
 
 def weights_like(path: Path) -> bool:
-    with h5py.File(path) as file:
-        return file["W"].shape == (K, D + 1)
+    model = load_model(path)
+    return model.W.shape == (K, D) and model.b.shape == (K,)
