@@ -1,20 +1,25 @@
 import threading
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.sparse import csc_array, csr_array
+from scipy.special import log_softmax
 
 import naive
 from edited import edited
 from xsoftmax.data.transform import Transform
+from xsoftmax.evaluation.closeness import closeness
+from xsoftmax.evaluation.likelihood import score_rows
+from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.internal.threads import Team
 from xsoftmax.model import DivergedError, Model, load_model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
-from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Scorer, weights_copied
+from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Calibration, Scorer, weights_copied
 
 NAMES = ["a", "ß∂", "class with spaces", "0"]
 
@@ -60,6 +65,77 @@ def test_sparse_weights_survive_their_file_and_score_as_dense_ones(storage, tmp_
     assert np.allclose(loaded.true_scores(X, y), dense.true_scores(X, y), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("blocks", [{}, {"classes_at_a_time": 3, "rows_at_a_time": 7}])
+@pytest.mark.parametrize("storage", [np.asarray, csr_array])
+def test_calibration_multiplies_corrected_scores_wherever_they_are_taken(storage, blocks, tmp_path):
+    """Likelihoods, ranks and the best classes, from a file too, against numpy."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((20, 5)).astype(np.float32), rng.integers(0, 11, 20).astype(np.int32)
+    correction = Frequency().fit(TrainingSet(None, np.r_[np.arange(11), y], 11))
+    model = replace(large_model(11, 5), correction=correction, attributes={"status": "finished"})
+    trained = naive.scores(X, model.rows)
+    corrected = trained + correction.log_q(None, 0, 11)
+    for beta in (0.3, 1.0, 2.5):
+        save_model(replace(model, calibration=Calibration(beta)), tmp_path / "model.h5")
+        calibrated = load_model(tmp_path / "model.h5")
+        assert calibrated.calibration == Calibration(beta)
+        expected = log_softmax(beta * corrected, axis=1)
+        found = score_rows(calibrated, storage(X), y, **blocks)
+        assert np.allclose(found.log_likelihood, expected[np.arange(20), y], rtol=1e-4, atol=1e-5)
+        higher = corrected >= corrected[np.arange(20), y][:, None]
+        assert np.array_equal(found.rank, higher.sum(axis=1) - 1)
+        best = top_k(calibrated, storage(X), 4, **blocks)
+        order = np.argsort(-corrected, axis=1)[:, :4]
+        assert np.array_equal(best.classes, order)
+        assert np.allclose(best.probabilities, np.exp(np.take_along_axis(expected, order, axis=1)), rtol=1e-4)
+        scores = visited(calibrated, storage(X), **blocks)[0]
+        true = calibrated.true_scores(storage(X), y)
+        assert np.allclose(true, scores[np.arange(20), y], rtol=1e-5, atol=1e-5)
+        assert np.allclose(visited(calibrated.without_correction(), storage(X))[0], trained, rtol=1e-4, atol=1e-5)
+    assert model.calibration is None
+
+
+@pytest.mark.parametrize("link", ["probit", "logistic"])
+def test_other_links_take_calibrated_scores(link):
+    X, y = np.random.default_rng(3).standard_normal((6, 5)).astype(np.float32), np.arange(6, dtype=np.int32) % 4
+    model = model_of(link=link)
+    scaled = Model.of_rows(0.5 * model.rows, NAMES, 5, link=link)
+    found, expected = (score_rows(each, X, y) for each in (replace(model, calibration=Calibration(0.5)), scaled))
+    assert np.allclose(found.log_likelihood, expected.log_likelihood, rtol=1e-5)
+
+
+def test_a_model_is_as_close_to_a_reference_as_its_calibrated_weights():
+    model = model_of()
+    doubled = Model.of_rows(2 * model.rows, NAMES, 5)
+    assert closeness(replace(model, calibration=Calibration(2.0)), doubled) == pytest.approx(0, abs=1e-6)
+    assert closeness(model, doubled) == pytest.approx(0.5)
+
+
+def test_a_calibration_is_a_positive_number():
+    for wrong in (0.0, -1.0, np.nan, np.inf, 1e-60, 1e60):
+        with pytest.raises(
+            InputError, match=r"inverse_temperature is .*; give a finite number above 0, from 1.18e-38"
+        ):
+            Calibration(wrong)
+
+
+@pytest.mark.fault(
+    "a model whose calibration is no positive number",
+    happens="it is refused as it is read",
+    user="`error: …: calibration: inverse_temperature is nan; give a finite number above 0 …`",
+)
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, 1e60, "two", [1.0, 2.0], None])
+def test_a_crafted_calibration(value, tmp_path):
+    path = tmp_path / "model.h5"
+    save_model(model_of(calibration=Calibration(2.0)), path)
+    with edited(path) as file:
+        del file["calibration"].attrs["inverse_temperature"]
+        if value is not None:
+            put(file["calibration"], inverse_temperature=value)
+    with pytest.raises(InputError, match=f"^{path}: "):
+        load_model(path)
+
+
 def test_the_same_model_gives_the_same_bytes(tmp_path):
     for name in ("1.h5", "2.h5"):
         save_model(model_of(), tmp_path / name)
@@ -87,7 +163,7 @@ def test_files_that_are_no_models(tmp_path):
     save_model(model_of(), tmp_path / "old.h5")
     with edited(tmp_path / "old.h5") as file:
         put(file, schema_version=0)
-    with pytest.raises(InputError, match="model of version 0, this xsoftmax reads 3"):
+    with pytest.raises(InputError, match="model of version 0, this xsoftmax reads 4"):
         load_model(tmp_path / "old.h5")
 
 

@@ -28,9 +28,11 @@ from xsoftmax.scores import (
     CLASSES_AT_A_TIME,
     FEWEST_ROWS,
     ROWS_AT_A_TIME,
+    Calibration,
     ScoreBlock,
     Scorer,
     add_log_q,
+    correct,
     dense,
     score_each,
 )
@@ -45,7 +47,7 @@ class DivergedError(InputError):
 
 @dataclass(frozen=True)
 class Model:
-    """A softmax classifier: scores = W x + b, and where the method's scores lack it, + log q(y | x).
+    """A softmax classifier: scores = W x + b, corrected by log q(y | x) where the method's lack it, and calibrated.
 
     Attributes
     ----------
@@ -57,6 +59,8 @@ class Model:
         Biases; None: there are none.
     correction : Proposal or None
         The fitted proposal whose log-probabilities prediction adds (paper (e), eq. 5).
+    calibration : Calibration or None
+        What corrected scores are multiplied by; None: nothing.
     transform : Transform or None
         From raw rows to features.
     attributes : dict
@@ -73,6 +77,7 @@ class Model:
     transform: Transform | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
     link: str = "softmax"
+    calibration: Calibration | None = None
     _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
@@ -128,8 +133,8 @@ class Model:
         return self.n_features == n_features and len(known) < 2
 
     def without_correction(self) -> "Model":
-        """The same weights, whose scores are what the method trained."""
-        found = replace(self, correction=None)
+        """The same weights, not calibrated either: scores are what the method trained."""
+        found = replace(self, correction=None, calibration=None)
         found._kept.extend(self._kept)
         return found
 
@@ -192,6 +197,7 @@ class Model:
         # None: all the same, so that blocks of scores lack it, too
         if self.correction is not None and self.correction.log_q(X[:0], 0, 1) is not None:
             add_log_q(self.correction.kernel(X), y, scores)
+        correct(scores, None, self.calibration)
         return scores
 
     def _check_width(self, X: Any) -> None:
@@ -212,6 +218,8 @@ def save_model(model: Model, path: str | Path) -> None:
         if model.correction is not None:
             put(file, correction=model.correction.name)
             model.correction.save(file.create_group("correction"))
+        if model.calibration is not None:
+            put(file.create_group("calibration"), inverse_temperature=float(model.calibration.inverse_temperature))
         if model.transform is not None:
             model.transform.to_group(file.create_group("transform"))
 
@@ -253,6 +261,7 @@ def load_model(path: str | Path) -> Model:
             n_features=n_features,
             b=b,
             correction=_restore(file, len(class_names), n_features),
+            calibration=_read_calibration(file),
             transform=Transform.from_group(file["transform"], n_features) if "transform" in file else None,
             attributes=attributes,
             link=str(known["link"]),
@@ -305,6 +314,12 @@ def _restore(file: h5py.File, n_classes: int, n_features: int) -> Any:
         return None
     proposal = registry.load("xsoftmax.proposals", attribute(file, "correction"))
     return proposal.restore(file["correction"], n_classes, n_features)
+
+
+def _read_calibration(file: h5py.File) -> Calibration | None:
+    if "calibration" not in file:
+        return None
+    return Calibration(float(attribute(file["calibration"], "inverse_temperature")))
 
 
 def _tree_as_model(path: Path) -> Model:

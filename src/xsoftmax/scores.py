@@ -1,12 +1,14 @@
 """Scores of rows for all classes of a model, in blocks of a size that caches like."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from scipy.sparse import issparse
 
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.minibatch import score_block
 from xsoftmax.kernels.rows import Csr, features_of
@@ -27,6 +29,7 @@ CLASSES_OF_A_STRETCH = 32768
 SMALL_MODEL = 2**24
 FEWEST_WEIGHTS = 2**21
 PART_OF_WEIGHTS = 32
+SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)  # of what scores are
 
 
 class ScoreBlock(NamedTuple):
@@ -35,6 +38,40 @@ class ScoreBlock(NamedTuple):
     first_row: int
     first_class: int
     scores: np.ndarray
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How sharp probabilities are: scores, corrected, are multiplied before the link (Guo et al. 2017).
+
+    Attributes
+    ----------
+    inverse_temperature : float
+        Below 1, probabilities are closer to each other; above 1, further apart. Their order stays.
+
+    Raises
+    ------
+    InputError
+        If it is no positive, finite float32.
+    """
+
+    inverse_temperature: float
+
+    def __post_init__(self) -> None:
+        if not SMALLEST <= self.inverse_temperature <= LARGEST:  # nor NaN
+            raise InputError(
+                f"calibration: inverse_temperature is {self.inverse_temperature}; give a finite number above 0, from "
+                f"{SMALLEST:.3g} to {LARGEST:.3g}"
+            )
+
+
+def correct(scores: np.ndarray, log_q: np.ndarray | None, calibration: Calibration | None) -> None:
+    """Make of scores those that predict, in place: inverse_temperature (s + log q)."""
+    if log_q is not None:
+        scores += log_q
+    if calibration is not None:
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite makes the likelihood NaN
+            scores *= np.float32(calibration.inverse_temperature)
 
 
 def weights_copied(size: int) -> int:
@@ -91,15 +128,15 @@ class Scorer:
     def blocks(self, rows: slice, stretch: range, width: int, buffer: np.ndarray) -> Iterator[ScoreBlock]:
         """Scores of ``rows`` for the classes of a prepared stretch, in blocks that lie in ``buffer``."""
         n, log_q, correction = rows.stop - rows.start, None, self._model.correction
-        write = self._writer(rows, stretch)
+        write, calibration = self._writer(rows, stretch), self._model.calibration
         if correction is not None:
             log_q = correction.log_q(self._X[rows], stretch.start, stretch.stop)
         for first in range(stretch.start, stretch.stop, width):
             last = min(first + width, stretch.stop)
             scores = buffer[: n * (last - first)].reshape(n, last - first)
             write(first, last, scores)
-            if log_q is not None:
-                scores += log_q[:, first - stretch.start : last - stretch.start]
+            of_block = None if log_q is None else log_q[:, first - stretch.start : last - stretch.start]
+            correct(scores, of_block, calibration)
             yield ScoreBlock(rows.start, first, scores)
 
     def _writer(self, rows: slice, stretch: range) -> Callable[[int, int, np.ndarray], Any]:

@@ -15,6 +15,7 @@ from data.toy import run
 from xsoftmax.cli import main
 from xsoftmax.data import sparse_text
 from xsoftmax.data.new_rows import read_labelled_rows, read_new_rows
+from xsoftmax.data.store import open_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5_checks import ContentError
@@ -329,6 +330,23 @@ def test_a_table_of_numbers_keeps_the_names_of_its_columns(tmp_path, capsys):
     assert told[0]["accuracy"] > 0.9
     assert main(["evaluate", model, str(tmp_path)]) == 1
     assert "a folder, expected a file of rows" in capsys.readouterr().err
+
+
+def test_new_rows_may_have_labels_and_weights_or_neither(tmp_path):
+    """Of a table without names, by how many columns there are; what is wrong is said of their number."""
+    options = {"header": False, "label": 2, "weight": 3}
+    path = run(tmp_path, {"a.csv": "1,2,x,5\n3,4,y,6\n"}, format="table", options=options)[1]
+    with open_prepared(path) as data:
+        transform = data.transform
+        assert data.split("train").weight.tolist() == [5, 6]
+    for content in ("1,2,x,5\n3,4,y,6\n", "1,2,x\n3,4,y\n", "1,2\n3,4\n"):
+        (tmp_path / "new.csv").write_text(content)
+        assert read_new_rows(tmp_path / "new.csv", transform).tolist() == [[1, 2], [3, 4]]
+    for content in ("1,2,x,5\n3,4,y,6\n", "1,2,x\n3,4,y\n"):
+        (tmp_path / "new.csv").write_text(content)
+        rows = read_labelled_rows(tmp_path / "new.csv", transform)
+        assert rows.features.tolist() == [[1, 2], [3, 4]]
+        assert rows.label_names == ("x", "y")
 
 
 def test_parts_whose_columns_have_other_names_are_refused(tmp_path):

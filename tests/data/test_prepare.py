@@ -1,3 +1,6 @@
+from dataclasses import replace
+from functools import wraps
+
 import numpy as np
 import pytest
 
@@ -5,6 +8,7 @@ from data.naive_data import tfidf
 from data.toy import TABLE, TEXTS, rows_of, run
 from xsoftmax.data.config import DatasetConfig, Source, SplitOptions, TextOptions
 from xsoftmax.data.prepare import prepare
+from xsoftmax.data.readers import svmlight
 from xsoftmax.data.store import open_prepared
 from xsoftmax.internal.errors import InputError
 
@@ -12,13 +16,110 @@ THREE = "5,2 1:1\n9 2:2\n2,9,5 1:3 2:4\n"
 
 
 def test_label_rules(tmp_path):
-    assert [name for name, _ in rows_of(run(tmp_path, {"a": THREE}, label="first")[1])] == ["5", "9", "2"]
-    assert [name for name, _ in rows_of(run(tmp_path, {"a": THREE}, label="min")[1])] == ["2", "9", "2"]
-    sizes, path = run(tmp_path, {"a": THREE}, label="all")
+    assert [name for name, _ in rows_of(run(tmp_path, {"a": THREE}, labels="first")[1])] == ["5", "9", "2"]
+    assert [name for name, _ in rows_of(run(tmp_path, {"a": THREE}, labels="min")[1])] == ["2", "9", "2"]
+    sizes, path = run(tmp_path, {"a": THREE}, labels="pairs")
     assert [name for name, _ in rows_of(path)] == ["5", "2", "9", "2", "9", "5"]
     assert rows_of(path)[3][1] == [3, 4]
     assert sizes["rows"] == 3
     assert sizes["train"] == 6
+
+
+def test_several_labels_stay_with_their_row(tmp_path):
+    content = "5,2,5 1:1\n9 2:2\n2,9,5 1:3 2:4\n"
+    sizes, path = run(tmp_path, {"a": content}, labels="sets")
+    assert (sizes["rows"], sizes["train"], sizes["classes"]) == (3, 3, 3)
+    assert [name for name, _ in rows_of(path)] == ["5", "9", "2"]  # the first in file order
+    with open_prepared(path) as data:
+        assert data.multilabel
+        assert data.class_names == ["2", "5", "9"]
+        assert data.class_counts.tolist() == [2, 2, 2]
+        found = data.split("train")
+        assert found.label_sets.starts.tolist() == [0, 2, 3, 6]
+        assert found.label_sets.classes.tolist() == [0, 1, 2, 0, 1, 2]
+        part = data.rows("train", 1, 3)
+        assert part.y.tolist() == [2, 0]
+        assert part.label_sets.starts.tolist() == [0, 1, 4]
+        assert part.label_sets.classes.tolist() == [2, 0, 1, 2]
+        assert data.rows("train", 2, 2).label_sets.starts.tolist() == [0]
+
+
+def test_labels_that_no_training_row_has_leave_their_rows(tmp_path, capsys):
+    contents = {"train": "1,2 1:1\n2 2:1\n", "test": "3 1:1\n3,2 1:1\n2,1 2:1\n"}
+    sizes, path = run(tmp_path, contents, parts={"train": "train", "test": "test"}, labels="sets")
+    assert (sizes["test"], sizes["dropped_unseen_test"]) == (2, 1)
+    assert "2 of 5 labels of test rows are of classes that no training row has" in capsys.readouterr().err
+    with open_prepared(path) as data:
+        found = data.split("test")
+        assert found.y.tolist() == [1, 1]  # the first that is known
+        assert found.label_sets.starts.tolist() == [0, 1, 3]
+        assert found.label_sets.classes.tolist() == [1, 0, 1]
+
+
+def test_several_labels_are_split_and_dropped_with_their_rows(tmp_path):
+    rows = "".join(f"{i % 5},{5 + i % 3} {i + 1}:1\n" for i in range(40)) + "1,2\n3\n"
+    sizes, path = run(tmp_path, {"a": rows}, labels="sets", split=SplitOptions(validation=0.25, test=0.25))
+    assert (sizes["train"], sizes["validation"], sizes["test"], sizes["dropped_empty"]) == (20, 10, 10, 2)
+    with open_prepared(path) as data:
+        for split in ("train", "validation", "test"):
+            found = data.split(split)
+            names = [
+                {data.class_names[k] for k in found.label_sets.of_rows(np.array([i])).classes} for i in range(10)
+            ]
+            assert names == [{str(i % 5), str(5 + i % 3)} for i in found.X.indices[:10]]
+
+
+WEIGHTED = "a,b,label,count\n1,2,x,0.5\n3,4,,9\n5,6,y,0\n7,8,x,2\n0,0,y,4\n"
+
+
+def test_a_column_of_a_table_is_what_rows_count(tmp_path):
+    _, path = run(tmp_path, {"a.csv": WEIGHTED}, format="table", options={"weight": "count"})
+    assert [row for _, row in rows_of(path)] == [[1, 2], [5, 6], [7, 8]]
+    with open_prepared(path) as data:
+        assert data.weighted
+        assert data.split("train").weight.dtype == np.float32
+        assert data.split("train").weight.tolist() == [0.5, 0, 2]
+        assert data.split("test").weight.size == 0
+        assert data.transform.feature_names == ("a", "b")
+    texts = "text,label,count\ncat dog,x,1\ncat cat,y,3\n"
+    _, path = run(tmp_path, {"a.csv": texts}, format="table", options={"text": "text", "weight": "count"})
+    with open_prepared(path) as data:
+        assert data.split("train").weight.tolist() == [1, 3]
+    _, path = run(tmp_path, {"a.csv": WEIGHTED}, format="table", options={"weight": -1}, max_samples=3)
+    with open_prepared(path) as data:
+        assert data.split("train").weight.tolist() == [0.5, 0]
+        assert data.transform.source["options"]["weight"] == "count"
+
+
+def test_pairs_count_what_their_row_does(tmp_path, monkeypatch):
+    monkeypatch.setattr("xsoftmax.data.readers.svmlight.read", weighted(svmlight.read))
+    _, path = run(tmp_path, {"a": THREE}, labels="pairs")
+    with open_prepared(path) as data:
+        assert data.split("train").weight.tolist() == [0, 0, 1, 2, 2, 2]
+    _, path = run(tmp_path, {"a": THREE}, labels="sets")
+    with open_prepared(path) as data:
+        assert data.split("train").weight.tolist() == [0, 1, 2]
+
+
+def weighted(read):
+    """As a reader, with weights 0, 1, 2 ..."""
+
+    @wraps(read)
+    def reader(**arguments):
+        rows = read(**arguments)
+        return replace(rows, weight=np.arange(rows.n_samples, dtype=np.float32))
+
+    return reader
+
+
+@pytest.mark.parametrize("wrong", ["", "-1", "nan", "inf", "1e60", "many"])
+def test_weights_that_are_none(tmp_path, wrong):
+    content = f"a,label,count\n1,x,1\n2,y,{wrong}\n"
+    with pytest.raises(InputError, match=rf"a.csv, row 2: the weight is '{wrong}'; give a number, 0 or more"):
+        run(tmp_path, {"a.csv": content}, format="table", options={"weight": "count"})
+    zeros = "a,label,count\n1,x,0\n2,y,0\n"
+    with pytest.raises(InputError, match=r"all 2 train rows have weight 0; look at options.weight"):
+        run(tmp_path, {"a.csv": zeros}, format="table", options={"weight": "count"})
 
 
 def test_classes_are_numbered_by_their_id_and_keep_their_names(tmp_path):
@@ -102,7 +203,7 @@ def test_validation_can_be_taken_from_given_test_rows_of_trained_classes(tmp_pat
 
 def test_labels_of_one_row_stay_in_one_split(tmp_path):
     rows = "".join(f"1,2,3 {i + 1}:1\n" for i in range(40))
-    _, path = run(tmp_path, {"a": rows}, label="all", split=SplitOptions(validation=0.25, test=0.25))
+    _, path = run(tmp_path, {"a": rows}, labels="pairs", split=SplitOptions(validation=0.25, test=0.25))
     with open_prepared(path) as data:
         found = [set(data.split(split).X.indices) for split in ("train", "validation", "test")]
     assert [len(each) for each in found] == [20, 10, 10]
@@ -138,7 +239,7 @@ def test_every_class_keeps_a_training_row_if_asked(tmp_path):
 
 def test_all_labels_of_a_row_are_kept_with_it(tmp_path):
     content = "".join(f"{i % 7},{50 + i // 2} {i + 1}:1\n" for i in range(60))
-    sizes, found = held_out(tmp_path, content, label="all")
+    sizes, found = held_out(tmp_path, content, labels="pairs")
     assert sizes["classes"] == 37
     assert [len(rows) for rows in found.values()] == [2 * 42, 2 * 6, 2 * 12]  # two examples of each row
     for pair in range(30):

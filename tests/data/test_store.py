@@ -1,16 +1,23 @@
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
 from scipy import sparse
 
 from edited import edited
+from xsoftmax.cli import main
 from xsoftmax.data import store
+from xsoftmax.data.dataset import ArrayDataset, Dataset, LabelSets
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
+from xsoftmax.data.windows import taken
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
-from xsoftmax.internal.hdf5_checks import ContentError
+from xsoftmax.internal.hdf5_checks import ContentError, check_label_sets
+from xsoftmax.model import Model, save_model
+from xsoftmax.training.fit import check_question
 
 
 def split_of(n, dense, seed):
@@ -27,7 +34,7 @@ def write(path, dense=False, n=50, **changes):
         "class_names": ["a", "ö", "c c"],
         "class_counts": np.bincount(splits["train"].y, minlength=3),
         "transform": Transform("sparse", n_columns=6),
-        "parameters": {"label": "first"},
+        "parameters": {"labels": "first"},
         "source_sha256": {"a.txt": "00"},
         "dropped": {"empty": 4, "unseen_test": 1, "unseen_validation": 0},
     }
@@ -47,7 +54,7 @@ def test_round_trip_and_partial_reads(tmp_path, dense):
         assert data.sparse is not dense
         assert data.class_names == ["a", "ö", "c c"]
         assert data.class_counts.dtype == np.int64
-        assert data.attributes["parameters"] == {"label": "first"}
+        assert data.attributes["parameters"] == {"labels": "first"}
         assert data.attributes["source_sha256"] == {"a.txt": "00"}
         assert data.attributes["n_dropped_empty"] == 4
         for name, expected in splits.items():
@@ -66,6 +73,181 @@ def test_round_trip_and_partial_reads(tmp_path, dense):
             assert data.split("train").X.indices.dtype == data.split("train").X.indptr.dtype == np.int32
 
 
+def labelled(splits):
+    """The same rows with weights, and with one or two labels each."""
+    found = {}
+    for name, split in splits.items():
+        n, rng = split.n_samples, np.random.default_rng(7)
+        pairs = np.concatenate([np.arange(n)] * 2), np.concatenate([split.y, rng.integers(0, 3, n)])
+        weight = rng.random(n, dtype=np.float32)
+        found[name] = Split(split.X, split.y, weight, LabelSets.of_pairs(*pairs, n))
+    return found
+
+
+def with_all(path, dense=False, **changes):
+    splits = {"train": split_of(50, dense, 0), "validation": split_of(0, dense, 1), "test": split_of(7, dense, 2)}
+    splits = labelled(splits)
+    write(path, dense, splits=splits, **changes)
+    return splits
+
+
+def of_row(label_sets, i):
+    return label_sets.classes[label_sets.starts[i] : label_sets.starts[i + 1]].tolist()
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_weights_and_several_labels_survive(tmp_path, dense):
+    splits = with_all(tmp_path / "a.h5", dense)
+    write(tmp_path / "b.h5", dense)
+    with open_prepared(tmp_path / "a.h5") as data, open_prepared(tmp_path / "b.h5") as without:
+        assert data.weighted
+        assert data.multilabel
+        assert (without.weighted, without.multilabel) == (False, False)
+        assert without.split("train").weight is without.split("train").label_sets is None
+        assert data.identity != without.identity
+        for name, expected in splits.items():
+            found = data.split(name)
+            assert found.nbytes == data.nbytes(name) - (0 if dense else 4 * (found.n_samples + 1))  # int32 in memory
+            for key, values in expected.label_arrays.items():
+                assert found.label_arrays[key].dtype == values.dtype
+                np.testing.assert_array_equal(found.label_arrays[key], values)
+        part = data.rows("train", 3, 17)
+        np.testing.assert_array_equal(part.weight, splits["train"].weight[3:17])
+        for i in range(14):
+            assert of_row(part.label_sets, i) == of_row(splits["train"].label_sets, 3 + i)
+        for rows, chosen in ((data.windows(1).split, [4, 0, 49]), (splits["train"], [4, 0, 49])):
+            few = taken(rows, np.array(chosen))
+            np.testing.assert_array_equal(few.weight, splits["train"].weight[chosen])
+            assert [of_row(few.label_sets, i) for i in range(3)] == [
+                of_row(splits["train"].label_sets, i) for i in chosen
+            ]
+
+
+def test_rows_in_memory_are_stored_with_their_weights(tmp_path):
+    X, y, weight = np.eye(4, 6, dtype=np.float32), [0, 1, 2, 0], np.array([1, 0, 2.5, 3], np.float32)
+    data = Dataset.from_arrays(X, y, sample_weight=weight)
+    write(tmp_path / "a.h5", True, splits={name: data.split(name) for name in ("train", "validation", "test")})
+    with open_prepared(tmp_path / "a.h5") as stored:
+        assert stored.split("train").weight.tolist() == weight.tolist()
+        assert stored.split("test").weight is None
+        with pytest.raises(InputError, match="no method trains with sample weights yet"):
+            check_question(stored, 0)
+
+
+def test_identity_covers_weights_and_several_labels():
+    split = split_of(9, True, 0)
+    whole, none = labelled({"train": split})["train"], split_of(0, True, 0)
+    splits = [
+        split,
+        replace(split, weight=whole.weight),
+        replace(split, weight=whole.weight[::-1].copy()),
+        replace(split, label_sets=whole.label_sets),
+        replace(split, label_sets=LabelSets.of_pairs(np.arange(9), split.y, 9)),
+    ]
+    found = [ArrayDataset("a", {"train": each, "validation": none, "test": none}, np.arange(3)) for each in splits]
+    assert len({each.identity for each in found}) == len(splits)
+    assert [each.weighted for each in found] == [False, True, True, False, False]
+    assert [each.multilabel for each in found] == [False, False, False, True, True]
+    assert found[3].class_counts.sum() == whole.label_sets.classes.size
+    several = r"no method trains with several labels per row yet; prepare it with labels: pairs .* or labels: first"
+    with pytest.raises(InputError, match=several):
+        check_question(found[3], 0)
+
+
+@pytest.mark.parametrize("verb", ["tree", "evaluate"])
+def test_verbs_that_would_pass_over_weights_or_labels_refuse_them(tmp_path, verb, capsys):
+    splits = with_all(tmp_path / "a.h5", True)
+    several = {name: replace(split, weight=None) for name, split in splits.items()}
+    write(tmp_path / "b.h5", True, splits=several)
+    save_model(Model(np.eye(3, 6), list("abc"), 6, attributes={"status": "finished"}), tmp_path / "model.h5")
+    for path, message in (("a.h5", "sample weights yet; leave"), ("b.h5", "several labels per row yet; prepare")):
+        words = {"tree": ["tree", path, "-o", "tree.h5"], "evaluate": ["evaluate", "model.h5", path]}[verb]
+        assert main([str(tmp_path / word) if word.endswith(".h5") else word for word in words]) == 1
+        assert message in capsys.readouterr().err
+    assert not (tmp_path / "tree.h5").exists()
+
+
+def changed(name, change):
+    """A change of one array of the training rows."""
+
+    def edit(file):
+        values = file[f"train/{name}"][:]
+        del file[f"train/{name}"]
+        if (others := change(values)) is not None:
+            file[f"train/{name}"] = others
+
+    return edit
+
+
+def put_at(place, value):
+    def change(values):
+        values[place] = value
+        return values
+
+    return change
+
+
+def several_in_training_only(file):
+    for name in ("label_starts", "label_classes"):
+        del file[f"test/{name}"]
+
+
+def several_in_test_only(file):
+    for name in ("label_starts", "label_classes"):
+        del file[f"train/{name}"]
+
+
+CRAFTED = [
+    (changed("weight", put_at(3, np.nan)), "weight: nan at 3 is no weight"),
+    (changed("weight", put_at(3, np.inf)), "weight: inf at 3 is no weight"),
+    (changed("weight", put_at(49, -1)), "weight: -1.0 at 49 is no weight"),
+    (changed("weight", np.zeros_like), "weight: all weights are 0"),
+    (changed("weight", lambda values: values[:-1]), "weight: float32 of shape"),
+    (changed("weight", lambda values: values.astype(float)), "weight: float64 of shape"),
+    (changed("label_starts", put_at(5, 0)), "label_starts: does not begin with 0, or falls"),
+    (changed("label_starts", put_at(0, 1)), "label_starts: does not begin with 0, or falls"),
+    (changed("label_starts", put_at(-1, 2**40)), "label_starts: ends with 1099511627776"),
+    (changed("label_starts", lambda values: values[:-1]), "label_starts: int64 of shape"),
+    (changed("label_starts", lambda values: np.r_[values[:7], values[6], values[8:]]), "row 6 has no label"),
+    (changed("label_classes", put_at(4, 3)), "label_classes: 3 at 4 is not from 0 to 2"),
+    (changed("label_classes", put_at(4, -1)), "label_classes: -1 at 4 is not from 0 to 2"),
+    (changed("label_classes", lambda values: values.astype(np.int64)), "label_classes: int64 of shape"),
+    (changed("label_classes", lambda values: values * 0), "labels of row .* do not rise"),
+    (changed("label_classes", lambda values: None), "KeyError"),
+    (changed("y", lambda values: (values + 1) % 3), "the first label of row .* is none of its labels"),
+    (several_in_training_only, "KeyError"),
+    (several_in_test_only, "validation has several labels per row, training rows have one"),
+]
+
+
+@pytest.mark.fault(
+    "a prepared file with weights that are none, or labels of rows that are no sets of classes",
+    happens="weights must be finite, 0 or more and not all 0; each row has labels, in rising order, its first among "
+    "them: all is compared as the file is opened",
+    user="`error: …: not what xsoftmax writes (/train/weight: nan at 3 is no weight …)`",
+)
+@pytest.mark.parametrize(("edit", "message"), CRAFTED)
+def test_crafted_weights_and_labels(tmp_path, edit, message):
+    with_all(tmp_path / "a.h5")
+    with edited(tmp_path / "a.h5") as file:
+        edit(file)
+    with pytest.raises(InputError, match=rf"a\.h5: not what xsoftmax writes \(.*{message}"):
+        open_prepared(tmp_path / "a.h5")
+
+
+def test_labels_are_compared_beyond_the_first_block(monkeypatch):
+    monkeypatch.setattr("xsoftmax.internal.hdf5_checks.AT_A_TIME", 3)
+    y = np.arange(8, dtype=np.int32) % 3
+    sets = LabelSets.of_pairs(np.r_[np.arange(8), 6, 7, 7], np.r_[y, 1, 0, 2], 8)
+    check_label_sets(sets.starts, sets.classes, y, 3)
+    wrong = sets.classes.copy()
+    wrong[-2:] = wrong[-2:][::-1]
+    with pytest.raises(ContentError, match="the labels of row 7 do not rise"):
+        check_label_sets(sets.starts, wrong, y, 3)
+    with pytest.raises(ContentError, match="the first label of row 4 is none of its labels"):
+        check_label_sets(sets.starts, sets.classes, np.where(np.arange(8) == 4, 0, y).astype(np.int32), 3)
+
+
 def test_layout(tmp_path):
     write(tmp_path / "a.h5")
     with h5py.File(tmp_path / "a.h5") as file:
@@ -73,7 +255,7 @@ def test_layout(tmp_path):
         assert kinds == {"indptr": np.int64, "indices": np.int32, "data": np.float32}
         assert file["train/X/data"].compression == "gzip"
         assert file["train/X/data"].shuffle
-        assert file.attrs["schema_version"] == 2
+        assert file.attrs["schema_version"] == 3
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -139,8 +321,8 @@ def test_what_cannot_be_opened(tmp_path):
         open_prepared(tmp_path / "other.h5")
     write(tmp_path / "new.h5")
     with edited(tmp_path / "new.h5") as file:
-        put(file, schema_version=1)
-    with pytest.raises(InputError, match="prepared of version 1, this xsoftmax reads 2; make it with"):
+        put(file, schema_version=2)
+    with pytest.raises(InputError, match="prepared of version 2, this xsoftmax reads 3; make it with"):
         open_prepared(tmp_path / "new.h5")
     write(tmp_path / "a.h5")
     with open_prepared(tmp_path / "a.h5") as data, pytest.raises(InputError, match="unknown split 'dev'"):

@@ -67,7 +67,7 @@ def test_errors_say_what_is_wrong_and_what_to_do(path, tmp_path):
         opening(path, "prepared")
     with edited(path) as file:
         put(file, schema_version=7)
-    with pytest.raises(InputError, match="model of version 7, this xsoftmax reads 3; make another"):
+    with pytest.raises(InputError, match="model of version 7, this xsoftmax reads 4; make another"):
         opening(path)
     path.write_text(json.dumps({}))
     with pytest.raises(DamagedError, match=r"some\.h5: not an HDF5 file, or damaged at its beginning; make another"):

@@ -228,8 +228,7 @@ def test_a_chunk_does_not_matter_and_what_is_saved_suffices():
         first.advance(order, epoch, 0, 1.0)
     first.advance(order[:12], 2, 0, 1.0)
     second = solver_of(X, y, W, u, 3, 4, 2.0, dense=False)[0]
-    for name, array in second.arrays().items():
-        array[...] = first.arrays()[name]
+    second.restore(first.arrays())
     second.advance(order[12:], 2, 12, 1.0)
     assert np.array_equal(whole.weights(), second.weights())
     assert np.array_equal(whole.states, second.states)

@@ -139,8 +139,7 @@ def test_a_resumed_solver_draws_what_an_uninterrupted_one_does(bias):
         whole.advance(np.arange(first, first + 10), 0, first, 0.5)
     for first in (0, 10):
         begun.advance(np.arange(first, first + 10), 0, first, 0.5)
-    for name, array in resumed.arrays().items():
-        array[:] = begun.arrays()[name]
+    resumed.restore(begun.arrays())
     resumed.advance(np.arange(20, 30), 0, 20, 0.5)
     assert np.array_equal(resumed.weights(), whole.weights())
     never_refreshed = solver_of(data, settings)

@@ -248,6 +248,7 @@ def flipped(content, rng):
 
 READ = """
 import hashlib, os, sys, traceback
+from functools import partial
 from pathlib import Path
 import faulthandler
 faulthandler.enable()
@@ -258,6 +259,7 @@ import numpy as np
 from xsoftmax.data.store import open_prepared
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attribute
+from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.model import load_model
 from xsoftmax.training.checkpoint import read_checkpoint
 from xsoftmax.training.plan import FitState
@@ -276,7 +278,7 @@ def checkpoint(path):
     with h5py.File(whole) as file:
         arrays = {name: np.empty(array.shape, array.dtype) for name, array in file["arrays"].items()}
         identity = attribute(file, "identity")
-    read_checkpoint(path, identity, arrays, FitState)
+    read_checkpoint(path, identity, partial(copy_arrays, arrays), FitState)
 
 readers = {"model": load_model, "tree": read_tree, "checkpoint": checkpoint}
 read = readers.get(kind, prepared)

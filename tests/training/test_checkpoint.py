@@ -3,13 +3,14 @@
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 
@@ -18,7 +19,11 @@ from edited import edited
 from training.problems import D, K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
-from xsoftmax.solvers import sampled
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5_checks import copy_arrays
+from xsoftmax.model import load_model
+from xsoftmax.proposals import TrainingSet
+from xsoftmax.solvers import make_solver, sampled
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -29,7 +34,7 @@ def test_arrays_and_progress_come_back(tmp_path):
     path = tmp_path / "a" / "kept.h5"
     write_checkpoint(path, "me", arrays, {"step": 3, "best": -np.inf, "history": [{"x": 0.1 + 0.2}]})
     found = {"W": np.zeros((3, 4), np.float32), "none": np.empty((5, 0))}
-    progress = read_checkpoint(path, "me", found)
+    progress = read_checkpoint(path, "me", partial(copy_arrays, found))
     assert progress == {"step": 3, "best": -np.inf, "history": [{"x": 0.1 + 0.2}]}
     assert np.array_equal(found["W"], arrays["W"])
     assert [each.name for each in path.parent.iterdir()] == ["kept.h5"]
@@ -37,15 +42,16 @@ def test_arrays_and_progress_come_back(tmp_path):
 
 def test_what_belongs_to_something_else_is_left_alone(tmp_path):
     path, W = tmp_path / "kept.h5", np.zeros(3)
-    assert read_checkpoint(path, "me", {"W": W}) is None
+    restore = partial(copy_arrays, {"W": W})
+    assert read_checkpoint(path, "me", restore) is None
     write_checkpoint(path, "another", {"W": np.ones(3)}, {})
-    assert read_checkpoint(path, "me", {"W": W}) is None
+    assert read_checkpoint(path, "me", restore) is None
     path.write_text("no HDF5")
-    assert read_checkpoint(path, "me", {"W": W}) is None
+    assert read_checkpoint(path, "me", restore) is None
     path.unlink()
     with edited(path):
         pass
-    assert read_checkpoint(path, "me", {"W": W}) is None
+    assert read_checkpoint(path, "me", restore) is None
     assert not W.any()
 
 
@@ -53,8 +59,151 @@ def test_a_truncated_checkpoint_is_none(tmp_path):
     path, W = tmp_path / "kept.h5", np.zeros(30_000)
     write_checkpoint(path, "me", {"W": np.ones(30_000)}, {})
     path.write_bytes(path.read_bytes()[:-1000])
-    assert read_checkpoint(path, "me", {"W": W}) is None
+    assert read_checkpoint(path, "me", partial(copy_arrays, {"W": W})) is None
     assert not W.any()
+
+
+def retyped(file, name, W):
+    del file[name]
+    file[name] = W.astype(W.dtype.newbyteorder())
+
+
+def reshaped(file, name, W):
+    del file[name]
+    file[name] = W.reshape(-1, 1)
+
+
+def huge(file, name, W):
+    del file[name]
+    file.create_dataset(name, (2**40, *W.shape[1:]), W.dtype)
+
+
+def packed(file, name, W):
+    del file[name]
+    file.create_dataset(name, data=W, compression="gzip", chunks=W.shape)
+
+
+def unwritten(file, name, W):
+    del file[name]
+    file.create_dataset(name, W.shape, W.dtype)
+
+
+def one_more(file, name, W):
+    file["arrays/more"] = W
+
+
+def a_group(file, name, W):
+    del file[name]
+    file.create_group(name)
+
+
+def no_progress(file, name, W):
+    del file["progress"]
+
+
+CRAFTED = [retyped, reshaped, huge, packed, unwritten, one_more, a_group, no_progress]
+SOLVERS = {
+    "sampled": ("sampled-softmax", "uniform", "adagrad"),
+    "full": ("softmax", "all", "adagrad"),
+    "lbfgs": ("softmax", "all", "lbfgs"),
+}
+
+
+def bytes_of(solver):
+    return {name: array.tobytes() for name, array in solver.arrays().items()}
+
+
+@pytest.mark.fault(
+    "a checkpoint whose arrays are of another type or shape, missing, or more than a solver has",
+    happens="all of them are looked at before one is taken: nothing is changed, and the fit begins anew",
+    user="`warning: …: not what xsoftmax writes (…); training from the start`",
+)
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_solver_takes_its_own_arrays_and_no_others(name, tmp_path, capsys):
+    chosen = method(*SOLVERS[name])
+    X, y = rows(60)
+    data = TrainingSet(np.ascontiguousarray(X, np.float32), y.astype(np.int32), K)
+    proposal = chosen.proposal.fit(data)
+    begun, resumed = (make_solver(chosen, chosen.objective, proposal, data) for _ in range(2))
+    for epoch in range(2):
+        begun.advance(np.arange(60), epoch, 0, 0.1)
+    path, fresh = tmp_path / "kept.h5", bytes_of(resumed)
+    for crafted in CRAFTED:
+        write_checkpoint(path, "me", begun.arrays(), {})
+        with edited(path) as file:
+            crafted(file, "arrays/W", begun.arrays()["W"])
+        assert read_checkpoint(path, "me", resumed.restore) is None, crafted
+        assert re.fullmatch(rf"warning: {path}: not what xsoftmax writes \(.*\); training from the start\n",
+                            capsys.readouterr().err), crafted  # fmt: skip
+        assert bytes_of(resumed) == fresh, crafted
+    write_checkpoint(path, "me", begun.arrays(), {})
+    assert read_checkpoint(path, "me", resumed.restore) == {}
+    for solver in (begun, resumed):
+        solver.advance(np.arange(60), 2, 0, 0.1)
+    assert bytes_of(resumed) == bytes_of(begun)
+
+
+def test_arrays_may_have_grown(tmp_path):
+    """What takes them decides on shapes: they are told before anything is read."""
+    path, taken = tmp_path / "kept.h5", {}
+    write_checkpoint(path, "me", {"values": np.arange(1000.0)}, {"step": 1})
+
+    def restore(arrays):
+        assert arrays["values"].nbytes == 8000
+        taken["values"] = arrays["values"][...]
+
+    assert read_checkpoint(path, "me", restore) == {"step": 1}
+    assert np.array_equal(taken["values"], np.arange(1000.0))
+
+
+def test_a_checkpoint_that_asks_for_more_memory_than_there_is(dataset, tmp_path, killed_after, monkeypatch, capsys):
+    """Of a solver whose arrays grow: memory is asked before it reads them."""
+    data, path, asked = dataset(*rows(), K), tmp_path / "kept.h5", []
+    interrupted(data, method(), path, killed_after, epochs=3)
+    with edited(path) as file:
+        W = file["arrays/W"][:]
+        del file["arrays/W"]
+        file["arrays/W"] = np.concatenate([W] * 3)
+
+    def check_free(n_bytes, what):
+        asked.append(n_bytes)
+        raise InputError(f"{what}: too little memory")
+
+    monkeypatch.setattr(fit_module, "check_free", check_free)
+    found, expected = (fit(data, method(), 0, Plan(epochs=3, checkpoint=kept)) for kept in (path, None))
+    assert asked == [2 * W.nbytes]
+    assert "the arrays of the checkpoint: too little memory" in capsys.readouterr().err
+    assert np.array_equal(found.model.rows, expected.model.rows)
+
+
+def test_a_disk_that_fails_halfway_is_an_error(tmp_path):
+    """Of arrays that are restored in part, no training from the start."""
+    path = tmp_path / "kept.h5"
+    write_checkpoint(path, "me", {"W": np.ones(3)}, {})
+
+    def restore(arrays):
+        raise OSError(5, "Input/output error")
+
+    with pytest.raises(
+        InputError, match=r"kept\.h5: cannot be read \(.*Input/output error\); run it again, or delete"
+    ):
+        read_checkpoint(path, "me", restore)
+
+
+def test_a_proposal_that_follows_the_weights_does_so_from_a_checkpoint(dataset, tmp_path, killed_after):
+    """Whichever chunk it was written after, the last one too: the proposal derives from the weights."""
+    proposal = {"name": "quadratic-kernel", "refresh": 30}
+    data, chosen = dataset(*rows(100), K), method("sampled-softmax", proposal, "adagrad")
+    expected = fit(data, chosen, 0, Plan(epochs=3, at=(1.0, 2.0)))
+    for chunks in (1, 4, 5, 11, 12):
+        path = tmp_path / f"{chunks}.h5"
+        killed_after(chunks + 1)
+        with pytest.raises(KilledError):
+            fit(data, chosen, 0, Plan(epochs=3, at=(1.0, 2.0), checkpoint=path, checkpoint_seconds=0.0))
+        killed_after(0)
+        found = fit(data, chosen, 0, Plan(epochs=3, at=(1.0, 2.0), checkpoint=path))
+        assert np.array_equal(found.model.rows, expected.model.rows), chunks
+        assert curve(found) == curve(expected), chunks
 
 
 class KilledError(Exception):
@@ -259,8 +408,7 @@ def kill_after(words, seconds, kept, log):
 
 
 def weights_and_curve(folder):
-    with h5py.File(folder / "model.h5") as file:
-        W = file["W"][:]
+    W = load_model(folder / "model.h5").rows  # biases last
     with (folder / "history.csv").open() as file:
         history = [{k: v for k, v in row.items() if k != "seconds"} for row in csv.DictReader(file)]
     return W, history
@@ -314,5 +462,5 @@ def test_no_killed_program_leaves_half_a_file(prepare, tmp_path):
 
 
 def weights_like(path: Path) -> bool:
-    with h5py.File(path) as file:
-        return file["W"].shape == (K, D + 1)
+    model = load_model(path)
+    return model.W.shape == (K, D) and model.b.shape == (K,)

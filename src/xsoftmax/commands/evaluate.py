@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from xsoftmax.data.dataset import Split
+from xsoftmax.data.dataset import Split, check_plain
 from xsoftmax.data.labels import choose
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import as_published
@@ -81,6 +81,7 @@ def run(options: argparse.Namespace) -> None:
 def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator[tuple[str, tuple[str, Split]]]:
     """Go through the splits of a prepared file, by name, each with the name of the data set."""
     with open_prepared(options.data) as data:
+        check_plain(data, "no metric counts")
         if model is not None:
             if model.class_names != data.class_names:
                 raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")

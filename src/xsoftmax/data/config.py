@@ -98,8 +98,9 @@ class DatasetConfig:
         its name. Needless for a single file, which is then split by us.
     options : mapping
         What the reader takes besides files.
-    label : str
-        Of several labels take the ``first`` in file order, the one with the smallest id, or ``all`` (a row each).
+    labels : str
+        Of several labels take the ``first`` in file order, or the one with the smallest id (``min``); or make a row
+        for each (``pairs``); or keep one row with all of them (``sets``), which no method trains on yet.
     text : TextOptions
     max_features : int
         Keep the first columns; of texts the most frequent words.
@@ -125,7 +126,7 @@ class DatasetConfig:
     files: tuple[Source, ...] = ()
     parts: dict[Part, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
-    label: Literal["first", "min", "all"] = "first"
+    labels: Literal["first", "min", "pairs", "sets"] = "first"
     text: TextOptions = TextOptions()
     max_features: int | None = None
     max_samples: int | None = None
@@ -180,6 +181,7 @@ def _content(path: Path, before: tuple[Path, ...]) -> dict[str, Any]:
         raise InputError(f"{path}: expected keys such as 'name' and 'format', found {_short(content)}")
     if "folder" in content:
         raise InputError(f"{path}: unknown key 'folder'")
+    _check_labels(content, path)
     if "like" not in content:
         return content
     like = content["like"]
@@ -188,6 +190,19 @@ def _content(path: Path, before: tuple[Path, ...]) -> dict[str, Any]:
     base = {"like": like} | _content(path.parent / f"{like}.yaml", (*before, path))
     whose = "" if "files" in content else base["like"]
     return {key: value for key, value in base.items() if key != "expect"} | content | {"like": whose}
+
+
+def _check_labels(content: Mapping[str, Any], path: Path) -> None:
+    """Say what to write where a file has the word of old."""
+    old = {name: value for name, value in content.items() if name == "label" or (name, value) == ("labels", "all")}
+    for name, value in old.items():
+        line = f"{path}: '{name}: {_short(value).strip(chr(39))}'"
+        if value == "all":
+            raise InputError(
+                f"{line} may mean two things; write 'labels: pairs' (a row for each label), as it was, or "
+                "'labels: sets' (one row with several labels)"
+            )
+        raise InputError(f"{line}: the key is 'labels' now; write 'labels: {value if value == 'min' else 'first'}'")
 
 
 def _with_names(config: DatasetConfig, folder: Path) -> DatasetConfig:

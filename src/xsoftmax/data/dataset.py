@@ -21,6 +21,43 @@ Labelled: TypeAlias = tuple[Any, Any]  # X and y
 
 
 @dataclass(frozen=True)
+class LabelSets:
+    """All labels of each row, where rows may have several.
+
+    Attributes
+    ----------
+    starts : ndarray of shape (n_samples + 1,), int64
+        Labels of row i are ``classes[starts[i]:starts[i + 1]]``, at least one.
+    classes : ndarray of shape (n_labels,), int32
+        Of each row in rising order.
+    """
+
+    starts: np.ndarray
+    classes: np.ndarray
+
+    @classmethod
+    def of_pairs(cls, rows: np.ndarray, classes: np.ndarray, n_samples: int) -> "LabelSets":
+        """Gather pairs of a row and a label of it, in any order; a pair that comes twice counts once."""
+        order = np.lexsort((classes, rows))
+        rows, classes = rows[order], classes[order]
+        kept = (np.diff(rows, prepend=-1) != 0) | (np.diff(classes, prepend=-1) != 0)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows[kept], minlength=n_samples))])
+        return cls(starts.astype(np.int64), classes[kept].astype(np.int32))
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Give both arrays, by the names that a prepared file has for them."""
+        return {"label_starts": self.starts, "label_classes": self.classes}
+
+    def of_rows(self, chosen: np.ndarray | slice) -> "LabelSets":
+        """Copy the labels of some rows, given by number, in that order."""
+        first, counts = self.starts[:-1][chosen], np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
+        return LabelSets(starts, self.classes[places])
+
+
+@dataclass(frozen=True)
 class Split:
     """Rows and their classes.
 
@@ -28,13 +65,33 @@ class Split:
     ----------
     X : csr_array or C-ordered ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
+        Class of each row; of several labels the first.
     weight : ndarray of shape (n_samples,), float32, or None
         What each row counts; None: all the same.
+    label_sets : LabelSets or None
+        All labels of each row; None: ``y`` is all there is.
     """
 
     X: csr_array | np.ndarray
     y: np.ndarray
     weight: np.ndarray | None = None
+    label_sets: LabelSets | None = None
+
+    @property
+    def label_arrays(self) -> dict[str, np.ndarray]:
+        """Give all arrays but the features, by the names that a prepared file has for them."""
+        found = {"y": self.y} | ({} if self.weight is None else {"weight": self.weight})
+        return found | ({} if self.label_sets is None else self.label_sets.arrays)
+
+    def with_labels_of(self, X: Any, chosen: np.ndarray | slice) -> "Split":
+        """Give the features of some rows, given by number, what else these rows have."""
+        weight = None if self.weight is None else self.weight[chosen]
+        label_sets = None if self.label_sets is None else self.label_sets.of_rows(chosen)
+        return Split(X, self.y[chosen], weight, label_sets)
+
+    def class_counts(self, n_classes: int) -> np.ndarray:
+        """Rows of each class, int64 of shape (n_classes,); a row with several labels counts for each."""
+        return np.bincount(self.y if self.label_sets is None else self.label_sets.classes, minlength=n_classes)
 
     @property
     def n_samples(self) -> int:
@@ -45,7 +102,7 @@ class Split:
     def nbytes(self) -> int:
         """Bytes in memory."""
         X = [self.X] if isinstance(self.X, np.ndarray) else [self.X.data, self.X.indices, self.X.indptr]
-        return sum(each.nbytes for each in [*X, self.y, self.weight] if each is not None)
+        return sum(each.nbytes for each in [*X, *self.label_arrays.values()])
 
 
 class Dataset(ABC):
@@ -63,7 +120,9 @@ class Dataset(ABC):
     in_memory : bool
         Whether rows are in memory before they are asked for; others may be streamed from their file.
     weighted : bool
-        Whether training rows count differently.
+        Whether rows count differently.
+    multilabel : bool
+        Whether rows may have several labels.
     """
 
     name: str
@@ -72,6 +131,7 @@ class Dataset(ABC):
     sparse: bool
     in_memory: bool
     weighted: bool = False
+    multilabel: bool = False
 
     @staticmethod
     def from_arrays(
@@ -101,7 +161,7 @@ class Dataset(ABC):
         classes : sequence, optional
             All labels, in the order in which classes are numbered; default: those of ``y``, sorted.
         sample_weight : array of shape (n_samples,), optional
-            What each training row counts, 0 or more.
+            What each training row counts, 0 or more; not all are 0.
         feature_names : sequence of str
             Names of the columns.
         name : str
@@ -138,7 +198,10 @@ class Dataset(ABC):
     @property
     @abstractmethod
     def identity(self) -> str:
-        """Digest of all rows, labels, weights and class names: what a fit was trained on, in hexadecimal digits."""
+        """Digest of all rows, labels, weights and class names: what a fit was trained on, in hexadecimal digits.
+
+        All labels of a row count, where it has several.
+        """
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -159,7 +222,7 @@ class Dataset(ABC):
 
     @abstractmethod
     def labels(self, split: str) -> np.ndarray:
-        """Classes of all rows of a split, int32."""
+        """Classes of all rows of a split, int32; of several labels the first."""
 
     @abstractmethod
     def rows(self, split: str, start: int, stop: int) -> Split:
@@ -180,9 +243,9 @@ class Dataset(ABC):
         raise InputError(f"{self.name}: its rows are in memory already; leave out that they are to be streamed")
 
     @property
+    @abstractmethod
     def class_counts(self) -> np.ndarray:
-        """Training rows of each class, int64."""
-        return np.bincount(self.labels("train"), minlength=self.n_classes)
+        """Training rows of each class, int64; a row with several labels counts for each."""
 
     def fits_in(self, n_bytes: int, splits: Iterable[str] = SPLITS) -> bool:
         """Tell whether these splits together take at most so much memory."""
@@ -206,7 +269,8 @@ class ArrayDataset(Dataset):
         self.name, self.classes, self._splits, self._feature_names = name, classes, dict(splits), feature_names
         X = splits["train"].X
         self.n_features, self.n_classes, self.sparse = int(X.shape[1]), len(classes), issparse(X)
-        self.weighted = splits["train"].weight is not None
+        self.weighted = any(split.weight is not None for split in splits.values())
+        self.multilabel = any(split.label_sets is not None for split in splits.values())
 
     @cached_property
     def class_names(self) -> Names:  # type: ignore[override]
@@ -229,11 +293,16 @@ class ArrayDataset(Dataset):
         for split in self._splits.values():
             X = split.X
             parts = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr.astype(np.int64)]
-            for part in [*parts, split.y, split.weight]:
-                digest.update(b"none" if part is None else f"{part.dtype.str}{part.shape}".encode())
-                if part is not None and part.size:
+            for name, part in [*(("X", part) for part in parts), *split.label_arrays.items()]:
+                digest.update(f"{name}{part.dtype.str}{part.shape}".encode())
+                if part.size:
                     digest.update(np.ascontiguousarray(part).view(np.uint8).data)
         return digest.hexdigest()
+
+    @property
+    def class_counts(self) -> np.ndarray:
+        """See ``Dataset``."""
+        return self.split("train").class_counts(self.n_classes)
 
     def n_samples(self, split: str) -> int:
         """See ``Dataset``."""
@@ -255,11 +324,34 @@ class ArrayDataset(Dataset):
     def rows(self, split: str, start: int, stop: int) -> Split:
         """See ``Dataset``."""
         found, chosen = self.split(split), slice(max(start, 0), max(stop, 0))
-        return Split(found.X[chosen], found.y[chosen], None if found.weight is None else found.weight[chosen])
+        return found.with_labels_of(found.X[chosen], chosen)
 
     def split(self, split: str) -> Split:
         """See ``Dataset``; not a copy."""
         return known_split(self._splits, split)
+
+
+def check_plain(data: Dataset, who: str) -> None:
+    """Make sure that rows count alike and have one label each, for those who take no others yet.
+
+    Parameters
+    ----------
+    data : Dataset
+    who : str
+        Begins the message: "no method trains with", say.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    if data.weighted:
+        raise InputError(f"{data.name}: {who} sample weights yet; leave them out, or repeat rows")
+    if data.multilabel:
+        raise InputError(
+            f"{data.name}: {who} several labels per row yet; prepare it with labels: pairs (a row for each label) or "
+            "labels: first"
+        )
 
 
 def known_split(splits: Mapping[str, Any], name: str) -> Any:
@@ -364,6 +456,8 @@ def _weights(weight: Any, n_samples: int, what: str) -> np.ndarray:
         raise InputError(f"{what}: sample_weight has shape {found.shape}; give a number for each of {n_samples} rows")
     if not (np.isfinite(found) & (found >= 0)).all():
         raise InputError(f"{what}: sample_weight has numbers below 0, or that are none")
+    if n_samples and not found.any():
+        raise InputError(f"{what}: sample_weight is 0 for every row; give some of them more")
     return found
 
 

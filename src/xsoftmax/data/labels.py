@@ -1,4 +1,4 @@
-"""One label per row: which of several counts, and what the ids of all parts have in common."""
+"""Labels of rows: which of several count, and what the ids of all parts have in common."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -9,10 +9,11 @@ from xsoftmax.data.rows import Rows
 
 
 class Labelled(NamedTuple):
-    """Examples: a row and one of its labels each."""
+    """Examples: a row and one of its labels each, and perhaps what it counts."""
 
     rows: np.ndarray
     labels: np.ndarray
+    weight: np.ndarray | None = None
 
 
 def choose(parts: Mapping[str, Rows], rule: str) -> tuple[dict[str, Labelled], list[str] | None]:
@@ -21,7 +22,8 @@ def choose(parts: Mapping[str, Rows], rule: str) -> tuple[dict[str, Labelled], l
     Parameters
     ----------
     rule : str
-        ``first`` in file order, ``min`` (the smallest id) or ``all`` (one example for each label of a row).
+        ``first`` in file order, ``min`` (the smallest id), or ``pairs`` (one example for each label of a row). Those
+        of ``sets`` are as of ``pairs``, to be gathered by row.
 
     Returns
     -------
@@ -34,13 +36,14 @@ def choose(parts: Mapping[str, Rows], rule: str) -> tuple[dict[str, Labelled], l
     chosen = {}
     for part, rows in parts.items():
         each = _choose(rows, rule)
-        chosen[part] = each if names is None else Labelled(each.rows, _common_ids(each.labels, rows, names))
+        labels = each.labels if names is None else _common_ids(each.labels, rows, names)
+        chosen[part] = Labelled(each.rows, labels, None if rows.weight is None else rows.weight[each.rows])
     return chosen, names
 
 
 def _choose(rows: Rows, rule: str) -> Labelled:
     counts = np.diff(rows.label_starts)
-    if rule == "all":
+    if rule in ("pairs", "sets"):
         return Labelled(np.repeat(np.arange(rows.n_samples), counts), rows.labels)
     with_label = np.flatnonzero(counts)
     starts = rows.label_starts[with_label]

@@ -13,7 +13,7 @@ from xsoftmax.data import labels as labelling
 from xsoftmax.data import raw as raw_files
 from xsoftmax.data import splits
 from xsoftmax.data.config import DatasetConfig
-from xsoftmax.data.dataset import Split
+from xsoftmax.data.dataset import LabelSets, Split
 from xsoftmax.data.features import RawFeatures
 from xsoftmax.data.normalization import Matrix, fit_steps, parse
 from xsoftmax.data.reading import read_parts
@@ -27,10 +27,35 @@ NOT_PARAMETERS = ("files", "folder", "expect", "title", "description", "homepage
 
 @dataclass(frozen=True)
 class Examples:
-    """The rows of one split, with their original label ids."""
+    """The rows of one split, with their original label ids.
+
+    Attributes
+    ----------
+    X : csr_array or ndarray of shape (n_samples, n_columns)
+    labels : ndarray, int64
+    starts : ndarray of shape (n_samples + 1,), int64, or None
+        Labels of row i are ``labels[starts[i]:starts[i + 1]]``, in file order; None: one each.
+    weight : ndarray of shape (n_samples,), float32, or None
+    """
 
     X: Matrix
     labels: np.ndarray
+    starts: np.ndarray | None = None
+    weight: np.ndarray | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Count the rows."""
+        return self.X.shape[0]
+
+    def with_labels(self, kept: np.ndarray) -> "Examples":
+        """Keep some labels, given by a mask, and the rows that have one of them."""
+        row = np.arange(self.n_samples) if self.starts is None else _rows_of_labels(self.starts)
+        counts = np.bincount(row[kept], minlength=self.n_samples)
+        rows = np.flatnonzero(counts)
+        starts = None if self.starts is None else np.concatenate([[0], np.cumsum(counts[rows])])
+        weight = None if self.weight is None else self.weight[rows]
+        return Examples(_rows_of(self.X, rows), self.labels[kept], starts, weight)
 
 
 def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[str, int]:
@@ -57,7 +82,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
     parse(config.normalize)
     entries = raw_files.checked_files(Path(raw), config.name, [source.name for source in config.files])
     parts = _truncated(read_parts(config, Path(raw), entries), config.max_samples)
-    chosen, names = labelling.choose(parts, config.label)
+    chosen, names = labelling.choose(parts, config.labels)
     _check_labels(parts, config)
     features = RawFeatures.of(parts, config)
     sizes = {
@@ -67,9 +92,10 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
     }
     del parts
     examples, features = _split(features, chosen, config, sizes)
-    examples, classes = _seen_in_training(examples, sizes)
+    examples, classes = _seen_in_training(examples, sizes, config.name)
     transform = _fitted(features, examples["train"].X, config)
     final = {name: _final(transform, examples.pop(name), classes) for name in list(examples)}
+    _check_weights(final, config.name)
     sizes.update({name: each.n_samples for name, each in final.items()})
     sizes.update(features=final["train"].X.shape[1], classes=classes.size)
     _check_sizes(config, sizes)
@@ -78,7 +104,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
         dataset=config.name,
         splits=final,
         class_names=[str(label) if names is None else names[label] for label in classes],
-        class_counts=np.bincount(final["train"].y, minlength=classes.size),
+        class_counts=final["train"].class_counts(classes.size),
         transform=transform,
         parameters=parameters_of(config),
         source_sha256={name: entry["sha256"] for name, entry in entries.items()},
@@ -94,15 +120,15 @@ def _check_labels(parts: Mapping[str, Rows], config: DatasetConfig) -> None:
     if not n_labels:
         raise InputError(f"{config.name}: none of {n_rows} rows has a label; look at options.label, and at the file")
     several = {name: int((each > 1).sum()) for name, each in counts.items()}
-    if config.label == "all" or not any(several.values()):
+    if config.labels in ("pairs", "sets") or not any(several.values()):
         return
     left = sum(int(np.maximum(each - 1, 0).sum()) for each in counts.values())
     parts_of = ", ".join(f"{n} of {counts[name].size} in {name}" for name, n in several.items())
-    kept = {"first": "the first", "min": "the one with the smallest id"}[config.label]
+    kept = {"first": "the first", "min": "the one with the smallest id"}[config.labels]
     print(
         f"warning: {config.name}: rows with several labels ({parts_of}) keep {kept}, test rows too: {left} of "
         f"{n_labels} labels are left out, and what is measured is measured by one label a row; "
-        "`label: all` makes a row of each",
+        "`labels: pairs` makes a row of each",
         file=sys.stderr,
     )
 
@@ -114,7 +140,8 @@ def _truncated(parts: dict[str, Rows], max_samples: int | None) -> dict[str, Row
     cut = {}
     for name, rows in parts.items():
         starts = rows.label_starts[: max_samples + 1]
-        cut[name] = replace(rows, label_starts=starts, labels=rows.labels[: starts[-1]])
+        weight = None if rows.weight is None else rows.weight[:max_samples]
+        cut[name] = replace(rows, label_starts=starts, labels=rows.labels[: starts[-1]], weight=weight)
     return cut
 
 
@@ -140,7 +167,8 @@ def _split(
     for split, (part, rows) in assigned.items():
         empty = features.empty(part)
         dropped += int(empty[rows].sum())
-        examples[split] = _examples(features.matrices[part], chosen[part], rows[~empty[rows]])
+        kept_rows = rows[~empty[rows]]
+        examples[split] = _examples(features.matrices[part], chosen[part], kept_rows, config.labels == "sets")
     sizes["dropped_empty"] = dropped
     if examples["train"].labels.size == 0:
         raise InputError(f"{config.name}: no training row is left ({dropped} rows have no features)")
@@ -156,12 +184,23 @@ def _usable(chosen: labelling.Labelled, empty: np.ndarray) -> np.ndarray:
     return rows[~empty[rows]]
 
 
-def _examples(X: Matrix, chosen: labelling.Labelled, rows: np.ndarray) -> Examples:
-    """Take the examples of the given rows: one each, or one for every label."""
+def _examples(X: Matrix, chosen: labelling.Labelled, rows: np.ndarray, sets: bool) -> Examples:
+    """Take the examples of the given rows: one each, or one for every label, or (sets) one with all labels."""
     mask = np.zeros(X.shape[0], dtype=bool)
     mask[rows] = True
     taken = mask[chosen.rows]
-    return Examples(_rows_of(X, chosen.rows[taken]), chosen.labels[taken])
+    rows, labels, starts = chosen.rows[taken], chosen.labels[taken], None
+    weight = None if chosen.weight is None else chosen.weight[taken]
+    if sets:
+        first = np.flatnonzero(np.diff(rows, prepend=-1))
+        rows, starts = rows[first], np.append(first, labels.size)
+        weight = None if weight is None else weight[first]
+    return Examples(_rows_of(X, rows), labels, starts, weight)
+
+
+def _rows_of_labels(starts: np.ndarray) -> np.ndarray:
+    """Number the row of each label."""
+    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
 def _rows_of(X: Matrix, rows: np.ndarray) -> Matrix:
@@ -169,15 +208,23 @@ def _rows_of(X: Matrix, rows: np.ndarray) -> Matrix:
     return X if np.array_equal(rows, np.arange(X.shape[0])) else X[rows]
 
 
-def _seen_in_training(examples: dict[str, Examples], sizes: dict[str, int]) -> tuple[dict[str, Examples], np.ndarray]:
-    """Drop validation and test rows of classes that no training row has."""
+def _seen_in_training(
+    examples: dict[str, Examples], sizes: dict[str, int], dataset: str
+) -> tuple[dict[str, Examples], np.ndarray]:
+    """Drop labels of validation and test rows that no training row has, and rows that have no others."""
     classes = np.unique(examples["train"].labels)
     kept = {"train": examples["train"]}
     for name in ("validation", "test"):
         each = examples[name]
         seen = np.isin(each.labels, classes)
-        sizes[f"dropped_unseen_{name}"] = int((~seen).sum())
-        kept[name] = Examples(_rows_of(each.X, np.flatnonzero(seen)), each.labels[seen])
+        kept[name] = each.with_labels(seen)
+        sizes[f"dropped_unseen_{name}"] = dropped = each.n_samples - kept[name].n_samples
+        if each.starts is not None and not seen.all():
+            print(
+                f"warning: {dataset}: {int((~seen).sum())} of {seen.size} labels of {name} rows are of classes that "
+                f"no training row has: they are left out, and {dropped} rows with no others",
+                file=sys.stderr,
+            )
     return kept, classes
 
 
@@ -190,7 +237,16 @@ def _fitted(features: RawFeatures, X: Matrix, config: DatasetConfig) -> Transfor
 def _final(transform: Transform, examples: Examples, classes: np.ndarray) -> Split:
     X = transform.finish(examples.X)
     X = X if issparse(X) else np.ascontiguousarray(X, dtype=np.float32)
-    return Split(X, np.searchsorted(classes, examples.labels).astype(np.int32))
+    y, starts = np.searchsorted(classes, examples.labels).astype(np.int32), examples.starts
+    if starts is None:
+        return Split(X, y, examples.weight)
+    return Split(X, y[starts[:-1]], examples.weight, LabelSets.of_pairs(_rows_of_labels(starts), y, starts.size - 1))
+
+
+def _check_weights(splits: Mapping[str, Split], dataset: str) -> None:
+    for name, split in splits.items():
+        if split.weight is not None and split.n_samples and not split.weight.any():
+            raise InputError(f"{dataset}: all {split.n_samples} {name} rows have weight 0; look at options.weight")
 
 
 def _check_sizes(config: DatasetConfig, sizes: Mapping[str, int]) -> None:

@@ -82,6 +82,8 @@ class Rows:
         Names of the columns of vectors, by which new rows are read; empty where columns have none.
     options : mapping
         Options of the reader that new rows are read with, where they differ from those of these rows.
+    weight : ndarray of shape (n_samples,), float32, or None
+        What each row counts; None: all the same.
     """
 
     features: Features
@@ -90,6 +92,7 @@ class Rows:
     label_names: tuple[str, ...] | None = None
     feature_names: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
+    weight: np.ndarray | None = None
 
     @property
     def n_samples(self) -> int:

@@ -1,8 +1,9 @@
 """The prepared file: one HDF5 file with splits, classes, and how to make features of new rows.
 
-Layout (schema version 2): groups ``train``, ``validation`` and ``test``, each with ``y`` and either a dense
-``X`` or ``X/{indptr,indices,data}``; ``classes/names/{text,ends}`` and ``classes/counts``; ``transform``; JSON texts
-``parameters`` and ``source_sha256``; the rest is in attributes.
+Layout (schema version 3): groups ``train``, ``validation`` and ``test``, each with ``y``, either a dense ``X`` or
+``X/{indptr,indices,data}``, perhaps ``weight``, and where rows may have several labels ``label_starts`` and
+``label_classes``; ``classes/names/{text,ends}`` and ``classes/counts``; ``transform``; JSON texts ``parameters`` and
+``source_sha256``; the rest is in attributes.
 """
 
 import json
@@ -16,19 +17,28 @@ import h5py
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from xsoftmax.data.dataset import SPLITS, Dataset, Split, known_split
+from xsoftmax.data.dataset import SPLITS, Dataset, LabelSets, Split, known_split
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
-from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below, check_starts
+from xsoftmax.internal.hdf5_checks import (
+    ContentError,
+    check_array,
+    check_below,
+    check_label_sets,
+    check_starts,
+    check_weights,
+)
 from xsoftmax.internal.sealed import open_sealed, opened, reading, seal_of, written_sealed
 
 REMEDY = "make it with `python -m xsoftmax prepare`"
 CHUNK_BYTES = 2**18
 PLAIN_ABOVE = 2**24  # bytes; decompressing takes 10 to 30 times as long as reading
 PAGE = 4096
+# What a split has beside features, where it has it.
+LABELLING = ("y", "weight", "label_starts", "label_classes")
 
 
 class Prepared(Dataset):
@@ -50,6 +60,8 @@ class Prepared(Dataset):
                 self.sparse = _is_sparse(self.attributes["storage"])
                 self.n_features = int(self.attributes["n_features"])
                 self.n_classes = int(self.attributes["n_classes"])
+                self.weighted = any("weight" in self._file[split] for split in SPLITS)
+                self.multilabel = "label_starts" in self._file["train"]
                 self._check()
             stack.pop_all()
 
@@ -73,7 +85,7 @@ class Prepared(Dataset):
 
     @property
     def class_counts(self) -> np.ndarray:
-        """Training rows of each class, int64."""
+        """See ``Dataset``."""
         with reading(self.path, REMEDY):
             return self._file["classes/counts"][:]
 
@@ -107,12 +119,17 @@ class Prepared(Dataset):
         """Bytes that a whole split takes in memory."""
         group = self._group(split)
         stored = list(group["X"].values()) if self.sparse else [group["X"]]
-        return sum(dataset.nbytes for dataset in [*stored, group["y"]])
+        return sum(dataset.nbytes for dataset in [*stored, *(group[name] for name in LABELLING if name in group)])
 
     def labels(self, split: str) -> np.ndarray:
-        """Classes of all rows of a split, int32."""
+        """Classes of all rows of a split, int32; of several labels the first."""
         with reading(self.path, REMEDY):
             return self._group(split)["y"][:]
+
+    def labelling(self, split: str) -> dict[str, Any]:
+        """Read what a ``Split`` has beside features, by its parameters: ``Split(X, **labelling)``."""
+        with reading(self.path, REMEDY):
+            return self._labelling(self._group(split), 0, self.n_samples(split))
 
     def array(self, split: str, name: str) -> h5py.Dataset:
         """Give an array of a split as it lies in the file, not read: ``y``, ``X``, ``X/data`` ..."""
@@ -129,9 +146,8 @@ class Prepared(Dataset):
         start, stop = min(max(start, 0), n_samples), min(max(stop, 0), n_samples)
         stop = max(start, stop)
         with reading(self.path, REMEDY):
-            y = group["y"][start:stop]
             X = self._csr(group["X"], start, stop) if self.sparse else group["X"][start:stop]
-            return Split(X, y)
+            return Split(X, **self._labelling(group, start, stop))
 
     def windows(self, multiple: int) -> Any:
         """See ``Dataset``."""
@@ -149,6 +165,7 @@ class Prepared(Dataset):
             group = self._file[split]
             check_array(group["y"], np.int32, None)
             check_below(group["y"], self.n_classes)
+            self._check_labelling(group)
             if not self.sparse:
                 check_array(group["X"], np.float32, len(group["y"]), self.n_features)
                 continue
@@ -157,6 +174,24 @@ class Prepared(Dataset):
             check_array(group["X/indices"], np.int32, len(group["X/data"]))
             check_starts(group["X/indptr"], len(group["X/data"]))
             check_below(group["X/indices"], self.n_features)
+
+    def _check_labelling(self, group: h5py.Group) -> None:
+        """As ``_check``, of weights and of several labels."""
+        if "weight" in group:
+            check_array(group["weight"], np.float32, len(group["y"]))
+            check_weights(group["weight"])
+        if self.multilabel:
+            check_label_sets(group["label_starts"], group["label_classes"], group["y"][:], self.n_classes)
+        elif "label_starts" in group or "label_classes" in group:
+            raise ContentError(f"{group.name} has several labels per row, training rows have one")
+
+    def _labelling(self, group: h5py.Group, start: int, stop: int) -> dict[str, Any]:
+        found: dict[str, Any] = {name: group[name][start:stop] for name in ("y", "weight") if name in group}
+        if self.multilabel:
+            starts = group["label_starts"][start : stop + 1]
+            classes = group["label_classes"][int(starts[0]) : int(starts[-1])]
+            found["label_sets"] = LabelSets(starts - starts[0], classes)
+        return found
 
     def _csr(self, group: h5py.Group, start: int, stop: int) -> csr_array:
         indptr = group["indptr"][start : stop + 1]
@@ -227,7 +262,8 @@ def write_prepared(
     Parameters
     ----------
     splits : mapping of str to Split
-        ``train``, ``validation`` and ``test``; X float32 (CSR or dense), y int32.
+        ``train``, ``validation`` and ``test``; X float32 (CSR or dense), y int32. All of them have several labels
+        per row, or none has.
     dropped : mapping of str to int
         Counts of dropped rows, stored as attributes ``n_dropped_<key>``.
     """
@@ -252,7 +288,9 @@ def write_prepared(
 
 
 def _write_split(group: h5py.Group, split: Split) -> None:
-    _write(group, "y", split.y.astype(np.int32, copy=False))
+    kinds = {"weight": np.float32, "label_starts": np.int64}
+    for name, values in split.label_arrays.items():
+        _write(group, name, values.astype(kinds.get(name, np.int32), copy=False))
     if not issparse(split.X):
         _write(group, "X", split.X.astype(np.float32, copy=False))
         return

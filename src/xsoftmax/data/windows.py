@@ -159,18 +159,18 @@ class Windows:
 
     def _rows_of(self, data: Prepared, split: str) -> Split:
         """Map the features; read what is small and compressed."""
-        y = data.labels(split)
+        labelling = data.labelling(split)
         if not data.sparse:
-            return Split(self._values(data, split, "X"), y)
+            return Split(self._values(data, split, "X"), **labelling)
         starts = data.array(split, "X/indptr")[:]
         values, indices = (self._values(data, split, f"X/{name}") for name in ("data", "indices"))
         if starts[-1] < SMALL_INDICES:
             X = csr_of(values, indices, starts, data.n_features)
         else:  # scipy would widen all indices
-            X = csr_array((y.size, data.n_features), dtype=np.float32)
+            X = csr_array((starts.size - 1, data.n_features), dtype=np.float32)
             X.data, X.indices, X.indptr = values, indices, starts
         X.has_canonical_format = True
-        return Split(X, y)
+        return Split(X, **labelling)
 
     def _values(self, data: Prepared, split: str, name: str) -> np.ndarray:
         dataset = data.array(split, name)
@@ -182,15 +182,15 @@ class Windows:
 
 def taken(rows: Split, chosen: np.ndarray) -> Split:
     """Copy some rows into memory; of features that are mapped, no more than these are read."""
-    X, y, weight = rows.X, rows.y[chosen], None if rows.weight is None else rows.weight[chosen]
+    X = rows.X
     if isinstance(X, np.ndarray):
-        return Split(X[chosen], y, weight)
+        return rows.with_labels_of(X[chosen], chosen)
     parts = [slice(int(X.indptr[i]), int(X.indptr[i + 1])) for i in chosen]
     lengths = [part.stop - part.start for part in parts]
     indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
     none = slice(0, 0)
     data, indices = (np.concatenate([values[part] for part in [none, *parts]]) for values in (X.data, X.indices))
-    return Split(csr_of(data, indices, indptr, X.shape[1]), y, weight)
+    return rows.with_labels_of(csr_of(data, indices, indptr, X.shape[1]), chosen)
 
 
 class _Plan(NamedTuple):

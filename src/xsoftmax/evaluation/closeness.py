@@ -33,7 +33,7 @@ def closeness(model: Model, reference: Model) -> float:
 
 
 def _weights(model: Model) -> np.ndarray | None:
-    """Centred weights, float64 of shape (n_classes, n_features + 1); what prediction adds counts as biases."""
+    """Centred weights, float64 of shape (n_classes, n_features + 1), corrected, as biases, and calibrated."""
     if model.W is None or model.link != "softmax":
         return None
     W = model.rows.astype(np.float64)
@@ -42,4 +42,6 @@ def _weights(model: Model) -> np.ndarray | None:
         if log_q is not None and log_q.shape[0] > 1:  # it differs from row to row
             return None
         W[:, -1] += 0 if log_q is None else log_q[0]
+    if model.calibration is not None:
+        W *= model.calibration.inverse_temperature
     return W - W.mean(axis=0)

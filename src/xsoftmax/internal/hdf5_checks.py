@@ -6,7 +6,7 @@ for places are compared with the size of what they point into, as compiled code 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import h5py
@@ -124,6 +124,37 @@ def check_array(values: Any, kind: DTypeLike, *shape: int | None) -> None:
         raise ContentError(f"{name}: {values.dtype} of shape {values.shape}, expected {wanted} of {sizes}")
 
 
+def check_arrays(own: Mapping[str, np.ndarray], found: Mapping[str, Any]) -> None:
+    """Make sure that arrays, in memory or in a file, have the names, types and shapes of others.
+
+    Raises
+    ------
+    ContentError
+        If one is missing, or more than is known, or differs.
+    """
+    if own.keys() != found.keys():
+        names = [", ".join(sorted(each)) or "none" for each in (found, own)]
+        raise ContentError(f"arrays {names[0]}; expected {names[1]}")
+    for name, array in own.items():
+        check_array(found[name], array.dtype, *array.shape)
+
+
+def copy_arrays(own: Mapping[str, np.ndarray], found: Mapping[str, Any]) -> None:
+    """Copy arrays, in memory or in a file, into those of the same names, once all are known to fit.
+
+    Raises
+    ------
+    ContentError
+        See ``check_arrays``; nothing has been copied by then.
+    """
+    check_arrays(own, found)
+    for name, array in own.items():
+        if isinstance(found[name], np.ndarray):
+            array[...] = found[name]
+        elif array.size:
+            found[name].read_direct(array)
+
+
 def check_below(values: Any, limit: int, lowest: int = 0) -> None:
     """Make sure that all integers of an array, in memory or in a file, are from ``lowest`` to ``limit - 1``.
 
@@ -154,6 +185,63 @@ def check_starts(values: Any, n: int) -> None:
         last = int(block[-1])
     if last != n or values.shape[0] == 0:
         raise ContentError(f"{name}: ends with {last}, expected {n}")
+
+
+def check_weights(values: Any) -> None:
+    """Make sure that weights of rows, in memory or in a file, are finite, 0 or more, and not all 0.
+
+    Raises
+    ------
+    ContentError
+        If not.
+    """
+    name, some = getattr(values, "name", "an array"), values.shape[0] == 0
+    for start, block in _blocks(values):
+        right = np.isfinite(block) & (block >= 0)
+        if not right.all():
+            at = int(np.argmin(right))
+            raise ContentError(f"{name}: {block[at]} at {start + at} is no weight, which is finite and 0 or more")
+        some = some or bool(block.any())
+    if not some:
+        raise ContentError(f"{name}: all weights are 0")
+
+
+def check_label_sets(starts: Any, classes: Any, y: Any, n_classes: int) -> None:
+    """Make sure that the labels of each row, in memory or in a file, are classes in rising order, and ``y`` is one.
+
+    Parameters
+    ----------
+    starts : array of shape (n_samples + 1,), int64
+    classes : array, int32
+        Those of row i lie from starts[i] to starts[i + 1] - 1.
+    y : array of shape (n_samples,), int32
+    n_classes : int
+
+    Raises
+    ------
+    ContentError
+        If they are not, or a row has none.
+    """
+    n_samples = y.shape[0]
+    check_array(starts, np.int64, n_samples + 1)
+    check_array(classes, np.int32, None)
+    check_starts(starts, classes.shape[0])
+    check_below(classes, n_classes)
+    name = getattr(classes, "name", "an array")
+    for first in range(0, n_samples, AT_A_TIME):
+        ends = starts[first : first + AT_A_TIME + 1]
+        counts, found = np.diff(ends), classes[int(ends[0]) : int(ends[-1])]
+        if not counts.all():
+            raise ContentError(f"{name}: row {first + int(np.argmin(counts))} has no label")
+        row = np.repeat(np.arange(counts.size), counts)
+        falls = (np.diff(found) <= 0) & (np.diff(row) == 0)
+        if falls.any():
+            raise ContentError(f"{name}: the labels of row {first + int(row[np.argmax(falls)])} do not rise")
+        holds = np.bincount(row[found == y[first : first + AT_A_TIME][row]], minlength=counts.size)
+        if not holds.all():
+            raise ContentError(
+                f"{name}: the first label of row {first + int(np.argmin(holds))} is none of its labels"
+            )
 
 
 def _blocks(values: Any) -> Iterator[tuple[int, np.ndarray]]:

@@ -28,7 +28,7 @@ def proposal(
         Whether draws are independent, from one distribution, of which objectives may take a mean.
     adaptive : bool
         Whether it follows the weights as they move: the fitted one has ``refresh(W)``, called before every chunk
-        of ``refresh_steps`` steps.
+        of ``refresh_steps`` steps. So what it is derives from the weights, and a checkpoint holds nothing of it.
     by_row : bool
         Whether its distribution differs from row to row.
     cost : str

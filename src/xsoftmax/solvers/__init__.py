@@ -88,7 +88,26 @@ class Solver(Protocol):
         """Weights with one class per row, float32 of shape (n_classes, n_features + 1); perhaps a view."""
 
     def arrays(self) -> Mapping[str, np.ndarray]:
-        """Everything that changes: saved in a checkpoint, and written back into by one."""
+        """Everything that changes, for a checkpoint; views, which the next step may change."""
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """Go on from what ``arrays`` gave, of this solver or another one of the same fit.
+
+        Parameters
+        ----------
+        arrays : mapping of str to array
+            In memory, or still in their file: ``dtype`` and ``shape`` are known, and ``[...]`` reads. Their shapes
+            may be others than those of ``arrays()`` now, which a solver whose arrays grow may take; such a one asks
+            ``check_free`` for the memory.
+
+        Raises
+        ------
+        ContentError
+            If they do not fit; nothing has been changed by then. ``copy_arrays`` is all that arrays of fixed shapes
+            need.
+        InputError
+            If there is too little memory.
+        """
 
 
 def names() -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels.layout import allocate_whole, arrays_of
 from xsoftmax.kernels.minibatch import (
@@ -123,6 +124,10 @@ class FullSolver:
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
         return arrays_of(self._weights) | {"states": self.states}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """See ``Solver``."""
+        copy_arrays(self.arrays(), arrays)
 
     def _work(self) -> float:
         """Multiplications for the scores of a batch."""

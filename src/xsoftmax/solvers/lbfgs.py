@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels.minibatch import add_product, classes_of_a_block, loss_block, slope_block
 from xsoftmax.kernels.rows import features_of
@@ -220,6 +221,10 @@ class LbfgsSolver:
             "values": self._values,
             "counts": self._counts,
         }
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """See ``Solver``."""
+        copy_arrays(self.arrays(), arrays)
 
     def _evaluate(self, w: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = self._full.value_and_gradient(w.reshape(self._full.shape))

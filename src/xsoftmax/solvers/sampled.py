@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import sweep_batches
@@ -167,6 +168,10 @@ class SampledSolver:
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
         return arrays_of(self._weights) | {"states": self.states}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """See ``Solver``."""
+        copy_arrays(self.arrays(), arrays)
 
 
 MEMBER = SampledSolver

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attribute, put, put_text, text_of
-from xsoftmax.internal.hdf5_checks import check_array
+from xsoftmax.internal.hdf5_checks import ContentError
 from xsoftmax.internal.sealed import HDF5_SIGNATURE, opened, written_sealed
 
 HEAD_BYTES = 4096  # of a file of HDF5, which tells its names there
@@ -55,26 +56,57 @@ def _is_cut_short(head: bytes) -> bool:
 
 
 def read_checkpoint(
-    path: str | Path, identity: str, arrays: Mapping[str, np.ndarray], progress: Callable[..., Any] = dict
+    path: str | Path,
+    identity: str,
+    restore: Callable[[Mapping[str, Any]], None],
+    progress: Callable[..., Any] = dict,
 ) -> Any:
-    """Read a checkpoint back into ``arrays``, and make ``progress`` of what it says; None if it is not of this fit.
+    """Give a checkpoint's arrays to ``restore`` and make ``progress`` of what it says; None if it is of another fit.
 
-    A damaged one is as good as none, which is said on standard error: nothing of it has been read by then.
+    A damaged checkpoint, or one that ``restore`` refuses, is as good as none, which is said on standard error.
+
+    Parameters
+    ----------
+    path : Path
+    identity : str
+        What ``write_checkpoint`` stamped it with.
+    restore : callable
+        Takes the arrays by name. They are still in their file: ``dtype``, ``shape`` and ``nbytes`` are known, and
+        ``[...]`` reads. It refuses what does not fit with a ContentError or an InputError, before any change.
+    progress : callable
+
+    Raises
+    ------
+    InputError
+        If the disk fails while ``restore`` reads, so that some arrays are restored and some are not.
     """
     path = Path(path)
     if not path.exists():
         return None
+    failure: OSError | None = None
     try:
         with opened(path, ["checkpoint"], "training from the start") as file:
             if attribute(file, "identity") != identity:
                 return None
-            for name, array in arrays.items():
-                check_array(file[f"arrays/{name}"], array.dtype, *array.shape)
+            arrays = {name: _in_one_piece(array, path) for name, array in file["arrays"].items()}
             found = progress(**json.loads(text_of(file["progress"])))
-            for name, array in arrays.items():
-                if array.size:
-                    file[f"arrays/{name}"].read_direct(array)
-            return found
+            try:
+                restore(arrays)
+            except OSError as error:
+                failure = error
     except InputError as error:
         print(f"warning: {error}", file=sys.stderr)
         return None
+    if failure is not None:
+        raise InputError(f"{path}: cannot be read ({failure}); run it again, or delete it to train from the start")
+    return found
+
+
+def _in_one_piece(array: Any, path: Path) -> h5py.Dataset:
+    """Make sure that reading an array cannot fail halfway: all of its bytes lie in the file, as they are."""
+    if not isinstance(array, h5py.Dataset):
+        raise ContentError(f"{array.name} is no array")
+    begin = array.id.get_offset() if array.nbytes else 0
+    if array.chunks is not None or begin is None or begin + array.nbytes > path.stat().st_size:
+        raise ContentError(f"{array.name} does not lie in the file in one piece")
+    return array

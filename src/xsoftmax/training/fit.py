@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.data.dataset import Dataset, Split
+from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.windows import taken
 from xsoftmax.internal.errors import InputError, StoppedError
+from xsoftmax.internal.free_memory import check_free
+from xsoftmax.internal.hdf5_checks import check_arrays, copy_arrays
 from xsoftmax.internal.progress import Progress
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import MOST_NUMBER, Method
@@ -103,8 +105,7 @@ def check_question(data: Dataset, seed: int) -> None:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
     if data.n_samples("train") == 0:
         raise InputError(f"{data.name} has no training rows; look at its preparation")
-    if data.weighted:
-        raise InputError(f"{data.name}: no method trains with sample weights yet; leave them out, or repeat rows")
+    check_plain(data, "no method trains with")
     check_seed(seed)
 
 
@@ -300,6 +301,16 @@ class _Fit:
     def _arrays(self) -> dict[str, np.ndarray]:
         return {**self.solver.arrays(), "best_W": self.best_W}
 
+    def _restore(self, found: Mapping[str, Any]) -> None:
+        """Take the arrays of a checkpoint; those that do not fit are refused before anything is changed."""
+        more = sum(array.nbytes for array in found.values()) - sum(array.nbytes for array in self._arrays().values())
+        check_free(more, "the arrays of the checkpoint")
+        own = {"best_W": self.best_W}
+        best = {name: array for name, array in found.items() if name in own}
+        check_arrays(own, best)
+        self.solver.restore({name: array for name, array in found.items() if name not in own})
+        copy_arrays(own, best)
+
     def _identity(self) -> str:
         """Hash of everything that the bits of a fit depend on."""
         plan = {key: value for key, value in asdict(self.plan).items() if key not in _NOT_IDENTITY}
@@ -325,7 +336,7 @@ class _Fit:
         if not self.plan.checkpoint:
             return
         check_checkpoint(self.plan.checkpoint)
-        found = read_checkpoint(self.plan.checkpoint, self._identity(), self._arrays(), FitState)
+        found = read_checkpoint(self.plan.checkpoint, self._identity(), self._restore, FitState)
         if found is not None:
             self.state = found
             print(f"resumed {self.plan.checkpoint} at epoch {self._epochs():.2f}", file=sys.stderr)

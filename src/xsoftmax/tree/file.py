@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.dataset import check_plain
 from xsoftmax.data.names import Names
 from xsoftmax.data.store import open_prepared
 from xsoftmax.internal.errors import InputError
@@ -68,6 +69,7 @@ def fit_tree_file(
             f"dimension of the tree is {dimension:,}; it has no more components than the data, give fewer"
         )
     with open_prepared(prepared) as data:
+        check_plain(data, "no tree is fitted with")
         train, name, class_names = data.split("train"), data.name, data.class_names
         features = data.transform.sha256
     rows = train.X, train.y, len(class_names)

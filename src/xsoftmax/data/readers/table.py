@@ -33,6 +33,7 @@ def read(
     data: Path,
     label: str | int = "label",
     text: str | int | None = None,
+    weight: str | int | None = None,
     header: bool = True,
     delimiter: str | None = None,
     encoding: str = "utf-8",
@@ -43,25 +44,29 @@ def read(
     ----------
     data : Path
         ``.parquet``, or text with one row per line, perhaps compressed.
-    label, text : str or int
-        Column by name or number (from 0; negative from the right). Without ``text`` all others are numbers.
+    label, text, weight : str or int
+        Column by name or number (from 0; negative from the right). Without ``text`` all others are numbers; with
+        ``weight`` rows count what it says, 0 or more.
     header : bool
         The first line names the columns (CSV).
     delimiter : str, optional
         Otherwise a tab for ``.tsv`` and a comma for all else.
     """
     table = Table(data, header, delimiter, encoding)
-    features = None if text is not None else table.other_columns(label)
+    features = None if text is not None else table.other_columns(label, weight)
     rows = _read(table, label, text, features)
+    if weight is not None:
+        rows = replace(rows, weight=_weights(table, weight))
     if not table.named:
         return rows
-    numbered = {key: value for key, value in (("label", label), ("text", text)) if isinstance(value, int)}
+    given = {"label": label, "text": text, "weight": weight}
+    numbered = {key: value for key, value in given.items() if isinstance(value, int)}
     options = dict(zip(numbered, table.names_of(list(numbered.values())), strict=True))
     return replace(rows, feature_names=tuple(table.names_of(features or [])), options=options)
 
 
 def read_new(path: Path, transform: "Transform") -> Features:
-    """Read the column of texts, or columns of numbers; a column of labels may be there or not.
+    """Read the column of texts, or columns of numbers; those of labels and weights may be there or not.
 
     Columns of numbers are those with the names that the training rows' had, in any order; others are passed over.
     Where those had no names, all columns count, in their order.
@@ -73,9 +78,7 @@ def read_new(path: Path, transform: "Transform") -> Features:
         return Texts(lambda: (row[0] for row in table.columns([column])), sum(1 for _ in table.columns([column])))
     if transform.feature_names and table.named:
         return table.numbers(None, list(transform.feature_names), [])
-    has_label = len(table.column_names()) == transform.n_columns + 1
-    label = options.get("label", "label") if has_label else None
-    return table.numbers(label, table.other_columns(label), [])
+    return table.numbers(None, table.other_columns(*_columns_beside(table, transform)), [])
 
 
 def read_labelled(path: Path, transform: "Transform") -> Rows:
@@ -86,7 +89,29 @@ def read_labelled(path: Path, transform: "Transform") -> Rows:
     if transform.kind == "texts":
         return _read(table, label, _column_of_texts(options), None)
     named = transform.feature_names and table.named
-    return _read(table, label, None, transform.feature_names if named else table.other_columns(label))
+    beside = _columns_beside(table, transform) or [label]
+    return _read(table, label, None, transform.feature_names if named else table.other_columns(*beside))
+
+
+def _columns_beside(table: "Table", transform: "Transform") -> list[Any]:
+    """Name the columns of labels, and of weights, of new rows that have as many more columns than features."""
+    options = transform.source.get("options", {})
+    given = [options.get("label", "label"), options.get("weight")]
+    known = [column for column in given if column is not None]
+    more = len(table.column_names()) - transform.n_columns
+    return known[: max(0, more)] if more <= len(known) else []
+
+
+def _weights(table: "Table", column: str | int) -> np.ndarray:
+    """Read what rows count, float32 of shape (n_samples,)."""
+    cells = [row[0] for row in table.columns([column])]
+    with np.errstate(over="ignore"):  # told below
+        weight = np.array([_number(cell) for cell in cells], np.float32)
+    right = np.isfinite(weight) & (weight >= 0)
+    if not right.all():
+        row = int(np.argmin(right))
+        raise InputError(f"{table.path}, row {row + 1}: the weight is {cells[row][:40]!r}; give a number, 0 or more")
+    return weight
 
 
 def _read(table: "Table", label: str | int, text: str | int | None, features: Sequence[str | int] | None) -> Rows:
@@ -155,11 +180,11 @@ class Table:
             blocks.append(self._numbers(block, lines))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(wanted)), dtype=np.float32)
 
-    def other_columns(self, label: str | int | None) -> list[str | int]:
-        """Give the numbers of all columns but one, whose names, where they have some, are not said twice."""
+    def other_columns(self, *but: str | int | None) -> list[str | int]:
+        """Give the numbers of all columns but some, whose names, where they have some, are not said twice."""
         columns = self.column_names()
-        at = None if label is None else self._positions([label], columns)[0]
-        others = [i for i in range(len(columns)) if i != at]
+        left_out = self._positions([column for column in but if column is not None], columns)
+        others = [i for i in range(len(columns)) if i not in left_out]
         if self.named:
             self._positions([columns[i] for i in others], columns)
             self._refuse_numbers_as_names(columns)

@@ -65,7 +65,7 @@ def _some(split: Split, most: int | None) -> Split:
     if most is None or split.n_samples <= most:
         return split
     chosen = np.sort(np.random.default_rng(0).permutation(split.n_samples)[:most])
-    return Split(split.X[chosen], split.y[chosen])
+    return split.with_labels_of(split.X[chosen], chosen)
 
 
 def _arrays(split: Split) -> dict[str, np.ndarray]:
