@@ -37,11 +37,11 @@ def run(optimizer, kernel, X, y, W, order, rate, size, dense=True):
     features, room = features_of(X if dense else csr_array(X), True), Scaled.allocate(K, D + 1, dense, 0.0)
     room[:, : D + 1] = W
     states = np.full((N, 1), np.log(K))
-    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate))
+    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), 4)
     if size == 1:
-        assert sweep(DoubleSum(4), kernel, optimizer, *arguments) == order.size
+        assert sweep(DoubleSum(), kernel, optimizer, *arguments) == order.size
     else:
-        assert sweep_batches(DoubleSum(4), kernel, optimizer, *arguments, size) == order.size
+        assert sweep_batches(DoubleSum(), kernel, optimizer, *arguments, size) == order.size
     return Scaled.weights(room, dense), states[:, 0]
 
 
@@ -83,7 +83,7 @@ def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, storage):
 def test_the_table_is_equation_6(proposal):
     X, y, _ = problem()
     counts = np.bincount(y, minlength=K)
-    chosen = method({"name": "double-sum", "n_sampled": 3}, registry_name(proposal), "sgd", ridge=RIDGE)
+    chosen = method("double-sum", {"name": registry_name(proposal), "n_sampled": 3}, "sgd", ridge=RIDGE)
     found = with_ridge(chosen, proposal.fit(TrainingSet(X, y, K)), counts)
     expected = N / (counts + (N - counts) * inclusion(proposal, counts, 3))
     assert np.allclose(found.inverse_touch, expected, rtol=1e-5)
@@ -164,7 +164,7 @@ def test_the_mean_pull_is_the_gradient_of_the_full_ridge(proposal, size, shared)
     X, y, W = problem()
     X[:, D - 1], W[:, D - 1] = 0, 1 + np.arange(K)
     chosen = method(
-        {"name": "double-sum", "n_sampled": 2}, {"name": proposal} | SETTINGS.get(proposal, {}), "sgd",
+        "double-sum", {"name": proposal, "n_sampled": 2} | SETTINGS.get(proposal, {}), "sgd",
         ridge=RIDGE, batch={"size": size, "shared": shared},
     )  # fmt: skip
     data = TrainingSet(X, y, K)
