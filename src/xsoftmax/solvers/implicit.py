@@ -58,7 +58,7 @@ class ImplicitSolver(SampledSolver):
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Touch:
         """Give what a ridge is weighted by."""
-        return touch_of(proposal, draws_from, data.class_counts, method.proposal.n_sampled, method.batch.size)
+        return touch_of(proposal, draws_from, data.class_counts, method.n_sampled, method.batch.size)
 
     def _moved_by(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> tuple[Any, Any]:
         self._touch = self.weighed_by(method, proposal, draws_from, data)
