@@ -39,7 +39,7 @@ def training(data, folder, *others):
     return status_of("train", data, "--method", "negative-uniform", "--set", SMALL, "-o", folder / "fit", *others)
 
 
-SMALL = json.dumps({"objective": {"n_sampled": 2}})
+SMALL = json.dumps({"proposal": {"n_sampled": 2}})
 
 
 def test_an_unknown_verb_is_a_wrong_call(capsys):

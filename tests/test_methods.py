@@ -2,6 +2,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from xsoftmax import solvers
 from xsoftmax.internal.errors import InputError
@@ -39,8 +40,8 @@ def test_defaults_are_filled_in():
     assert method.schedule == Constant()
     assert method.bias is True
     assert method.settings == {
-        "objective": {"name": "double-sum", "n_sampled": 1, "start_at_log_classes": True},
-        "proposal": {"name": "uniform"},
+        "objective": {"name": "double-sum", "start_at_log_classes": True},
+        "proposal": {"name": "uniform", "n_sampled": 1},
         "optimizer": {"name": "u-max", "learning_rate": 0.1, "threshold": 1.0},
         "schedule": {"name": "constant"},
         "batch": {"size": 1, "shared": False},
@@ -54,14 +55,15 @@ def test_defaults_are_filled_in():
 
 def test_what_is_written_is_taken_in_the_type_of_the_default():
     chosen = settings(
-        with_parameters("double-sum", n_sampled=2.0, start_at_log_classes=False),
+        with_parameters("double-sum", start_at_log_classes=False),
+        with_parameters("uniform", n_sampled=2.0),
         optimizer=with_parameters("u-max", learning_rate=3),
         schedule=with_parameters("exponential", decay=0.5),
         bias=False,
         source="somewhere",
     )
     method = build_method("mine", chosen)
-    assert (method.objective.n_sampled, type(method.objective.n_sampled)) == (2, int)
+    assert (method.proposal.n_sampled, type(method.proposal.n_sampled)) == (2, int)
     assert (method.optimizer.learning_rate, type(method.optimizer.learning_rate)) == (3.0, float)
     assert method.objective.start_at_log_classes is False
     assert method.schedule == Exponential(0.5)
@@ -89,14 +91,18 @@ def test_the_settings_build_the_same_method_again():
         (settings(optimizer="adam"), "unknown optimizer 'adam'; known: "),
         (settings(schedule={"name": "cosine"}), "unknown schedule 'cosine'; known: constant, exponential, power"),
         (settings(schedule="constant"), "schedule is 'constant'; write it as schedule: {name: ...}"),
-        (settings(objective={"n_sampled": 3}), "objective is {'n_sampled': 3}; write it as objective: {name: ...}"),
+        (settings(proposal={"n_sampled": 3}), "proposal is {'n_sampled': 3}; write it as proposal: {name: ...}"),
         ({"proposal": {"name": "uniform"}, "optimizer": {"name": "sgd"}}, "objective is None; write it as"),
         (settings(optimizer=None), "optimizer is None; write it as optimizer: {name: ...}"),
         (
             settings(optimizer=with_parameters("sgd", learningrate=1)),
             "method mine: optimizer sgd: unknown parameter 'learningrate'; known: learning_rate",
         ),
-        (settings(proposal=with_parameters("uniform", power=1)), "unknown parameter 'power'; known: none"),
+        (settings(proposal=with_parameters("uniform", power=1)), "unknown parameter 'power'; known: n_sampled"),
+        (
+            settings("softmax", with_parameters("all", n_sampled=5)),
+            "proposal all: unknown parameter 'n_sampled'; known",
+        ),
         (
             settings(optimizer=with_parameters("sgd", learning_rate="fast")),
             "learning_rate is 'fast'; set it to a number",
@@ -116,14 +122,14 @@ def test_the_settings_build_the_same_method_again():
         (settings(optimizer=with_parameters("sgd", learning_rate=10**400)), "learning_rate is more than 3.4e+38"),
         (settings(ridge=10**5000), "ridge is more than 3.4e+38; set it lower"),
         (
-            settings(with_parameters("one-vs-each", n_sampled=10**400)),
+            settings(proposal=with_parameters("uniform", n_sampled=10**400)),
             "n_sampled is more than 9.22e+18; set it lower",
         ),
-        (settings(with_parameters("one-vs-each", n_sampled=1.5)), "n_sampled is 1.5; set it to a whole number"),
-        (settings(with_parameters("one-vs-each", n_sampled=0)), "n_sampled is 0; set it to 1 or more"),
-        (settings(with_parameters("one-vs-each", n_sampled=[1])), "n_sampled is [1]; set it to a whole number"),
-        (settings(with_parameters("one-vs-each", n_sampled=float("inf"))), "n_sampled is inf; set it to"),
-        (settings(with_parameters("one-vs-each", n_sampled=float("nan"))), "n_sampled is nan; set it to"),
+        (settings(proposal=with_parameters("uniform", n_sampled=1.5)), "n_sampled is 1.5; set it to a whole number"),
+        (settings(proposal=with_parameters("uniform", n_sampled=0)), "n_sampled is 0; set it to 1 or more"),
+        (settings(proposal=with_parameters("uniform", n_sampled=[1])), "n_sampled is [1]; set it to a whole number"),
+        (settings(proposal=with_parameters("uniform", n_sampled=float("inf"))), "n_sampled is inf; set it to"),
+        (settings(proposal=with_parameters("uniform", n_sampled=float("nan"))), "n_sampled is nan; set it to"),
         (
             settings(with_parameters("double-sum", start_at_log_classes=1)),
             "start_at_log_classes is 1; set it to true or false",
@@ -168,7 +174,7 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
             ["objective double-sum", "variables per sample", "optimizer lbfgs", "take objective softmax"],
         ),
         (
-            settings(with_parameters("double-sum-raman", n_sampled=2), "uniform", "implicit"),
+            settings("double-sum-raman", with_parameters("uniform", n_sampled=2), "implicit"),
             ["objective double-sum-raman", "optimizer implicit", "set n_sampled: 1", "or take objective double-sum"],
         ),
         (
@@ -234,16 +240,100 @@ def test_schedules():
 
 
 def test_merged_replaces_at_any_depth():
-    base = settings(with_parameters("one-vs-each", n_sampled=5), bias=True)
-    changed = merged(base, {"objective": {"n_sampled": 2}, "bias": False, "schedule": {"name": "power"}})
-    assert changed["objective"] == {"name": "one-vs-each", "n_sampled": 2}
-    assert changed["proposal"] == {"name": "uniform"}
+    base = settings(proposal=with_parameters("uniform", n_sampled=5), bias=True)
+    changed = merged(base, {"proposal": {"n_sampled": 2}, "bias": False, "schedule": {"name": "power"}})
+    assert changed["objective"] == {"name": "one-vs-each"}
+    assert changed["proposal"] == {"name": "uniform", "n_sampled": 2}
     assert changed["bias"] is False
     assert changed["schedule"] == {"name": "power"}
-    assert base == settings(with_parameters("one-vs-each", n_sampled=5), bias=True)
+    assert base == settings(proposal=with_parameters("uniform", n_sampled=5), bias=True)
     assert merged(base, {}) == base
     assert merged({"a": {"b": 1}}, {"a": 2}) == {"a": 2}
     assert merged({"a": 2}, {"a": {"b": 1}}) == {"a": {"b": 1}}
+
+
+# Before, the objective said how many classes are drawn.
+
+
+@pytest.mark.parametrize(
+    ("objective", "proposal", "written"),
+    [
+        (
+            {"name": "one-vs-each", "n_sampled": 5},
+            {"name": "uniform"},
+            "objective: {name: one-vs-each}, proposal: {name: uniform, n_sampled: 5}",
+        ),
+        (
+            {"name": "negative-sampling", "n_sampled": 3, "regularizer": 1e-5},
+            {"name": "tree", "dimension": 8},
+            "objective: {name: negative-sampling, regularizer: 1.0e-05}, "
+            "proposal: {name: tree, dimension: 8, n_sampled: 3}",
+        ),
+        (
+            {"name": "sampled-softmax", "n_sampled": 7},
+            {"name": "head", "tail": {"name": "frequency", "power": 0.5}, "n_sampled": 2},
+            "objective: {name: sampled-softmax}, "
+            "proposal: {name: head, tail: {name: frequency, power: 0.5}, n_sampled: 7}",
+        ),
+    ],
+)
+def test_the_objectives_old_n_sampled_is_refused_with_the_lines_to_write(objective, proposal, written):
+    chosen = settings(objective, proposal)
+    with pytest.raises(InputError) as error:
+        build_method("mine", chosen)
+    assert str(error.value) == f"method mine: n_sampled is a parameter of the proposal now; write {written}"
+    read = yaml.safe_load("{" + written + "}")
+    built = build_method("mine", chosen | read)
+    assert built.n_sampled == objective["n_sampled"]
+    given = merged({"objective": objective, "proposal": proposal}, read)
+    assert {**given["objective"], "n_sampled": None} == {**objective, "n_sampled": None}
+    assert {**given["proposal"], "n_sampled": None} == {**proposal, "n_sampled": None}
+
+
+def test_the_objectives_old_n_sampled_beside_a_proposal_that_draws_none():
+    refused(
+        settings(with_parameters("one-vs-each", n_sampled=5), "all"),
+        "method mine: n_sampled is a parameter of proposals that draw, and proposal all draws none; "
+        "write objective: {name: one-vs-each}",
+    )
+
+
+@pytest.mark.parametrize(
+    ("objective", "proposal", "message"),
+    [
+        ({"name": "one-vs-each", "n_sampled": 0}, "uniform", "proposal uniform: n_sampled is 0; set it to 1 or more"),
+        ({"name": "one-vs-each", "n_sampled": 10**5000}, "uniform", "n_sampled is more than 9.22e+18; set it lower"),
+        ({"name": "one-vs-each", "n_sampled": 5, "colour": 1}, "uniform", "unknown parameter 'colour'"),
+        ({"name": "one-vs-each", "n_sampled": 5}, "unifrom", "unknown proposal 'unifrom'"),
+        ({"name": "one-vs-each", "n_sampled": 5}, None, "proposal is None; write it as proposal: {name: ...}"),
+        ({"n_sampled": 5}, "uniform", "objective is {'n_sampled': 5}; write it as objective: {name: ...}"),
+    ],
+)
+def test_what_else_is_wrong_beside_the_objectives_old_n_sampled_is_said_first(objective, proposal, message):
+    refused(settings(objective, proposal), message)
+
+
+@pytest.mark.parametrize(
+    ("proposal", "key"),
+    [
+        (with_parameters("head", tail=with_parameters("uniform", n_sampled=5)), "tail"),
+        (with_parameters("mixture", first=with_parameters("tree", n_sampled=5)), "first"),
+        (with_parameters("mixture", second=with_parameters("uniform", n_sampled=5), n_sampled=5), "second"),
+        (
+            with_parameters("head", tail=with_parameters("mixture", first=with_parameters("uniform", n_sampled=5))),
+            "first",
+        ),
+    ],
+)
+def test_parts_of_a_proposal_do_not_say_how_many_classes_are_drawn(proposal, key):
+    refused(settings(proposal=proposal), f"its {key} has n_sampled 5; leave it out there, and set n_sampled of the")
+
+
+def test_parts_of_a_proposal_are_filled_in_without_the_number_of_draws():
+    chosen = settings(proposal=with_parameters("head", tail={"name": "mixture"}, n_sampled=4))
+    filled = build_method("mine", chosen).settings["proposal"]
+    parts = {"first": {"name": "uniform"}, "second": {"name": "frequency", "power": 1.0}, "share": 0.5}
+    assert filled == {"name": "head", "n_head": 100, "tail": {"name": "mixture", **parts}, "n_sampled": 4}
 
 
 def test_component_modules():

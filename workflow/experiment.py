@@ -20,7 +20,7 @@ from xsoftmax.internal.addresses import all_without_secrets, stamped_without_sec
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.fingerprint import ROOT
-from xsoftmax.methods import AUTO, Method, build_method, component_modules, members, merged
+from xsoftmax.methods import AUTO, Method, build_method, component_modules, members, merged, n_sampled_moved
 from xsoftmax.training.plan import Plan
 
 # To JSON 1.0 is an integer; to the verbs, and as part of a path, it is not.
@@ -182,6 +182,7 @@ class Experiment:
         _check_defined(config["define"], methods)
         if config["paper"] is not None:
             _check_known("config: paper: unknown paper", [config["paper"]], registry.names(PAPERS))
+        _check_n_sampled(config)
         datasets = _datasets(config["datasets"], folder / "datasets")
         _check_known("config: for: unknown data set", config["for"], datasets)
         tasks = {name: _task(config, name, methods) for name in datasets}
@@ -319,6 +320,24 @@ def _check_defined(define: Mapping[str, Any], methods: Mapping[str, Any]) -> Non
         if name in (*methods, AUTO):
             raise InputError(f"config: define: there is a method {name!r}; give this one another name")
         _check_known(f"config: define: {name}: like: unknown method", [settings["like"]], methods)
+
+
+def _check_n_sampled(config: Mapping[str, Any]) -> None:
+    """Refuse the number of drawn classes where it once was, among the objective's parameters."""
+    places = {"config": config} | {f"config: for: {name}": own for name, own in config["for"].items()}
+    for where, own in places.items():
+        for key in ("define", "set"):
+            for method, changes in own.get(key, {}).items():
+                if moved := n_sampled_moved(changes):
+                    raise InputError(
+                        f"{where}: {key}: {method}: objective.n_sampled is proposal.n_sampled now; write {moved}"
+                    )
+        for method, grid in (own.get("search") or {}).get("grid", {}).items():
+            if values := grid.get("objective.n_sampled"):
+                raise InputError(
+                    f"{where}: search: grid: {method}: objective.n_sampled is proposal.n_sampled now; write "
+                    f"proposal.n_sampled: {values}"
+                )
 
 
 def _check_used(config: dict[str, Any], tasks: Mapping[str, Task], known: Iterable[str]) -> None:

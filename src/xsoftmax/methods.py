@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 from xsoftmax import solvers
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import read_yaml
@@ -94,6 +96,11 @@ class Method:
         return component_modules(self.settings)
 
     @property
+    def n_sampled(self) -> int:
+        """Classes that the proposal draws for a step; 0 if it looks at all."""
+        return self.proposal.n_sampled if self.proposal.draws else 0
+
+    @property
     def minibatch_size(self) -> int:
         """Samples of one step."""
         return self.batch.size if self.proposal.draws else self.proposal.batch_size
@@ -128,6 +135,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         key = sorted(map(str, unknown))[0]
         raise InputError(f"method {name}: unknown key {key!r}; {suggestion(key, sorted(_KEYS))}")
     where = f"method {name}"
+    _refuse_n_sampled(where, settings)
     parts = {axis: _member(where, axis, settings.get(axis)) for axis in AXES}
     known = (solvers.ANY, *solvers.names())
     schedule = _schedule(name, settings.get("schedule", {"name": "constant"}))
@@ -149,6 +157,43 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     )
     solvers.check_method(method)
     return method
+
+
+def n_sampled_moved(settings: Mapping[str, Any]) -> str:
+    """Write the parts of settings that have the objective's old parameter ``n_sampled``, it being the proposal's now.
+
+    Returns
+    -------
+    str
+        As it may stand in a config: "objective: {name: ...}, proposal: {name: ..., n_sampled: ...}"; empty if the
+        objective has no such parameter.
+    """
+    objective, proposal = (settings.get(axis) or {} for axis in ("objective", "proposal"))
+    if not isinstance(objective, Mapping) or not isinstance(proposal, Mapping) or "n_sampled" not in objective:
+        return ""
+    kept = {key: value for key, value in objective.items() if key != "n_sampled"}
+    parts = {"objective": kept, "proposal": {**proposal, "n_sampled": objective["n_sampled"]}}
+    return ", ".join(f"{axis}: {_in_one_line(part)}" for axis, part in parts.items() if part)
+
+
+def _in_one_line(part: dict[str, Any]) -> str:
+    return yaml.safe_dump(part, default_flow_style=True, sort_keys=False, width=math.inf).strip()
+
+
+def _refuse_n_sampled(where: str, settings: Mapping[str, Any]) -> None:
+    """Refuse an objective with ``n_sampled``, once all else about it and its proposal is right."""
+    objective, proposal = (_named(where, axis, settings.get(axis)) for axis in ("objective", "proposal"))
+    if "n_sampled" not in objective:
+        return
+    kept = {key: value for key, value in objective.items() if key != "n_sampled"}
+    _member(where, "objective", kept)
+    if not _member(where, "proposal", proposal).draws:
+        raise InputError(
+            f"{where}: n_sampled is a parameter of proposals that draw, and proposal {proposal['name']} draws none; "
+            f"write objective: {_in_one_line(kept)}"
+        )
+    _member(where, "proposal", {**proposal, "n_sampled": objective["n_sampled"]})
+    raise InputError(f"{where}: n_sampled is a parameter of the proposal now; write {n_sampled_moved(settings)}")
 
 
 def component_modules(settings: Mapping[str, Any]) -> list[str]:
@@ -178,8 +223,13 @@ def _names(chosen: Mapping[str, Any]) -> list[str]:
 def _filled(part: Any) -> dict[str, Any]:
     """Settings of a member, its name and defaults written out."""
     name = type(part).__module__.rsplit(".", 1)[1].replace("_", "-")
-    values = {key: _filled(value) if isinstance(value, tuple) else value for key, value in part._asdict().items()}
+    values = {key: _of_part(value) if isinstance(value, tuple) else value for key, value in part._asdict().items()}
     return {"name": name, **values}
+
+
+def _of_part(part: Any) -> dict[str, Any]:
+    """Settings of a proposal that another is made of: how many classes are drawn, the other says."""
+    return {key: value for key, value in _filled(part).items() if key != "n_sampled"}
 
 
 def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,7 +270,7 @@ def _named(where: str, key: str, chosen: Any) -> Mapping[str, Any]:
 def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
     """Instance of a NamedTuple type with the parameters given, each of its default's type.
 
-    A default that is itself a proposal takes any proposal, written as on its axis.
+    A default that is itself a proposal takes any proposal, written as on its axis but without ``n_sampled``.
     A type that cannot take every value says so in a method ``problem``: what is wrong, or nothing.
     """
     given = {key: value for key, value in chosen.items() if key != "name"}
@@ -229,6 +279,12 @@ def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
         if key not in defaults:
             raise InputError(f"{where}: unknown parameter {key!r}; {suggestion(key, defaults)}")
         if isinstance(defaults[key], tuple) and hasattr(defaults[key], "draws"):
+            if isinstance(value, Mapping) and "n_sampled" in value:
+                n_sampled = _as_type_of(f"{where}: {key}: n_sampled", 1, value["n_sampled"])
+                raise InputError(
+                    f"{where}: its {key} has n_sampled {n_sampled}; leave it out there, and set n_sampled of the "
+                    "whole proposal, which counts"
+                )
             given[key] = _member(where, "proposal", value, key)
         else:
             given[key] = _as_type_of(f"{where}: {key}", defaults[key], value)

@@ -37,6 +37,8 @@ class TrainingSet:
         A fitted tree to use instead of fitting one.
     features_sha256 : str or None
         What tells the features from others, as of a transform, so that a tree of others is not taken.
+    n_sampled : int
+        Classes that the proposal draws for a step, if it draws.
     """
 
     X: Any
@@ -45,6 +47,7 @@ class TrainingSet:
     seed: int = 0
     tree: Path | None = None
     features_sha256: str | None = None
+    n_sampled: int = 1
 
     @property
     def class_counts(self) -> np.ndarray:

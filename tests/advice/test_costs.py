@@ -11,8 +11,8 @@ TEXT = Facts(60_000, 2_000, 6_000, 10.0, True)
 IMAGES = Facts(60_000, 10, 784, 784.0, False)
 METHODS = {
     "all": method_of("softmax", {"name": "all", "batch_size": 64}),
-    "single": method_of({"name": "sampled-softmax", "n_sampled": 5}),
-    "shared": method_of({"name": "sampled-softmax", "n_sampled": 64}, batch={"size": 64, "shared": True}),
+    "single": method_of("sampled-softmax", {"name": "uniform", "n_sampled": 5}),
+    "shared": method_of("sampled-softmax", {"name": "uniform", "n_sampled": 64}, batch={"size": 64, "shared": True}),
 }
 
 

@@ -16,7 +16,7 @@ from xsoftmax.internal.errors import InputError
 FACTS = Facts(1_000, 100, 50, 50.0, False)
 SINGLE = {
     "objective": {"name": "sampled-softmax"},
-    "proposal": {"name": "uniform"},
+    "proposal": {"name": "uniform", "n_sampled": 5},
     "optimizer": {"name": "adagrad", "learning_rate": 1.0},
 }
 

@@ -36,7 +36,7 @@ def model_of(W, correction=None):
 
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
 @pytest.mark.parametrize("rows", [1, 4, 1000])
-@pytest.mark.parametrize("objective", [Softmax(), OneVsEach(5), DoubleSum(2)], ids=lambda o: type(o).__name__)
+@pytest.mark.parametrize("objective", [Softmax(), OneVsEach(), DoubleSum()], ids=lambda o: type(o).__name__)
 def test_sums_over_the_other_classes(objective, rows, storage, monkeypatch):
     monkeypatch.setattr(likelihood, "BLOCK_SCORES", rows * K)
     X, y, W, u = problem()
@@ -64,7 +64,7 @@ def test_expectations_under_the_proposal(proposal, rows, monkeypatch):
     s = naive.scores(X, W)
     expected = np.mean([naive.negative_sampling(s[i], y[i], log_q[i], 0.1)[0] for i in range(N)])
     # The model's own correction is not part of what the method trains.
-    found = mean_loss(model_of(W, fitted), NegativeSampling(3, 0.1), fitted, X, y, np.zeros((N, 0)))
+    found = mean_loss(model_of(W, fitted), NegativeSampling(0.1), fitted, X, y, np.zeros((N, 0)))
     assert found == pytest.approx(expected, rel=1e-5)
 
 
@@ -80,7 +80,7 @@ def test_bounds_lie_above_the_loss():
 def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(likelihood, "BLOCK_SCORES", 4 * K)
     X, y, W, u = problem()
-    for objective, proposal in ((OneVsEach(5), Uniform()), (DoubleSum(2), Uniform()), (NegativeSampling(), Tree(3))):
+    for objective, proposal in ((OneVsEach(), Uniform()), (DoubleSum(), Uniform()), (NegativeSampling(), Tree(3))):
         fitted, states = proposal.fit(TrainingSet(X, y, K)), u if objective.n_states else np.zeros((N, 0))
         one = mean_loss(model_of(W), objective, fitted, X, y, states)
         for n_threads in (2, 3):
@@ -106,7 +106,7 @@ def test_no_copy_of_large_weights_is_made(monkeypatch):
     y = rng.integers(n_classes, size=n).astype(np.int32)
     W = rng.standard_normal((n_classes, n_features + 1)).astype(np.float32)
     model = Model.of_rows(W, [str(k) for k in range(n_classes)], n_features)
-    arguments = OneVsEach(5), Uniform().fit(TrainingSet(X, y, n_classes)), X, y, np.zeros((n, 0))
+    arguments = OneVsEach(), Uniform().fit(TrainingSet(X, y, n_classes)), X, y, np.zeros((n, 0))
     mean_loss(model, *arguments)
     tracemalloc.start()
     found = mean_loss(model, *arguments)

@@ -12,8 +12,8 @@ implicit:
   proposal: {name: uniform}
   optimizer: {name: implicit, learning_rate: 0.3}
 negative:
-  objective: {name: negative-sampling, n_sampled: 3, regularizer: 1.0e-3}
-  proposal: {name: frequency}
+  objective: {name: negative-sampling, regularizer: 1.0e-3}
+  proposal: {name: frequency, n_sampled: 3}
   optimizer: {name: adagrad}
 adversarial:
   objective: {name: negative-sampling}

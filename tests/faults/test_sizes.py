@@ -70,19 +70,19 @@ def data(prepare):
 
 
 METHODS = {
-    "draws": {"objective": {"name": "negative-sampling", "n_sampled": 10**9}, "proposal": {"name": "uniform"}},
+    "draws": {"objective": {"name": "negative-sampling"}, "proposal": {"name": "uniform", "n_sampled": 10**9}},
     "shared draws": {
-        "objective": {"name": "sampled-softmax", "n_sampled": 10**9},
-        "proposal": {"name": "frequency"},
+        "objective": {"name": "sampled-softmax"},
+        "proposal": {"name": "frequency", "n_sampled": 10**9},
         "batch": {"size": 8, "shared": True},
     },
     "head": {
-        "objective": {"name": "sampled-softmax", "n_sampled": 10**9},
-        "proposal": {"name": "head", "n_head": 10},
+        "objective": {"name": "sampled-softmax"},
+        "proposal": {"name": "head", "n_head": 10, "n_sampled": 10**9},
     },
     "tree": {
-        "objective": {"name": "negative-sampling", "n_sampled": 10**9},
-        "proposal": {"name": "tree", "dimension": 4},
+        "objective": {"name": "negative-sampling"},
+        "proposal": {"name": "tree", "dimension": 4, "n_sampled": 10**9},
     },
     "memory": {
         "objective": {"name": "softmax"},

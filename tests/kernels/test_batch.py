@@ -36,9 +36,9 @@ N, D, K = 30, 9, 7
 KEY = np.uint64(stream(5, 3))
 FIRST = 11
 OBJECTIVES = {
-    "one-vs-each": OneVsEach,
-    "negative-sampling": lambda n: NegativeSampling(n, 0.05),
-    "double-sum": DoubleSum,
+    "one-vs-each": OneVsEach(),
+    "negative-sampling": NegativeSampling(0.05),
+    "double-sum": DoubleSum(),
 }
 
 
@@ -64,10 +64,10 @@ def batches_of(kernel, X, y, order, size, n_sampled, excludes):
 def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense=True):
     """Weights, accumulators (None without) and u after the compiled loop; that of single steps for a size of 0."""
     features = features_of(X if dense else csr_array(X), True)
-    parameters = OBJECTIVES[objective](n_sampled)
+    parameters = OBJECTIVES[objective]
     states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
     room = laid_out(optimizer, W, dense)
-    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate))
+    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), n_sampled)
     if size:
         assert sweep_batches(parameters, kernel, optimizer, *arguments, size) == order.size
     else:
@@ -126,7 +126,7 @@ def test_batches_of_one_are_single_steps(optimizer):
 def test_a_chunk_of_whole_batches_does_not_matter():
     X, y, _ = problem()
     settings = {"batch": {"size": 4}, "ridge": 1.0}
-    chosen = method({"name": "double-sum", "n_sampled": 3}, "frequency", "u-max", **settings)
+    chosen = method("double-sum", {"name": "frequency", "n_sampled": 3}, "u-max", **settings)
     data = TrainingSet(csr_array(X), y, K, 3)
     solvers = [make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data) for _ in range(2)]
     order = np.random.default_rng(1).permutation(N)
@@ -147,7 +147,7 @@ def test_the_mean_step_is_along_the_exact_gradient(proposal):
     for position in range(20000):
         room, states = laid_out(Sgd(), W), np.full((N, 1), u)
         clock = Clock(KEY, 4 * position, 0)
-        sweep_batches(DoubleSum(3), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 4)
+        sweep_batches(DoubleSum(), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 3, 4)
         moves.append((W - room.W).astype(float))
     expected = np.zeros(W.shape)
     for i in batch:
@@ -164,7 +164,7 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite():
     X[17, 2] = 1e3
     X[np.arange(N) != 17, 2] = 0
     W[:, 2] = np.float32(3e38)
-    arguments = (np.ones((N, 1)), laid_out(Sgd(), W), np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 4)
+    arguments = (np.ones((N, 1)), laid_out(Sgd(), W), np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 1, 4)
     kernel = Frequency().fit(TrainingSet(X, y, K)).kernel(X)
     assert sweep_batches(DoubleSum(), kernel, Sgd(), features_of(X, True), y, *arguments) == 16
 
@@ -188,7 +188,7 @@ def _updated(optimizer, step, w, a, g):
 @pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_steps_are_counted_in_batches_across_chunks_and_epochs(size):
     X, y, _ = problem()
-    chosen = method({"name": "double-sum", "n_sampled": 3}, "frequency", "sgd", batch={"size": size})
+    chosen = method("double-sum", {"name": "frequency", "n_sampled": 3}, "sgd", batch={"size": size})
     data = TrainingSet(X, y, K)
     solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)
     solver._parts = (*solver._parts[:2], Counting(), *solver._parts[3:])

@@ -48,8 +48,9 @@ def drawn_weights(kernel, i, y, batch_labels, position, n_sampled, epoch=0):
 
 def solver_of(X, y, W, u, n_sampled, size, ridge, proposal="frequency", bias=True, dense=True, n_classes=K):
     """A solver that stands at these weights, and what belongs to it."""
+    proposal = ({"name": proposal} if isinstance(proposal, str) else proposal) | {"n_sampled": n_sampled}
     chosen = method(
-        {"name": "double-sum", "n_sampled": n_sampled}, proposal, "implicit",
+        "double-sum", proposal, "implicit",
         batch={"size": size}, ridge=ridge, bias=bias,
     )  # fmt: skip
     data = TrainingSet(X if dense else csr_array(X), y, n_classes, SEED)

@@ -190,7 +190,7 @@ def test_losses_under_the_proposal_see_each_rows_own_probabilities(rows):
     rng = np.random.default_rng(4)
     log_q = np.log(rng.dirichlet(np.ones(K), rows)).astype(np.float32)
     s, y = rng.standard_normal((4, K)).astype(np.float32), np.array([0, 5, 2, 2], np.int32)
-    found = loss_block(NegativeSampling(1, 0.1), y, np.zeros((4, 0)), np.arange(4), s.copy(), log_q)
+    found = loss_block(NegativeSampling(0.1), y, np.zeros((4, 0)), np.arange(4), s.copy(), log_q)
     expected = [
         naive.negative_sampling(s[i].astype(float), y[i], log_q[min(i, rows - 1)].astype(float), 0.1)[0]
         for i in range(4)

@@ -38,11 +38,11 @@ def run(optimizer, decay, table, kernel, X, y, W, order, rate, size, dense=True)
     features = features_of(X if dense else csr_array(X), True)
     room = decayed(laid_out(optimizer, W, dense), decay, table)
     states = np.full((N, 1), np.log(K))
-    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate))
+    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), 4)
     if size == 1:
-        assert sweep(DoubleSum(4), kernel, optimizer, *arguments) == order.size
+        assert sweep(DoubleSum(), kernel, optimizer, *arguments) == order.size
     else:
-        assert sweep_batches(DoubleSum(4), kernel, optimizer, *arguments, size) == order.size
+        assert sweep_batches(DoubleSum(), kernel, optimizer, *arguments, size) == order.size
     return room.weights(), states[:, 0]
 
 
@@ -84,7 +84,7 @@ def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, storage):
 def test_the_table_is_equation_6(proposal):
     X, y, _ = problem()
     counts = np.bincount(y, minlength=K)
-    chosen = method({"name": "double-sum", "n_sampled": 3}, registry_name(proposal), "sgd", ridge=RIDGE)
+    chosen = method("double-sum", {"name": registry_name(proposal), "n_sampled": 3}, "sgd", ridge=RIDGE)
     data = TrainingSet(X, y, K)
     fitted = proposal.fit(data)
     found = inverse_touch_of(chosen, fitted, counts)
@@ -179,7 +179,7 @@ def test_the_mean_pull_is_the_gradient_of_the_full_ridge(proposal, size, shared)
     X, y, W = problem()
     X[:, D - 1], W[:, D - 1] = 0, 1 + np.arange(K)
     chosen = method(
-        {"name": "double-sum", "n_sampled": 2}, {"name": proposal} | SETTINGS.get(proposal, {}), "sgd",
+        "double-sum", {"name": proposal, "n_sampled": 2} | SETTINGS.get(proposal, {}), "sgd",
         ridge=RIDGE, batch={"size": size, "shared": shared},
     )  # fmt: skip
     data = TrainingSet(X, y, K)

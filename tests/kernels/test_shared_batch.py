@@ -34,11 +34,11 @@ KEY = np.uint64(stream(5, 3))
 FIRST, STEP = 11, 3
 RIDGE = 8.0
 OBJECTIVES = {
-    "sampled-softmax": SampledSoftmax,
-    "negative-sampling": lambda n: NegativeSampling(n, 0.05),
-    "one-vs-each": OneVsEach,
-    "augment-reduce": AugmentReduce,
-    "double-sum": DoubleSum,
+    "sampled-softmax": SampledSoftmax(),
+    "negative-sampling": NegativeSampling(0.05),
+    "one-vs-each": OneVsEach(),
+    "augment-reduce": AugmentReduce(),
+    "double-sum": DoubleSum(),
 }
 OPTIMIZERS = {
     "sgd": Sgd(),
@@ -88,13 +88,13 @@ def advi_rule(scale, rate):
 
 def run(objective, optimizer, kernel, data, order, rate, n_sampled, size, dense, decay=0.0):
     """Weights, and what the objective keeps, after the compiled loop."""
-    parameters = OBJECTIVES[objective](n_sampled)
+    parameters = OBJECTIVES[objective]
     states, _ = states_of(objective, parameters, len(data.X), len(data.W))
     room = laid_out(optimizer, data.W, dense)
     if decay:
         room = decayed(room, decay)
     features = features_of(data.X if dense else csr_array(data.X), True)
-    arguments = (features, data.y, states, room, order, Clock(KEY, FIRST, STEP), np.float32(rate), size)
+    arguments = (features, data.y, states, room, order, Clock(KEY, FIRST, STEP), np.float32(rate), n_sampled, size)
     assert sweep_shared(parameters, kernel, optimizer, *arguments) == order.size
     return room.weights(), states
 
@@ -107,7 +107,7 @@ def naive_run(objective, optimizer, batches, data, rate, ridge=0.0):
     if isinstance(optimizer, Advi):
         rule = advi_rule(optimizer.gradient_scale, rate)
     threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
-    _, u = states_of(objective, OBJECTIVES[objective](1), len(data.X), len(data.W))
+    _, u = states_of(objective, OBJECTIVES[objective], len(data.X), len(data.W))
     inputs = naive.with_constant(data.X)
     W, _, u = naive_batch.steps(objective, inputs, data.y, data.W, u, rule, batches, rate, threshold, ridge)
     return W, u
@@ -194,7 +194,7 @@ def test_same_seed_same_bits(dense):
 def test_a_chunk_of_whole_batches_does_not_matter():
     data = problem()
     settings = {"batch": {"size": 4, "shared": True}}
-    chosen = method({"name": "augment-reduce", "n_sampled": 3}, "frequency", "adagrad", **settings)
+    chosen = method("augment-reduce", {"name": "frequency", "n_sampled": 3}, "adagrad", **settings)
     rows = TrainingSet(data.X, data.y, 7, 3)
     solvers = [make_solver(chosen, chosen.objective, chosen.proposal.fit(rows), rows) for _ in range(2)]
     order = np.random.default_rng(1).permutation(30)
@@ -231,9 +231,9 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite(where, dense):
     results = []
     for last in (30, 16):
         room = laid_out(OPTIMIZERS["adagrad"], W, dense)
-        states = AugmentReduce(2).initial_states(30, 7)
-        arguments = (data.y, states, room, np.arange(last), Clock(KEY, FIRST, 0), np.float32(0.1), size)
-        used = sweep_shared(AugmentReduce(2), kernel, OPTIMIZERS["adagrad"], features, *arguments)
+        states = AugmentReduce().initial_states(30, 7)
+        arguments = (data.y, states, room, np.arange(last), Clock(KEY, FIRST, 0), np.float32(0.1), 2, size)
+        used = sweep_shared(AugmentReduce(), kernel, OPTIMIZERS["adagrad"], features, *arguments)
         assert used == 16
         results.append((room.W, states))
     assert np.array_equal(results[0][0], results[1][0])
@@ -274,7 +274,7 @@ MEANS = [
 def test_the_mean_step_is_the_mean_of_the_samples_gradients(objective, proposal):
     """Two draws, within 5 standard errors, of all weights; eta as its local rate falls to 0."""
     data, batch = problem(), np.array([0, 4, 9, 21, 25])
-    parameters = AugmentReduce(2, 1e-6) if objective == "augment-reduce" else OBJECTIVES[objective](2)
+    parameters = AugmentReduce(1e-6) if objective == "augment-reduce" else OBJECTIVES[objective]
     kernel = proposal.fit(TrainingSet(data.X, data.y, 7)).kernel(data.X)
     log_q = batches_of(kernel, data, batch, 5, 2, True)[0][0][2]
     start = np.array([1.9, 3.0])[: parameters.n_states]
@@ -285,7 +285,7 @@ def test_the_mean_step_is_the_mean_of_the_samples_gradients(objective, proposal)
     features, moves = features_of(data.X, True), []
     for position in range(STEPS):
         room, states = laid_out(Sgd(), data.W), np.tile(start, (30, 1))
-        arguments = (features, data.y, states, room, batch, Clock(KEY, position, 0), np.float32(1), 5)
+        arguments = (features, data.y, states, room, batch, Clock(KEY, position, 0), np.float32(1), 2, 5)
         sweep_shared(parameters, kernel, Sgd(), *arguments)
         moves.append((data.W - room.W).astype(float))
     error = np.std(moves, axis=0) / np.sqrt(STEPS)

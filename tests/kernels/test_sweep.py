@@ -31,9 +31,9 @@ N, D, K = 30, 9, 7
 KEY = np.uint64(stream(5, 3))
 FIRST = 11
 OBJECTIVES = {
-    "one-vs-each": OneVsEach,
-    "negative-sampling": lambda n: NegativeSampling(n, 0.05),
-    "double-sum": DoubleSum,
+    "one-vs-each": OneVsEach(),
+    "negative-sampling": NegativeSampling(0.05),
+    "double-sum": DoubleSum(),
 }
 
 
@@ -93,13 +93,12 @@ def naive_sweep(objective, optimizer, proposal, X, y, W, order, rate, n_sampled)
 def run(objective, optimizer, proposal, X, y, W, order, rate, n_sampled, dense=True, first=FIRST):
     """Weights, accumulators (None without) and u after all steps of the compiled loop."""
     features = features_of(X if dense else csr_array(X), True)
-    parameters = OBJECTIVES[objective](n_sampled)
+    parameters = OBJECTIVES[objective]
     states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
     room = laid_out(optimizer, W, dense)
     kernel = fitted(proposal, X, y).kernel(X if dense else csr_array(X))
-    used = sweep(
-        parameters, kernel, optimizer, features, y, states, room, order, Clock(KEY, first, 0), np.float32(rate)
-    )
+    arguments = (features, y, states, room, order, Clock(KEY, first, 0), np.float32(rate), n_sampled)
+    used = sweep(parameters, kernel, optimizer, *arguments)
     assert used == order.size
     return room.weights(), accumulators(room), states[:, 0] if parameters.n_states else None
 
@@ -172,6 +171,7 @@ def test_it_stops_before_scores_that_are_not_finite():
         np.arange(N),
         Clock(KEY, 0, 0),
         np.float32(0.1),
+        1,
     )
     assert used == 17
     assert np.isfinite(room.W).all()
@@ -180,7 +180,7 @@ def test_it_stops_before_scores_that_are_not_finite():
 def test_nan_weights_stop_it_too():
     X, y, _ = problem()
     room = laid_out(Sgd(), np.full((K, D + 1), np.nan))
-    arguments = (np.zeros((N, 0)), room, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1))
+    arguments = (np.zeros((N, 0)), room, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 1)
     assert sweep(OneVsEach(), fitted(Frequency(), X, y).kernel(X), Sgd(), features_of(X, True), y, *arguments) == 0
 
 
@@ -201,7 +201,7 @@ def test_weights_of_draws():
     draws = draws_of([2, 4, 2], np.log([0.25, 0.5, 0.25]), np.zeros(3))
     weigh_by_probability(draws)
     assert np.allclose(draws.weights, [4 / 3, 2 / 3, 4 / 3], rtol=1e-6)
-    weigh_for(OneVsEach(3), 4, draws)
+    weigh_for(OneVsEach(), 4, draws)
     assert np.allclose(draws.weights, [4 / 3, 0, 4 / 3], rtol=1e-6)
-    weigh_for(NegativeSampling(3), 4, draws)
+    weigh_for(NegativeSampling(), 4, draws)
     assert np.allclose(draws.weights, 1 / 3, rtol=1e-6)

@@ -89,7 +89,7 @@ def copies_of(x):
     return np.repeat(np.asarray(x, np.float32)[None], COPIES, axis=0)
 
 
-def mean_coefficients(objective, kernel, optimizer, x, y, state, W, n_steps):
+def mean_coefficients(objective, kernel, optimizer, x, y, state, W, n_steps, n_sampled=1):
     """Mean of the coefficients of all classes over many steps from the same weights, and its standard error.
 
     Each step has a copy of the row and of its state, and the kernel draws for ``copies_of(x)``. The rate is so low
@@ -100,20 +100,21 @@ def mean_coefficients(objective, kernel, optimizer, x, y, state, W, n_steps):
     for first in range(0, n_steps, COPIES):
         room = laid_out(optimizer, np.column_stack([W, np.zeros(len(W))]))
         states, clock = np.repeat(np.array([state], float), COPIES, axis=0), Clock(KEY, first, 0)
-        assert sweep(objective, kernel, optimizer, features, labels, states, room, order, clock, RATE) == COPIES
+        arguments = (features, labels, states, room, order, clock, RATE, n_sampled)
+        assert sweep(objective, kernel, optimizer, *arguments) == COPIES
         means.append(room.weights()[:, -1].astype(float) / -float(RATE) / COPIES)
     return np.mean(means, axis=0), np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
 
 
-def mean_step(objective, kernel, s, y, n_steps, state=()):
+def mean_step(objective, kernel, s, y, n_steps, state=(), n_sampled=1):
     """Mean over the loop's own draws of the slopes by all scores, and its standard error.
 
     The row's one feature is 1, and its weights are the scores.
     """
-    return mean_coefficients(objective, kernel, Sgd(), [], y, state, np.asarray(s)[:, None], n_steps)
+    return mean_coefficients(objective, kernel, Sgd(), [], y, state, np.asarray(s)[:, None], n_steps, n_sampled)
 
 
-def run(objective, kernel, optimizer, X, y, W, order, rate, states=None):
+def run(objective, kernel, optimizer, X, y, W, order, rate, states=None, n_sampled=1):
     """Weights, states, and steps taken by the compiled loop."""
     if states is None:
         states = objective.initial_states(len(X), len(W)) if objective.n_states else np.zeros((len(X), 0))
@@ -125,5 +126,5 @@ def run(objective, kernel, optimizer, X, y, W, order, rate, states=None):
         room,
         np.asarray(order),
     )
-    taken = sweep(objective, kernel, optimizer, *arguments, Clock(KEY, 0, 0), np.float32(rate))
+    taken = sweep(objective, kernel, optimizer, *arguments, Clock(KEY, 0, 0), np.float32(rate), n_sampled)
     return room.weights(), states, taken

@@ -237,13 +237,13 @@ def naive_sweep(objective, noise, name, proposal, X, y, W, states, order, rate, 
 def test_sweeps_are_the_naive_loop(model, proposal):
     X, y, W = sparse_problem(np.random.default_rng(0), 30, 9, 7)
     cls, noise, name = GENERAL.get(model, (AugmentReduce, None, None))
-    objective = cls(3) if noise is None else cls(3, local_rate=0.05)
+    objective = cls() if noise is None else cls(local_rate=0.05)
     order = np.concatenate([np.random.default_rng(1).permutation(30) for _ in range(2)])
     states = objective.initial_states(30, 7)
     expected_W, expected_states = naive_sweep(objective, noise, name, proposal, X, y, W, states, order, 0.05, 3)
     room, kernel = laid_out(Sgd(), W), proposal.fit(TrainingSet(X, y, 7)).kernel(X)
     clock = Clock(KEY, 0, 0)
-    sweep(objective, kernel, Sgd(), features_of(X, True), y, states, room, order, clock, np.float32(0.05))
+    sweep(objective, kernel, Sgd(), features_of(X, True), y, states, room, order, clock, np.float32(0.05), 3)
     assert np.allclose(room.W, expected_W, rtol=1e-4, atol=3e-5)
     assert np.allclose(states, expected_states, rtol=1e-4, atol=3e-5)
     assert (states[:, -1] == 2).all()
@@ -257,7 +257,7 @@ def test_no_softmax_coefficient_exceeds_one_over_alpha():
         draws, visits = all_but(0, s, np.float32), float(rng.integers(50))
         draws.weights[:] = 1e5
         state = np.array([rng.normal() * 10 ** rng.uniform(-2, 4), visits])
-        of_true = gradient_of(AugmentReduce(5), np.float32(0), state, np.float32(s[0]), draws)
+        of_true = gradient_of(AugmentReduce(), np.float32(0), state, np.float32(s[0]), draws)
         assert np.isfinite(state).all()
         # float32 differences of scores of some thousands are good to 1e-3
         assert 0 <= draws.out.max() <= -of_true * 1.0001 <= (2 + visits) ** 0.9 * 1.01

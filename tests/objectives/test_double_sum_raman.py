@@ -55,7 +55,7 @@ def test_its_mean_over_all_draws_is_its_gradient(rng, log_q):
 
 def test_its_mean_step_in_the_loop_is_its_gradient(rng):
     s = rng.standard_normal(6)
-    mean, error = one_step.mean_step(DoubleSumRaman(2), one_step.even_draws(6), s, 4, 100_000, [1.1])
+    mean, error = one_step.mean_step(RAMAN, one_step.even_draws(6), s, 4, 100_000, [1.1], n_sampled=2)
     # The true class has no noise, but its sums are float32.
     assert (np.abs(mean - naive_sampled.raman(s, 4, 1.1)[1]) <= 5 * error + 2e-5).all()
 
@@ -72,9 +72,7 @@ def test_where_u_begins():
 def lifted(s, y, drawn, u, threshold=1.0):
     state = np.array([u])
     log_q = np.full(len(s), -np.log(len(s)))
-    one_step.raise_bound_of(
-        DoubleSumRaman(len(drawn)), threshold, state, s[y], one_step.draws_of(RAMAN, s, y, drawn, log_q)
-    )
+    one_step.raise_bound_of(RAMAN, threshold, state, s[y], one_step.draws_of(RAMAN, s, y, drawn, log_q))
     return state[0]
 
 

@@ -22,7 +22,7 @@ STEP = 1e-5
 def members(name):
     """The objective with its defaults, and with every other number set to something else, fitted."""
     member = registry.load(PACKAGE, name).MEMBER
-    data = TrainingSet(np.zeros((9, 0), np.float32), np.arange(9, dtype=np.int32), 9)
+    data = TrainingSet(np.zeros((9, 0), np.float32), np.arange(9, dtype=np.int32), 9, n_sampled=5)
     changed = {key: 0.07 for key, value in member._field_defaults.items() if type(value) is float and key != "ridge"}
     return [each.fit(data) for each in (member(), *([member(**changed)] if changed else []))]
 
@@ -33,6 +33,11 @@ OBJECTIVES = [objective for name in NAMES for objective in members(name) if not 
 AVERAGING = ("AugmentReduce", "Composition", "Scent", "Sox")
 # These move it first: their coefficients are the slopes where it then is.
 MOVING_FIRST = ("AugmentReduce", "Scent", "Sox")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_how_many_classes_are_drawn_is_not_for_objectives_to_say(name):
+    assert "n_sampled" not in registry.load(PACKAGE, name).MEMBER._fields
 
 
 def draws_for(rng, n, dtype=np.float64, spread=1.0):
@@ -154,7 +159,7 @@ def test_negative_sampling_is_equation_6(rng, regularizer):
     s, log_q = 2 * rng.standard_normal(8), np.log(rng.dirichlet(np.ones(8)))
     draws = Draws(np.arange(8), log_q, np.exp(log_q), s, np.empty(8), np.zeros(1, np.uint64))
     expected, slopes = naive.negative_sampling(s, 3, log_q, regularizer)
-    objective = NegativeSampling(1, regularizer)
+    objective = NegativeSampling(regularizer)
     assert loss_of(objective, np.empty(0), s[3], log_q[3], draws) == pytest.approx(expected, rel=1e-12)
     of_true = gradient_of(objective, 0.0, np.empty(0), s[3], log_q[3], draws)
     assert np.allclose(

@@ -19,7 +19,7 @@ from xsoftmax.training.plan import Plan
 def joint_of(together, n_classes):
     mask = np.zeros(n_classes, np.bool_)
     mask[list(together)] = True
-    return JointClasses(1, mask)
+    return JointClasses(mask)
 
 
 def wild(n, seed=0, largest=2.0):
@@ -72,15 +72,14 @@ def training_set(counts):
 def test_the_classes_are_the_most_frequent_the_lower_first_among_equals():
     counts = [3, 5, 1, 5, 0, 3, 5]
     for n_joint in range(9):
-        joint = OneVsEachJoint(4, float(n_joint)).fit(training_set(counts))
+        joint = OneVsEachJoint(float(n_joint)).fit(training_set(counts))
         assert set(np.flatnonzero(joint.joint).tolist()) == naive_bounds.most_frequent(counts, n_joint)
-        assert joint.n_sampled == 4
 
 
 def test_the_bound_tightens_from_one_vs_each_to_the_softmax():
     """With every class that joins; never above the likelihood; equal to both ends at the ends."""
     rng, counts = np.random.default_rng(2), [3, 5, 1, 5, 2, 3, 5]
-    objectives = [OneVsEachJoint(1, float(n)).fit(training_set(counts)) for n in (*range(8), 1000)]
+    objectives = [OneVsEachJoint(float(n)).fit(training_set(counts)) for n in (*range(8), 1000)]
     tighter = 0
     for _ in range(300):
         s, y = rng.standard_normal(7) * 10 ** rng.uniform(-2, 2), int(rng.integers(7))

@@ -27,8 +27,8 @@ def start(objective, nu):
     return state
 
 
-def mean_over_all_draws(objective, nu):
-    draws = naive_sampled.ordered_draws(np.exp(LOG_Q), objective.n_sampled)
+def mean_over_all_draws(objective, nu, n_sampled=1):
+    draws = naive_sampled.ordered_draws(np.exp(LOG_Q), n_sampled)
     return naive_sampled.expected(
         lambda drawn: one_step.step(objective, S, Y, drawn, LOG_Q, start(objective, nu))[0], draws
     )
@@ -87,7 +87,7 @@ def test_composition_with_power_0_moves_by_a_constant_share():
 def test_scents_step_is_the_proximal_one(averaging, nu, drawn):
     """That of its definition: nu + e^-nu z and the Bregman divergence of e^-nu."""
     estimate = 1.0 + sum(term for _, term in naive_sampled.other_terms(S, Y, drawn, LOG_Q))
-    found = steps(Scent(len(drawn), averaging), nu, [drawn])[0]
+    found = steps(Scent(averaging), nu, [drawn])[0]
     assert found == pytest.approx(naive_sampled.scent_by_minimizing(nu, estimate, averaging), abs=2e-6)
     assert found == pytest.approx(naive_sampled.scent_draws(S, Y, nu, drawn, LOG_Q, averaging)[1], rel=1e-12)
 
@@ -102,7 +102,7 @@ def test_an_average_that_follows_its_own_draws_is_biased(kind):
     """The less, the slower it moves, and the more are drawn."""
 
     def bias(averaging, n_sampled=1):
-        mean = mean_over_all_draws(kind(n_sampled, averaging), LOG_INNER)
+        mean = mean_over_all_draws(kind(averaging), LOG_INNER, n_sampled)
         return np.abs(mean - naive.softmax(S, Y)[1]).max()
 
     assert bias(0.3) > 0.05
@@ -115,7 +115,7 @@ def test_its_mean_step_in_the_loop_is_that_of_all_draws(kind):
     """What it is with an average that follows its draws; and the softmax's with one that moves slowly."""
     s, uniform = np.array([0.4, -1.1, 1.7, 0.2, -0.6]), np.full(K, -np.log(K))
     for averaging in (0.3, 1e-5):
-        objective = kind(1, averaging)
+        objective = kind(averaging)
 
         def slopes(drawn, objective=objective):
             if kind is Sox:
@@ -147,11 +147,11 @@ def test_no_coefficient_exceeds_1_over_the_share(gap, dtype):
     s, log_q = np.array([0.0, gap, gap / 2]), np.full(3, -np.log(2))
     for nu in (0.0, np.log(3), 12.0):
         for averaging in (1.0, 0.1, 0.01):
-            slopes, state = one_step.step(Sox(1, averaging), s, 0, [1], log_q, [nu], dtype=dtype)
+            slopes, state = one_step.step(Sox(averaging), s, 0, [1], log_q, [nu], dtype=dtype)
             assert 0 <= slopes[1] <= 1.001 / averaging
             assert np.isfinite(state).all()
             share = averaging / (averaging + np.exp(-nu))
-            slopes, state = one_step.step(Scent(1, averaging), s, 0, [1], log_q, [nu], dtype=dtype)
+            slopes, state = one_step.step(Scent(averaging), s, 0, [1], log_q, [nu], dtype=dtype)
             assert 0 <= slopes[1] <= 1.001 / share
             assert np.isfinite(state).all()
 
@@ -167,7 +167,7 @@ def test_compositions_coefficients_have_no_bound():
 def test_two_classes_far_apart_at_a_high_rate_are_finite_or_stop_the_loop(objective, rate, gap):
     W = np.array([[0, gap], [0, 0]], np.float32)
     X, y, order = np.linspace(-1, 1, 10)[:, None], np.arange(10) % 2, np.arange(100) % 10
-    found, states, taken = one_step.run(objective(1), one_step.even_draws(2), Sgd(), X, y, W, order, rate)
+    found, states, taken = one_step.run(objective(), one_step.even_draws(2), Sgd(), X, y, W, order, rate)
     if objective is not Composition:
         assert taken == 100
     assert taken < 100 or np.isfinite(found).all()

@@ -109,8 +109,8 @@ def coefficients_of(X, y, i, W, position):
     room = laid_out(Sgd(), W)
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
     before = room.W.copy()
-    arguments = (np.zeros((N, 0)), room, np.array([i]), Clock(KEY, position, 0), np.float32(1))
-    sweep(OneVsEach(2), kernel, Sgd(), features_of(X, True), y, *arguments)
+    arguments = (np.zeros((N, 0)), room, np.array([i]), Clock(KEY, position, 0), np.float32(1), 2)
+    sweep(OneVsEach(), kernel, Sgd(), features_of(X, True), y, *arguments)
     return before[:, -1].astype(float) - room.W[:, -1]
 
 
@@ -127,12 +127,12 @@ def test_whole_fits_are_the_dense_rule(batch, dense):
     room = laid_out(Advi(), np.zeros((K, D + 1)), dense)
     optimizer, rate = Advi(gradient_scale=5.0), 0.3
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(stored)
-    arguments = (OneVsEach(2), kernel, optimizer, features_of(stored, True), y, np.zeros((N, 0)), room)
+    arguments = (OneVsEach(), kernel, optimizer, features_of(stored, True), y, np.zeros((N, 0)), room)
     clock = Clock(KEY, 0, 0)
     if batch == 1:
-        sweep(*arguments, order, clock, np.float32(rate))
+        sweep(*arguments, order, clock, np.float32(rate), 2)
     else:
-        sweep_batches(*arguments, order, clock, np.float32(rate), batch)
+        sweep_batches(*arguments, order, clock, np.float32(rate), 2, batch)
     w, s = np.zeros((K, D + 1)), np.zeros((K, D + 1))
     for t in range(N // batch):
         g = np.zeros_like(w)

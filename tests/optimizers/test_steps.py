@@ -53,9 +53,8 @@ def test_u_max_bounds_its_coefficients(threshold, n_sampled):
         state = np.array([abs(rng.normal()) * 10 ** rng.uniform(-2, 3)])
         scores = rng.standard_normal(n_sampled) * 10 ** rng.uniform(-2, 3)
         draws = draws_of(scores, np.full(n_sampled, (n_classes - 1) / n_sampled))
-        of_true = coefficients_of(
-            UMax(threshold=threshold), DoubleSum(n_sampled), FEATURES, rate, state, np.float32(rng.normal()), draws
-        )
+        score_true = np.float32(rng.normal())
+        of_true = coefficients_of(UMax(threshold=threshold), DoubleSum(), FEATURES, rate, state, score_true, draws)
         assert np.isfinite(state[0])
         assert state[0] >= 0
         # scores of some thousands have float32 steps of some 1e-4
@@ -73,10 +72,9 @@ def test_u_max_leaves_a_u_that_is_high_enough():
 @pytest.mark.parametrize(("weights", "classes"), [([0.0] * 5, [0] * 5), ([2.0] * 5, [3] * 5), ([0, 2, 2], [0, 3, 3])])
 def test_u_max_lifts_u_to_no_more_than_its_optimum(weights, classes):
     """A draw of the true class (weight 0), and the second draw of a class, prove nothing about u."""
-    n = len(classes)
     scores = np.array([0.0 if k == 0 else 0.5 for k in classes])
     state, draws = np.zeros(1), draws_of(scores, weights, classes)
-    coefficients_of(UMax(threshold=0.1), DoubleSum(n), FEATURES, np.float32(0), state, np.float32(0), draws)
+    coefficients_of(UMax(threshold=0.1), DoubleSum(), FEATURES, np.float32(0), state, np.float32(0), draws)
     others = {k: scores[j] for j, k in enumerate(classes) if weights[j] > 0}
     assert state[0] <= np.log1p(sum(np.exp(s) for s in others.values())) + 1e-6
 

@@ -35,6 +35,11 @@ def all_log_q(proposal, X):
     return np.broadcast_to(np.float32(-np.log(K)) if found is None else found, (X.shape[0], K))
 
 
+@pytest.mark.parametrize(("name", "member"), MEMBERS)
+def test_what_draws_says_how_many_classes_and_draws_one_by_default(name, member):
+    assert member._field_defaults.get("n_sampled") == (1 if member.draws else None)
+
+
 @pytest.mark.parametrize("sparse", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", DRAWING)
 def test_log_q_is_what_the_kernel_says_and_sums_to_one(name, sparse):

@@ -121,8 +121,10 @@ def test_it_survives_being_stored(tmp_path):
 
 
 def method(**changes):
-    parts = {"objective": {"name": "double-sum", "n_sampled": 2}, "optimizer": {"name": "u-max"}}
-    return build_method("test", parts | {"proposal": {"name": "quadratic-kernel", "refresh": 10}} | changes)
+    parts = {"objective": {"name": "double-sum"}, "optimizer": {"name": "u-max"}}
+    return build_method(
+        "test", parts | {"proposal": {"name": "quadratic-kernel", "refresh": 10, "n_sampled": 2}} | changes
+    )
 
 
 def solver_of(data, settings):

@@ -20,8 +20,8 @@ from xsoftmax.training.plan import Plan
 from xsoftmax.training_set import TrainingSet
 
 DRAWING = {
-    "objective": {"name": "one-vs-each", "n_sampled": 2},
-    "proposal": {"name": "uniform"},
+    "objective": {"name": "one-vs-each"},
+    "proposal": {"name": "uniform", "n_sampled": 2},
     "optimizer": {"name": "sgd"},
 }
 IMPLICIT = merged(

@@ -340,8 +340,8 @@ METHODS = {
         "optimizer": {"name": "implicit", "learning_rate": 0.1},
     },
     "negative": {
-        "objective": {"name": "negative-sampling", "n_sampled": 3, "regularizer": 1e-3},
-        "proposal": {"name": "frequency"},
+        "objective": {"name": "negative-sampling", "regularizer": 1e-3},
+        "proposal": {"name": "frequency", "n_sampled": 3},
         "optimizer": {"name": "adagrad"},
     },
     "softmax": {
@@ -358,8 +358,8 @@ METHODS = {
     },
     # Draws follow the weights of the last refresh.
     "quadratic-kernel": {
-        "objective": {"name": "sampled-softmax", "n_sampled": 3},
-        "proposal": {"name": "quadratic-kernel", "refresh": 500},
+        "objective": {"name": "sampled-softmax"},
+        "proposal": {"name": "quadratic-kernel", "refresh": 500, "n_sampled": 3},
         "optimizer": {"name": "adagrad", "learning_rate": 0.1},
     },
     # An average per sample follows its visits.

@@ -417,7 +417,7 @@ def test_plans_that_cannot_be(plan, message):
 
 @pytest.mark.parametrize("n_sampled", [K - 1, K, 3 * K])
 def test_more_draws_than_other_classes_repeat_some(data, n_sampled):
-    chosen = method({"name": "one-vs-each", "n_sampled": n_sampled}, optimizer="sgd")
+    chosen = method("one-vs-each", {"name": "uniform", "n_sampled": n_sampled}, "sgd")
     result = trained(data, chosen=chosen, epochs=2)
     assert result.state.status == "finished"
     first, *_, last = curve(result)

@@ -11,10 +11,10 @@ from xsoftmax.training.plan import Plan
 
 METHODS = {
     "negative sampling": method(
-        {"name": "negative-sampling", "n_sampled": 3}, "frequency", {"name": "adagrad", "learning_rate": 0.1}
+        "negative-sampling", {"name": "frequency", "n_sampled": 3}, {"name": "adagrad", "learning_rate": 0.1}
     ),
     "one-vs-each in batches": method(
-        {"name": "one-vs-each", "n_sampled": 3}, optimizer={"name": "sgd", "learning_rate": 0.3}, batch={"size": 7}
+        "one-vs-each", {"name": "uniform", "n_sampled": 3}, {"name": "sgd", "learning_rate": 0.3}, batch={"size": 7}
     ),
     "implicit": method(optimizer={"name": "implicit", "learning_rate": 0.1}, bias=False),
 }

@@ -18,17 +18,17 @@ from xsoftmax.training.memory import estimate, must_stream
 from xsoftmax.training.plan import Plan
 
 SLOWER = {"schedule": {"name": "exponential", "decay": 0.7}}  # so that fits end near their optimum
-OVE = {"name": "one-vs-each", "n_sampled": 5}
+FIVE = {"name": "uniform", "n_sampled": 5}
 METHODS = {
-    "sampled": method(OVE, optimizer={"name": "sgd", "learning_rate": 0.2}, **SLOWER),
-    "batches": method(OVE, optimizer={"name": "sgd", "learning_rate": 1.0}, batch={"size": 8}, **SLOWER),
+    "sampled": method("one-vs-each", FIVE, {"name": "sgd", "learning_rate": 0.2}, **SLOWER),
+    "batches": method("one-vs-each", FIVE, {"name": "sgd", "learning_rate": 1.0}, batch={"size": 8}, **SLOWER),
     "all classes": method(
         "softmax", {"name": "all", "batch_size": 16}, {"name": "sgd", "learning_rate": 3.0}, **SLOWER
     ),
     "states": method(optimizer={"name": "implicit", "learning_rate": 0.3}, bias=False, **SLOWER),
     "tree": method(
-        {"name": "negative-sampling", "n_sampled": 5},
-        {"name": "tree", "dimension": 3},
+        "negative-sampling",
+        {"name": "tree", "dimension": 3, "n_sampled": 5},
         {"name": "adagrad", "learning_rate": 0.3},
         **SLOWER,
     ),

@@ -99,7 +99,7 @@ def test_the_name_of_a_trial_has_room_in_a_path():
         "objective.local_rate",
         "objective.local_power",
     )
-    grid = {part: [0.12345678901234566] for part in parts} | {"objective.n_sampled": [2**62]}
+    grid = {part: [0.12345678901234566] for part in parts} | {"proposal.n_sampled": [2**62]}
     with pytest.raises(InputError, match=r"augment-reduce: the trial '.* has \d+ bytes; 200 at most"):
         Experiment.from_config(
             quickstart(methods=["augment-reduce"], set={}, **searched({"augment-reduce": grid})), CONFIG
@@ -119,6 +119,53 @@ def test_the_name_of_a_trial_has_room_in_a_path():
 def test_a_method_that_cannot_be_trained_is_refused(changes, message):
     with pytest.raises(InputError, match=f"config: method softmax: {message}"):
         Experiment.from_config(quickstart(set={"softmax": changes}), CONFIG)
+
+
+OLD = {"objective": {"n_sampled": 5}}
+OLD_GRID = {"one-vs-each": {"objective.n_sampled": [1, 5]}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"set": {"one-vs-each": OLD}}, "set: one-vs-each: {}; write proposal: {{n_sampled: 5}}"),
+        (
+            {"set": {"one-vs-each": {"objective": {"name": "nce", "n_sampled": 5}, "proposal": {"name": "tree"}}}},
+            "set: one-vs-each: {}; write objective: {{name: nce}}, proposal: {{name: tree, n_sampled: 5}}",
+        ),
+        (
+            {"define": {"mine": {"like": "one-vs-each", **OLD}}, "methods": ["mine"]},
+            "define: mine: {}; write proposal: {{n_sampled: 5}}",
+        ),
+        (
+            {"for": {"icd10": {"set": {"one-vs-each": OLD}}}},
+            "for: icd10: set: one-vs-each: {}; write proposal: {{n_sampled: 5}}",
+        ),
+        (searched(OLD_GRID), "search: grid: one-vs-each: {}; write proposal.n_sampled: [1, 5]"),
+        (
+            {"for": {"icd10": searched(OLD_GRID)}},
+            "for: icd10: search: grid: one-vs-each: {}; write proposal.n_sampled: [1, 5]",
+        ),
+    ],
+)
+def test_the_old_place_of_n_sampled_is_refused_with_what_to_write(changes, message):
+    """Methods of the methods file are for tests/test_methods.py."""
+    with pytest.raises(InputError) as error:
+        Experiment.from_config(quickstart(methods=["one-vs-each"], set={}) | changes, CONFIG)
+    assert str(error.value) == "config: " + message.format("objective.n_sampled is proposal.n_sampled now")
+
+
+def test_a_methods_file_with_the_old_place_of_n_sampled_is_refused_with_what_to_write(tmp_path):
+    methods = yaml.safe_load((CONFIG / "methods.yaml").read_text())
+    methods["one-vs-each"] |= {"objective": {"name": "one-vs-each", "n_sampled": 5}, "proposal": {"name": "uniform"}}
+    (tmp_path / "methods.yaml").write_text(yaml.safe_dump(methods))
+    (tmp_path / "datasets").symlink_to(CONFIG / "datasets")
+    with pytest.raises(InputError) as error:
+        Experiment.from_config(quickstart(methods=["one-vs-each"], set={}), tmp_path)
+    assert str(error.value) == (
+        "config: method one-vs-each: n_sampled is a parameter of the proposal now; "
+        "write objective: {name: one-vs-each}, proposal: {name: uniform, n_sampled: 5}"
+    )
 
 
 def test_a_job_is_told_by_the_config_that_it_was_planned_by():

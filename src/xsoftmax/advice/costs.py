@@ -25,7 +25,7 @@ def terms(method: Method, facts: Facts) -> np.ndarray:
     if not method.proposal.draws:
         moved = n_classes * n_columns(facts, size) / size
         return np.array([1, 1 / size, n_classes, n_classes * entries, moved, moved * share_missed])
-    n_sampled = method.objective.n_sampled
+    n_sampled = method.n_sampled
     if method.batch.shared:
         moved = (n_sampled + min(n_classes, size)) * n_columns(facts, size) / size
         return np.array([1, 1 / size, n_sampled, (n_sampled + 1) * entries, moved, moved * share_missed])

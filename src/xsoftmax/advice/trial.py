@@ -52,7 +52,8 @@ class Ground:
     @cached_property
     def training_set(self) -> TrainingSet:
         """Training rows as the members of the method learn from them."""
-        return TrainingSet(self.train.X, self.train.y, self.data.n_classes, self.seed)
+        rows, n_sampled = self.train, self.method.n_sampled
+        return TrainingSet(rows.X, rows.y, self.data.n_classes, self.seed, n_sampled=n_sampled)
 
     @cached_property
     def objective(self) -> Any:

@@ -21,14 +21,16 @@ from xsoftmax.kernels.walk import move
 
 
 @njit(**OPTIONS)
-def sweep_batches(objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, batch_size):
+def sweep_batches(
+    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, n_sampled, batch_size
+):
     """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
 
     It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, and
 
     batch_size : int
     """
-    draws = empty_draws(objective.n_sampled + n_exact(proposal))
+    draws = empty_draws(n_sampled + n_exact(proposal))
     n_draws = draws.classes.size
     room = batch_size * (n_draws + 1)
     classes = np.empty(room, np.int64)

@@ -68,7 +68,19 @@ class Touch(NamedTuple):
 
 @njit(**OPTIONS)
 def sweep_implicit(
-    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, batch_size, touch
+    objective,
+    proposal,
+    optimizer,
+    features,
+    labels,
+    states,
+    weights,
+    order,
+    clock,
+    rate,
+    n_sampled,
+    batch_size,
+    touch,
 ):
     """Take one implicit step for each minibatch of ``order``; return how many samples were used.
 
@@ -78,7 +90,7 @@ def sweep_implicit(
     batch_size : int
     touch : Touch
     """
-    draws = empty_draws(objective.n_sampled + n_exact(proposal))
+    draws = empty_draws(n_sampled + n_exact(proposal))
     room = batch_size + draws.classes.size
     classes, shares = np.empty(room, np.int64), np.empty(room)
     row = np.zeros(row_of(weights, 0).size)

@@ -78,14 +78,16 @@ class Slopes(NamedTuple):
 
 
 @njit(**OPTIONS)
-def sweep_shared(objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, batch_size):
+def sweep_shared(
+    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, n_sampled, batch_size
+):
     """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
 
     All samples of a batch look at the same drawn classes, those of its first sample. It stops early only before a
     batch whose scores are not finite. Parameters as for ``xsoftmax.kernels.batch.sweep_batches``.
     """
     batch_size = max(1, min(batch_size, order.size))
-    draws = empty_draws(objective.n_sampled + n_exact(proposal))
+    draws = empty_draws(n_sampled + n_exact(proposal))
     numbering = _empty_numbering(draws.classes.size, batch_size)
     true_scores = np.empty(batch_size, np.float32)
     score_room = np.empty(batch_size * draws.classes.size, np.float32)

@@ -18,7 +18,18 @@ AHEAD = 32
 
 
 def sweep(
-    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, log_q_of_labels=None
+    objective,
+    proposal,
+    optimizer,
+    features,
+    labels,
+    states,
+    weights,
+    order,
+    clock,
+    rate,
+    n_sampled,
+    log_q_of_labels=None,
 ):
     """Take one step for each sample of ``order``; return how many were taken.
 
@@ -39,18 +50,20 @@ def sweep(
     clock : Clock
         Where this begins.
     rate : float32
+    n_sampled : int
+        Classes that the proposal draws for a step.
     log_q_of_labels : ndarray of shape (n_samples,), float32, optional
         Log-probability of each sample's label under the proposal, where that is known already.
     """
-    ahead = room_ahead(objective, proposal)
+    ahead = room_ahead(n_sampled, proposal)
     return sweep_in(
         objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, log_q_of_labels, ahead
     )
 
 
-def room_ahead(objective, proposal):
+def room_ahead(n_sampled, proposal):
     """Room for the draws of the steps ahead."""
-    return empty_draws_ahead(AHEAD, objective.n_sampled + len(getattr(proposal, "exact_classes", ())))
+    return empty_draws_ahead(AHEAD, n_sampled + len(getattr(proposal, "exact_classes", ())))
 
 
 @njit(**LEAN)

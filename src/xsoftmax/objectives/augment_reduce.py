@@ -26,13 +26,12 @@ from xsoftmax.objectives import objective
     qualifier="as local_rate falls to 0",
 )
 class AugmentReduce(NamedTuple):
-    """Parameters: ``n_sampled``; alpha = ``local_rate`` (1 + t)^-``local_power``, by which eta moves.
+    """Parameters: alpha = ``local_rate`` (1 + t)^-``local_power``, by which eta moves.
 
     t counts the visits of the sample, this one too: with the paper's iterations, eta would stand still before a
     sample is seen twice.
     """
 
-    n_sampled: int = 1
     local_rate: float = 1.0
     local_power: float = 0.9
 

@@ -32,7 +32,7 @@ from xsoftmax.objectives import objective
     qualifier="as local_rate falls to 0",
 )
 class AugmentReduceProbit(NamedTuple):
-    """Parameters: ``n_sampled``; ``local_rate`` (1 + t)^-``local_power``, the length of local steps.
+    """Parameters: ``local_rate`` (1 + t)^-``local_power``, the length of local steps.
 
     t counts the visits of the sample: with the paper's iterations, samples would stand still before they are seen
     twice. ``start_at_best``: (mu, sigma) begin where the bound is highest at equal scores, or as published at
@@ -40,7 +40,6 @@ class AugmentReduceProbit(NamedTuple):
     entropy; the authors' program lacks it, so that sigma falls towards 0, and its ``local_rate`` is 0.001.
     """
 
-    n_sampled: int = 1
     local_rate: float = 0.01
     local_power: float = 0.9
     start_at_best: bool = True

@@ -26,12 +26,11 @@ from xsoftmax.objectives import objective
     qualifier="with an average per sample, as its share falls to 0",
 )
 class Composition(NamedTuple):
-    """Parameters: ``n_sampled``; the average moves by the share ``averaging`` (1 + earlier visits)^-``power``.
+    """Parameters: ``averaging`` and ``power``; the average moves by the share averaging (1 + earlier visits)^-power.
 
     ``power`` 0: by a constant share.
     """
 
-    n_sampled: int = 1
     averaging: float = 1.0
     power: float = 0.75
 

@@ -34,9 +34,8 @@ LEAST = -700.0
     n_states=1,
 )
 class DoubleSum(NamedTuple):
-    """Parameters: ``n_sampled``; ``start_at_log_classes``: u begins at log(n_classes), as printed, or at 0."""
+    """Parameters: ``start_at_log_classes``: u begins at log(n_classes), as printed, or at 0."""
 
-    n_sampled: int = 1
     start_at_log_classes: bool = True
 
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:

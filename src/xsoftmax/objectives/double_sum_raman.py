@@ -35,9 +35,8 @@ SMALLEST_SQUARED_NORM = 1e-30
     n_states=1,
 )
 class DoubleSumRaman(NamedTuple):
-    """Parameters: ``n_sampled``; ``start_at_log_classes``: u begins at log(n_classes), its best at W = 0, or at 0."""
+    """Parameters: ``start_at_log_classes``: u begins at log(n_classes), its best at W = 0, or at 0."""
 
-    n_sampled: int = 1
     start_at_log_classes: bool = True
 
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:

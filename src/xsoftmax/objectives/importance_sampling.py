@@ -22,25 +22,37 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import objective
+from xsoftmax.training_set import TrainingSet
+
+_description = objective(title="importance sampling loss", target="nothing", excludes_true=False, uses_log_q=True)
 
 
-@objective(title="importance sampling loss", target="nothing", excludes_true=False, uses_log_q=True)
+@_description
 class ImportanceSampling(NamedTuple):
-    """Parameters: ``n_sampled`` classes per step."""
+    """No parameters."""
 
-    n_sampled: int = 5
+    def fit(self, data: TrainingSet) -> "SumOfDraws":
+        """Take over how many classes the proposal draws for a step."""
+        return SumOfDraws(data.n_sampled)
 
 
 MEMBER = ImportanceSampling
 
 
-@implements(loss, ImportanceSampling)
+@_description
+class SumOfDraws(NamedTuple):
+    """What the kernels see: how many draws the inner sum has, which their weights, a mean's, do not tell."""
+
+    n_sampled: int
+
+
+@implements(loss, SumOfDraws)
 def _loss(objective, state, score_true, log_q_true, draws):
     reference = score_true - log_q_true
     return _log_sum(objective, reference, draws) - np.float64(reference)
 
 
-@implements(gradient, ImportanceSampling)
+@implements(gradient, SumOfDraws)
 def _gradient(objective, rate, state, score_true, log_q_true, draws):
     log_sum = _log_sum(objective, score_true - log_q_true, draws)
     shift, n = draws.scores.dtype.type(log_sum), draws.scores.dtype.type(objective.n_sampled)

@@ -22,15 +22,16 @@ from xsoftmax.objectives import objective
 
 @objective(title="noise-contrastive loss", target="loss", excludes_true=False, uses_log_q=True)
 class Nce(NamedTuple):
-    """Parameters: ``n_sampled`` noise classes per step; ``noise_ratio``, r above; ``regularizer``, g."""
+    """Parameters: ``noise_ratio``, r above; ``regularizer``, g."""
 
-    n_sampled: int = 1
     noise_ratio: float = 1.0
     regularizer: float = 0.0
 
     def problem(self) -> str:
         """Say what is wrong with the parameters, if anything is."""
-        return "" if self.noise_ratio > 0 else "noise_ratio is 0: no noise, no contrast; set it to 1 or to n_sampled"
+        if self.noise_ratio > 0:
+            return ""
+        return "noise_ratio is 0: no noise, no contrast; set it to 1, or to n_sampled of the proposal"
 
 
 MEMBER = Nce

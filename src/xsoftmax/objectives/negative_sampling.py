@@ -18,9 +18,8 @@ from xsoftmax.objectives import objective
 
 @objective(title="negative sampling loss", target="loss", excludes_true=False, uses_log_q=True, adds_log_q=True)
 class NegativeSampling(NamedTuple):
-    """Parameters: ``n_sampled`` negatives per step; ``regularizer``, the paper's lambda."""
+    """Parameters: ``regularizer``, the paper's lambda."""
 
-    n_sampled: int = 1
     regularizer: float = 0.0
 
 

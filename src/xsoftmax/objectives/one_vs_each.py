@@ -18,9 +18,7 @@ from xsoftmax.objectives import objective
 
 @objective(title="one-vs-each bound", target="bound", excludes_true=True)
 class OneVsEach(NamedTuple):
-    """Parameters: ``n_sampled`` other classes per step, the sum scaled to all."""
-
-    n_sampled: int = 1
+    """No parameters; the sum over the drawn classes is scaled to all."""
 
 
 MEMBER = OneVsEach

@@ -23,12 +23,11 @@ _description = objective(title="one-vs-each bound with joint classes", target="b
 
 @_description
 class OneVsEachJoint(NamedTuple):
-    """Parameters: ``n_sampled`` other classes per step; ``n_joint``, how many C has: a whole number, from 0.
+    """Parameters: ``n_joint``, how many classes C has: a whole number, from 0.
 
     Every step must look at all of C: by a proposal that draws, as its ``n_head`` most frequent classes.
     """
 
-    n_sampled: int = 1
     n_joint: float = 10.0
 
     def problem(self) -> str:
@@ -42,7 +41,7 @@ class OneVsEachJoint(NamedTuple):
         by_frequency = np.argsort(-data.class_counts, kind="stable")
         joint = np.zeros(data.n_classes, np.bool_)
         joint[by_frequency[: int(self.n_joint)]] = True
-        return JointClasses(self.n_sampled, joint)
+        return JointClasses(joint)
 
 
 MEMBER = OneVsEachJoint
@@ -52,7 +51,6 @@ MEMBER = OneVsEachJoint
 class JointClasses(NamedTuple):
     """What the kernels see: whether a class is in C, bool of shape (n_classes,)."""
 
-    n_sampled: int
     joint: np.ndarray
 
 

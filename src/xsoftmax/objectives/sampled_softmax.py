@@ -28,9 +28,7 @@ from xsoftmax.objectives import objective
     sums_exponentials=True,
 )
 class SampledSoftmax(NamedTuple):
-    """Parameters: ``n_sampled`` other classes per step."""
-
-    n_sampled: int = 5
+    """No parameters."""
 
 
 MEMBER = SampledSoftmax

@@ -28,12 +28,11 @@ from xsoftmax.objectives import objective
     title="double-sum bound", target="softmax", excludes_true=True, n_states=1, qualifier="as averaging falls to 0"
 )
 class Scent(NamedTuple):
-    """Parameters: ``n_sampled``; ``averaging``, the step size a of nu, above 0 (it may be above 1).
+    """Parameters: ``averaging``, the step size a of nu, above 0 (it may be above 1).
 
     Unbiased as ``averaging`` falls to 0.
     """
 
-    n_sampled: int = 1
     averaging: float = 0.1
 
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:

@@ -1,7 +1,9 @@
 """Which classes to look at for an example, and with what log-probability; one file each.
 
 A file holds its parameters, a NamedTuple described by ``proposal`` and named ``MEMBER``, whose ``fit`` gives a
-``Proposal``; and the NamedTuple that the kernels see, with its compiled ``draw`` and ``log_probability``.
+``Proposal``; and the NamedTuple that the kernels see, with its compiled ``draw`` and ``log_probability``. One that
+draws has the parameter ``n_sampled``, how many classes it draws for a step; of a proposal that is made of others, the
+outer one's counts, and the others' is not looked at.
 """
 
 from collections.abc import Callable

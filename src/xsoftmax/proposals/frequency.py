@@ -25,9 +25,10 @@ _SURE = 2.0**32
 
 @proposal(draws=True, cost="a random number and a look-up")
 class Frequency(NamedTuple):
-    """Parameters: ``power``, to which counts are raised (1: as they are; word2vec takes 0.75)."""
+    """Parameters: ``power``, to which counts are raised (1: as they are; word2vec takes 0.75); ``n_sampled``."""
 
     power: float = 1.0
+    n_sampled: int = 1
 
     def fit(self, data: TrainingSet) -> "FittedFrequency":
         """Learn the class frequencies; a class that never occurs is never drawn."""

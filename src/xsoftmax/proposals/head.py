@@ -27,10 +27,11 @@ from xsoftmax.proposals.uniform import FittedUniform, Uniform, UniformDraws
 
 @proposal(draws=True, distribution=False, cost="{n_head} classes for certain, and what the tail costs")
 class Head(NamedTuple):
-    """Parameters: ``n_head``, classes taken for certain; ``tail``, a proposal to draw the others from."""
+    """Parameters: ``n_head``, classes taken for certain; ``tail``, a proposal to draw ``n_sampled`` others from."""
 
     n_head: int = 100
     tail: Any = Uniform()
+    n_sampled: int = 1
 
     def problem(self) -> str:
         """Say why a tail cannot be one."""

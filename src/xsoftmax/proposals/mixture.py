@@ -29,11 +29,12 @@ from xsoftmax.proposals.uniform import Uniform
 
 @proposal(draws=True, cost="a draw of one part, a log-probability of the other")
 class Mixture(NamedTuple):
-    """Parameters: ``first`` and ``second``, proposals; ``share`` of the draws that are from the first."""
+    """Parameters: ``first`` and ``second``, proposals; ``share`` of ``n_sampled`` draws that is from the first."""
 
     first: Any = Uniform()
     second: Any = Frequency()
     share: float = 0.5
+    n_sampled: int = 1
 
     def problem(self) -> str:
         """Say why these parts, or this share, cannot be."""

@@ -42,10 +42,11 @@ _ROWS = 4096
     draws=True, adaptive=True, by_row=True, cost="D^2 log2(K / D) / 2 products, and K D^2 / 2 every {refresh} steps"
 )
 class QuadraticKernel(NamedTuple):
-    """Parameters: ``alpha``, how much scores count; ``refresh``, steps after which the weights are looked at."""
+    """Parameters: ``alpha``, how much scores count; ``refresh``, steps between looks at weights; ``n_sampled``."""
 
     alpha: float = 100.0
     refresh: int = 2000
+    n_sampled: int = 1
 
     def fit(self, data: TrainingSet) -> "FittedQuadraticKernel":
         """Begin at weights of zero, where all classes are alike.

@@ -24,7 +24,7 @@ from xsoftmax.tree.model import on_cache_lines
 
 @proposal(draws=True, by_row=True, cost="log2(K) x {dimension} products")
 class Tree(NamedTuple):
-    """Parameters: ``dimension``, principal components it looks at; ``regularizer``, the paper's lambda_n.
+    """Parameters: ``n_sampled``; ``dimension``, principal components it looks at; ``regularizer``, lambda_n.
 
     ``folds`` above 1: the regularizer is chosen by cross-validation over so many folds of the training rows.
     ``resplit``: eq. 9 of the paper; without, an ablation, the classes below a node stay sorted by the initial
@@ -35,11 +35,13 @@ class Tree(NamedTuple):
     regularizer: float = 0.1
     folds: int = 1
     resplit: bool = True
+    n_sampled: int = 1
 
     def fit(self, data: TrainingSet) -> "FittedTree":
         """Take the tree that is given, or fit one."""
         if data.tree is not None:
-            wanted = {"n_classes": data.n_classes, "n_features": data.X.shape[1], **self._asdict()}
+            of_tree = {key: value for key, value in self._asdict().items() if key != "n_sampled"}
+            wanted = {"n_classes": data.n_classes, "n_features": data.X.shape[1], **of_tree}
             wanted["labels_sha256"] = labels_sha256(data.y)
             if data.features_sha256 is not None:
                 wanted["features_sha256"] = data.features_sha256

@@ -20,7 +20,9 @@ from xsoftmax.proposals import TrainingSet, proposal
 
 @proposal(draws=True, cost="a random number")
 class Uniform(NamedTuple):
-    """No parameters."""
+    """Parameters: ``n_sampled``, classes drawn per step."""
+
+    n_sampled: int = 1
 
     def fit(self, data: TrainingSet) -> "FittedUniform":
         """Nothing to learn but the number of classes."""

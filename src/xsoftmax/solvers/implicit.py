@@ -61,7 +61,7 @@ class ImplicitSolver(SampledSolver):
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Touch:
         """Give what its ridge is weighted by."""
-        return touch_of(proposal, draws_from, data.class_counts, method.objective.n_sampled, method.batch.size)
+        return touch_of(proposal, draws_from, data.class_counts, method.n_sampled, method.batch.size)
 
     def _inverse_touch(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> np.ndarray:
         self._touch = self.weighed_by(method, proposal, draws_from, data)

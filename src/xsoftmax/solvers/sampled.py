@@ -78,7 +78,7 @@ class SampledSolver:
     @staticmethod
     def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
         """See ``Solver``: the draws that a thread makes ahead, or those of a minibatch, with their scores."""
-        n_draws = method.objective.n_sampled + getattr(method.proposal, "n_head", 0)
+        n_draws = method.n_sampled + getattr(method.proposal, "n_head", 0)
         batch = method.batch.size
         ahead = AHEAD * 16 if batch == 1 else 24 * batch
         return {"draws": threads * n_draws * (ahead + 8 * batch * method.batch.shared + 48)}
@@ -86,7 +86,7 @@ class SampledSolver:
     @staticmethod
     def seconds(method: Any, size: Size) -> float:
         """See ``Solver``: what is touched is read and written."""
-        touched = (method.objective.n_sampled + 1) * size.n_entries * 4 * method.optimizer.copies
+        touched = (method.n_sampled + 1) * size.n_entries * 4 * method.optimizer.copies
         return size.n_samples * 2 * touched / BYTES_A_SECOND
 
     @staticmethod
@@ -96,9 +96,10 @@ class SampledSolver:
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
         self._team, self._batch, self._seed = team, method.batch, data.seed
+        self._n_sampled = method.n_sampled
         y, features = np.ascontiguousarray(data.y, np.int32), features_of(data.X, method.bias)
         self.states = initial_states(method, y.size, data.n_classes)
-        n_draws = method.batch.size * method.objective.n_sampled
+        n_draws = method.batch.size * method.n_sampled
         steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
         self._refresh: Callable[[np.ndarray], None] | None = None
         if method.proposal.adaptive:
@@ -150,7 +151,9 @@ class SampledSolver:
         """The steps of one thread, and how many samples they used."""
         size = self._batch.size
         clock = Clock(np.uint64(stream(self._seed, epoch)), first, epoch * self._batches_per_epoch + first // size)
-        return self._swept(*self._parts, self.states, self._weights, samples, clock, np.float32(rate))
+        return self._swept(
+            *self._parts, self.states, self._weights, samples, clock, np.float32(rate), self._n_sampled
+        )
 
     def _swept(self, *arguments: Any) -> Callable[[], int]:
         """Choose the loop over steps."""
@@ -179,7 +182,7 @@ MEMBER = SampledSolver
 
 def solves_batches(method: Any) -> bool:
     """Whether its implicit steps are those for batches, many classes and a ridge, rather than the closed form."""
-    several_classes = getattr(method.objective, "n_sampled", 1) > 1 or not method.proposal.distribution
+    several_classes = method.n_sampled > 1 or not method.proposal.distribution
     more = method.batch.size > 1 or several_classes or method.ridge > 0
     return method.optimizer.needs == "proximal" and more
 
@@ -194,7 +197,7 @@ def inverse_touch_of(method: Any, proposal: Proposal, class_counts: np.ndarray) 
 
     A step touches class k with probability n_k / N + (1 - n_k / N) P(k is drawn): Fagan and Iyengar 2018, eq. 6.
     """
-    inclusion = proposal.inclusion(method.objective.n_sampled) if method.batch.size == 1 else None
+    inclusion = proposal.inclusion(method.n_sampled) if method.batch.size == 1 else None
     share = class_counts / class_counts.sum()
     touch = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
     return np.divide(1, touch, where=touch > 0, out=np.zeros_like(touch)).astype(np.float32)

@@ -118,7 +118,7 @@ class _Fit:
         self.class_names, self.transform = data.class_names, data.transform
         X, y = self.train.X, self.train.y
         features = self.transform.sha256 if plan.tree else None
-        training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree, features)
+        training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree, features, method.n_sampled)
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
         self.proposal: Proposal = proposal or method.proposal.fit(training_set)

@@ -55,11 +55,10 @@ def check_memory(
     InputError
         If it is not there; says how much is needed, and of what.
     """
-    n_sampled = getattr(method.objective, "n_sampled", 0) if method.proposal.draws else 0
-    if n_sampled > max(MOST_DRAWS, data.n_classes):
+    if method.n_sampled > max(MOST_DRAWS, data.n_classes):
         raise InputError(
-            f"method {method.name}: n_sampled is {n_sampled}, {data.name} has {data.n_classes} classes; proposal all "
-            "looks at each of them once"
+            f"method {method.name}: n_sampled is {method.n_sampled}, {data.name} has {data.n_classes} classes; "
+            "proposal all looks at each of them once"
         )
     needed = estimate(method, data, keeps_best, streams, threads)
     needed["the program itself"] = psutil.Process().memory_info().rss

@@ -113,8 +113,8 @@ def status(dataset: str, method: str, seed: int, rows: pd.DataFrame, diverged: b
             "n_dropped_unseen_test": 22,
         },
         "parameters": {
-            "objective": {"name": objective, "n_sampled": 5, "regularizer": 1e-3},
-            "proposal": {"name": proposal, **proposal_parameters},
+            "objective": {"name": objective, "regularizer": 1e-3},
+            "proposal": {"name": proposal, **proposal_parameters, "n_sampled": 5},
             "optimizer": {"name": optimizer, "learning_rate": 0.1},
             "schedule": {"name": "exponential", "decay": 0.9},
             "source": "A paper, section 3",

@@ -100,7 +100,7 @@ def test_it_says_what_the_files_say(results, tags):
         assert said in text
     assert "u-max, seed 0: diverged at step" in text
     assert "Best test log-likelihood: softmax" in text
-    assert "dimension 16, regularizer 0.1" in text
+    assert "dimension 16, n_sampled 5, regularizer 0.1" in text
     assert "24.0 GiB" in text
     history = [pd.read_csv(results / f"fits/bibtex/one-vs-each/seed-{seed}/history.csv") for seed in (0, 1)]
     mean, spread = (f(rows.objective.iloc[-1] for rows in history) for f in (statistics.mean, statistics.stdev))

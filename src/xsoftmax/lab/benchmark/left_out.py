@@ -17,8 +17,6 @@ _NONE = np.float32(0)
 class NoGradient(NamedTuple):
     """In place of negative sampling: no class moves."""
 
-    n_sampled: int = 1
-
 
 @implements(gradient, NoGradient)
 def _no_gradient(objective, rate, state, score_true, log_q_true, draws):
@@ -30,7 +28,6 @@ def _no_gradient(objective, rate, state, score_true, log_q_true, draws):
 class NoSolve(NamedTuple):
     """In place of the double sum, whose implicit step is solved: both classes always move by ``step``."""
 
-    n_sampled: int = 1
     step: np.float32 = np.float32(1e-6)
 
 

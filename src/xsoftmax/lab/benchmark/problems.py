@@ -62,7 +62,7 @@ def method_of(objective: Any, proposal: Any = "uniform", optimizer: Any = None, 
 
 def solver_of(method: Method, rows: Rows, n_classes: int, threads: int = 1, objective: Any = None) -> Solver:
     """Make the solver of a fit; ``objective`` stands in for that of the method."""
-    data = TrainingSet(rows.X, rows.y, n_classes)
+    data = TrainingSet(rows.X, rows.y, n_classes, n_sampled=method.n_sampled)
     objective = method.objective.fit(data) if objective is None else objective
     return make_solver(method, objective, method.proposal.fit(data), data, Team(threads))
 

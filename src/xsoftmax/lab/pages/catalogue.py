@@ -197,7 +197,7 @@ def _rows(method: Method, n_exact: int) -> int | None:
     if not method.proposal.draws:
         return None
     n_labels = solver_of(method).labels_of_a_step(method)  # type: ignore[attr-defined]
-    return int(n_labels + method.objective.n_sampled + n_exact)
+    return int(n_labels + method.n_sampled + n_exact)
 
 
 def _ridge_bytes(method: Method) -> int:

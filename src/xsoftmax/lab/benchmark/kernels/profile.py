@@ -28,8 +28,8 @@ def cases(small: bool) -> Iterator[Case]:
 
 def profile(name: str, rows: Rows, n_classes: int, n_sampled: int) -> Case:
     """Negative sampling with Adagrad."""
-    whole = method_of({"name": "negative-sampling", "n_sampled": n_sampled})
-    nothing = NoGradient(n_sampled)
+    whole = method_of("negative-sampling", {"name": "uniform", "n_sampled": n_sampled})
+    nothing = NoGradient()
     still = replace(whole, optimizer=NoMove())
     members = {
         "draw, score, coefficients, move": (whole, None, None),

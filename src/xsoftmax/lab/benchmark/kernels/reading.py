@@ -78,7 +78,7 @@ class Passes:
     """
 
     def __init__(self, rows: Rows, n_classes: int, windows: Windows, file: Path) -> None:
-        method = method_of({"name": "negative-sampling", "n_sampled": N_SAMPLED})
+        method = method_of("negative-sampling", {"name": "uniform", "n_sampled": N_SAMPLED})
         data = TrainingSet(rows.X, rows.y, n_classes)
         self._parts = (
             method.objective.fit(data),
@@ -114,7 +114,9 @@ class Passes:
         key = np.uint64(stream(0, self._epoch))
         for at in range(0, order.size, CHUNK):
             samples, clock = order[at : at + CHUNK], Clock(key, first + at, first + at)
-            used = sweep(*self._parts, features, self._y, self._states, self._weights, samples, clock, self._rate)
+            used = sweep(
+                *self._parts, features, self._y, self._states, self._weights, samples, clock, self._rate, N_SAMPLED
+            )
             if used < samples.size:
                 raise FloatingPointError(f"the benchmark's steps diverged after {first + at + used}")
 

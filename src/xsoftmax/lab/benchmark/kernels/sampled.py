@@ -78,7 +78,7 @@ def lost_by_threads(n_samples: int, n_classes: int, n_epochs: int) -> Quantity:
 
 
 def _trained(rows: Rows, n_classes: int, n_epochs: int, threads: int) -> float:
-    method = method_of({"name": NEGATIVE, "n_sampled": 5}, optimizer={"name": "adagrad", "learning_rate": 0.3})
+    method = method_of(NEGATIVE, {"name": "uniform", "n_sampled": 5}, {"name": "adagrad", "learning_rate": 0.3})
     solver, steps = steps_of(method, rows, n_classes, rows.y.size, threads)
     for _ in range(n_epochs):
         steps()

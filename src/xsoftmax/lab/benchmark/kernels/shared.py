@@ -59,7 +59,7 @@ def products(
 def against_own(rows: Rows, n_classes: int, batch_size: int, n_sampled: int, limit: float | None) -> Case:
     """As many pairs of a sample and a drawn class, in single steps and in batches."""
     n = 2048 // batch_size * batch_size
-    own = method_of({"name": "one-vs-each", "n_sampled": OWN})
+    own = method_of("one-vs-each", {"name": "uniform", "n_sampled": OWN})
     single = steps_of(own, rows, n_classes, n * n_sampled // OWN)[1]
     shared = shared_steps("one-vs-each", rows, n_classes, batch_size, n_sampled, n)[1]
     return Case(
@@ -83,7 +83,9 @@ def _shape(rows: Rows, n_classes: int, batch_size: int, n_sampled: int) -> str:
 def shared_steps(objective: str, rows: Rows, n_classes: int, batch_size: int, n_sampled: int, n: int):
     """Make a solver with shared draws, and ``n`` steps of it per call."""
     batch = {"size": batch_size, "shared": True}
-    return steps_of(method_of({"name": objective, "n_sampled": n_sampled}, batch=batch), rows, n_classes, n)
+    return steps_of(
+        method_of(objective, {"name": "uniform", "n_sampled": n_sampled}, batch=batch), rows, n_classes, n
+    )
 
 
 def products_floor(

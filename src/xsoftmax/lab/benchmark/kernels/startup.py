@@ -14,8 +14,8 @@ from xsoftmax.lab.benchmark.observed import Observed, observed
 from xsoftmax.lab.benchmark.problems import sparse_rows, write_problem
 
 METHOD = {  # negative-frequency of config/methods.yaml
-    "objective": {"name": "negative-sampling", "n_sampled": 5, "regularizer": 1e-5},
-    "proposal": {"name": "frequency"},
+    "objective": {"name": "negative-sampling", "regularizer": 1e-5},
+    "proposal": {"name": "frequency", "n_sampled": 5},
     "optimizer": {"name": "adagrad", "learning_rate": 1.0},
 }
 

@@ -99,7 +99,7 @@ def measured(sweep: Sweep, rounds: int) -> dict[str, Any]:
         labels = np.random.default_rng(2).integers(0, size.classes, N_ROWS, np.int32)
         problem = Rows(rows[size.features].X, labels)
         settings = dict(METHODS.get(sweep.method, METHODS["negative sampling"]))
-        settings["objective"] = {"name": settings["objective"], "n_sampled": size.sampled}
+        settings["proposal"] = {"name": settings.get("proposal", "uniform"), "n_sampled": size.sampled}
         per_call = 2 * n * max(each.threads for each in sweep.sizes)
         solver, steps = steps_of(method_of(**settings), problem, size.classes, min(N_ROWS, per_call), size.threads)
         W = solver.arrays()["W"]
