@@ -8,7 +8,7 @@ import pytest
 from numba import typeof, types
 
 import naive
-from objectives.one_step import gradient_of, loss_of
+from objectives.one_step import draws_of, gradient_of, loss_of, raise_bound_of
 from xsoftmax.internal import registry
 from xsoftmax.kernels.steps import Draws
 from xsoftmax.objectives.double_sum import DoubleSum
@@ -144,6 +144,18 @@ def test_bounds_lie_above_the_likelihood(rng):
             assert loss_of(objective, state, s[3], 0.0, all_but(3, s)) >= loss_true - 1e-12
         tight = loss_of(DoubleSum(), np.array([loss_true]), s[3], 0.0, all_but(3, s))
         assert tight == pytest.approx(loss_true, rel=1e-12)
+
+
+def test_the_lift_is_algorithm_1(rng):
+    """To what the distinct drawn classes prove, where u is more than the threshold below."""
+    s, drawn, log_q, lifted = 2 * rng.standard_normal(8), [2, 5, 3, 2, 7], np.full(8, -np.log(8)), []
+    for y in range(8):
+        for u in (0.0, 0.9, 4.0):
+            state, bound = np.array([u]), naive.u_max_bound(s, y, drawn)
+            raise_bound_of(DoubleSum(5), 0.5, state, s[y], draws_of(DoubleSum(5), s, y, drawn, log_q))
+            assert state[0] == pytest.approx(bound if u < bound - 0.5 else u, rel=1e-12)
+            lifted.append(state[0] > u)
+    assert 5 < sum(lifted) < len(lifted) - 5
 
 
 def test_u_stays_at_zero_or_above():
