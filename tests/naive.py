@@ -80,54 +80,9 @@ def double_sum(s, y, u):
     return u + np.exp(-u) + terms.sum() - 1.0, slopes, 1.0 - np.exp(-u) - terms.sum()
 
 
-# Their estimates from classes ``drawn`` with the log-probabilities ``log_q`` of all classes; the true class among
-# them counts nothing where the sum is over the others.
-
-
-def _weights(drawn, y, log_q):
-    """1 / (n q_k), and 0 for the true class."""
-    return [0.0 if k == y else np.exp(-log_q[k]) / len(drawn) for k in drawn]
-
-
-def one_vs_each_draws(s, y, drawn, log_q):
-    slopes = np.zeros(len(s))
-    for k, weight in zip(drawn, _weights(drawn, y, log_q), strict=True):
-        slopes[k] += weight * sigmoid(s[k] - s[y])
-        slopes[y] -= weight * sigmoid(s[k] - s[y])
-    return slopes
-
-
-def negative_sampling_draws(s, y, drawn, log_q, regularizer):
-    slopes = np.zeros(len(s))
-    slopes[y] = -sigmoid(-s[y]) + 2 * regularizer * (s[y] + log_q[y])
-    for k in drawn:
-        slopes[k] += (sigmoid(s[k]) + 2 * regularizer * (s[k] + log_q[k])) / len(drawn)
-    return slopes
-
-
-def double_sum_draws(s, y, u, drawn, log_q):
-    """Slopes by the scores, and by u."""
-    slopes, slope_u = np.zeros(len(s)), 1.0 - np.exp(-u)
-    for k, weight in zip(drawn, _weights(drawn, y, log_q), strict=True):
-        term = weight * np.exp(s[k] - s[y] - u)
-        slopes[k] += term
-        slopes[y] -= term
-        slope_u -= term
-    return slopes, slope_u
-
-
 def u_max_bound(s, y, drawn):
-    """What distinct other classes prove of u: log(1 + sum of e^(s_k - s_y)) over them."""
+    """What distinct other classes prove of u: log(1 + sum of e^(s_k - s_y)) over them (Algorithm 1)."""
     return np.log1p(sum(np.exp(s[k] - s[y]) for k in set(drawn) - {y}))
-
-
-def u_max_draws(s, y, u, drawn, log_q, rate, threshold):
-    """Algorithm 1: slopes by the scores, and the new u."""
-    bound = u_max_bound(s, y, drawn)
-    if u < bound - threshold:
-        u = bound
-    slopes, slope_u = double_sum_draws(s, y, u, drawn, log_q)
-    return slopes, max(0.0, u - rate * slope_u)
 
 
 def implicit_step(rate, squared_norm, weight, s, u_old):

@@ -7,6 +7,8 @@
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
+from naive import softplus
+
 REACH = {"normal": 14.0, "logistic": 60.0, "gumbel": 60.0}
 
 
@@ -58,10 +60,6 @@ def elbo(noise, s, y, mu, sigma):
     q = np.exp(log_density(noise, u)) / 16
     log_q = log_density(noise, u) - np.log(sigma)
     return np.sum(q * (log_joint(noise, s, y, mu + sigma * u) - log_q))
-
-
-def softplus(x):
-    return np.logaddexp(0, x)
 
 
 # Steps, given the drawn classes and their weights 1 / (n q), 0 for the true class, and the noise's numbers.

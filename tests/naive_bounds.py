@@ -70,17 +70,6 @@ def joint(s, y, together):
     return value, slopes
 
 
-def joint_draws(s, y, together, drawn, weights):
-    """Slopes by the scores where the sums are over ``drawn`` classes with their weights."""
-    slopes = np.zeros(len(s))
-    z = 1.0 + sum(w * np.exp(s[k] - s[y]) for k, w in zip(drawn, weights, strict=True) if k in together)
-    for k, w in zip(drawn, weights, strict=True):
-        slope = w * (np.exp(s[k] - s[y]) / z if k in together else naive.sigmoid(s[k] - s[y]))
-        slopes[k] += slope
-        slopes[y] -= slope
-    return slopes
-
-
 # Yen et al. 2018, eq. 10 and 11, with the margin's sign put right; one positive class.
 
 

@@ -9,13 +9,7 @@ import itertools
 import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 
-
-def softplus(x):
-    return np.logaddexp(0.0, x)
-
-
-def sigmoid(x):
-    return np.exp(-np.logaddexp(0.0, -np.asarray(x, float)))
+from naive import sigmoid, softplus
 
 
 def other_terms(s, y, drawn, log_q):
@@ -41,25 +35,6 @@ def raman(s, y, u):
     slopes = terms.copy()
     slopes[y] -= 1.0
     return u - s[y] + terms.sum() - 1.0, slopes, 1.0 - terms.sum()
-
-
-def raman_draws(s, y, u, drawn, log_q):
-    """Slopes by the scores, and by u."""
-    slopes = np.zeros(len(s))
-    slopes[y] = np.exp(s[y] - u) - 1.0
-    for k in drawn:
-        if k != y:
-            slopes[k] += np.exp(s[k] - u - log_q[k]) / len(drawn)
-    return slopes, -slopes.sum()
-
-
-def raman_u_max_draws(s, y, u, drawn, log_q, rate, threshold):
-    """Slopes, and the new u: it is lifted first to the log-sum-exp of the distinct classes seen."""
-    bound = np.logaddexp.reduce([s[k] for k in {y, *drawn}])
-    if u < bound - threshold:
-        u = bound
-    slopes, slope_u = raman_draws(s, y, u, drawn, log_q)
-    return slopes, u - rate * slope_u
 
 
 def _omega(z):
@@ -146,28 +121,11 @@ def nce(s, y, log_q, ratio, regularizer):
     return loss, slopes
 
 
-def nce_draws(s, y, drawn, log_q, ratio, regularizer):
-    slopes = np.zeros(len(s))
-    slopes[y] = -sigmoid(np.log(ratio) + log_q[y] - s[y]) + 2 * regularizer * s[y]
-    for k in drawn:
-        of_noise = ratio * sigmoid(s[k] - np.log(ratio) - log_q[k])
-        slopes[k] += (of_noise + 2 * regularizer * s[k]) / len(drawn)
-    return slopes
-
-
 # Running averages of the inner sum.
 
 
 def inner_sum(s, y):
     return sum(np.exp(s[k] - s[y]) for k in range(len(s)))
-
-
-def composition_draws(s, y, v, visits, drawn, log_q, averaging, power):
-    """Fagan and Iyengar, appendix B: slopes with the v from before, and the new v."""
-    terms = other_terms(s, y, drawn, log_q)
-    share = averaging / (1.0 + visits) ** power
-    new = (1.0 - share) * v + share * sum(term for _, term in terms)
-    return slopes_of(len(s), y, [(k, term / (1.0 + v)) for k, term in terms]), new
 
 
 def sox_draws(s, y, inner, drawn, log_q, averaging):

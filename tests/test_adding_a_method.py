@@ -70,16 +70,18 @@ def test_it_trains(scratch, prepare):
 
 
 @pytest.mark.parametrize(
-    ("file", "chosen"),
+    ("file", "name", "also"),
     [
-        ("tests/objectives/test_gradients.py", "SquaredHinge"),
+        ("tests/objectives/test_array_forms.py", "SquaredHinge", "not torch"),
+        ("tests/objectives/test_gradients.py", "SquaredHinge", ""),
         pytest.param(  # all would take minutes
-            "tests/test_contracts.py", "expected_steps and squared-hinge and uniform", marks=pytest.mark.slow
+            "tests/test_contracts.py", "squared-hinge", "expected_steps and uniform", marks=pytest.mark.slow
         ),
     ],
 )
-def test_the_tests_that_the_page_names_find_it(scratch, file, chosen):
-    assert f"pytest {file} -k {chosen.split()[-3] if ' ' in chosen else chosen}\n" in PAGE
+def test_the_tests_that_the_page_names_find_it(scratch, file, name, also):
+    assert f"pytest {file} -k {name}\n" in PAGE
+    chosen = f"{name} and {also}" if also else name
     options = ["-q", "-p", "no:cacheprovider", "--rootdir", ROOT, "-c", ROOT / "pyproject.toml"]
     checked = run(scratch, "pytest", *options, ROOT / file, "-k", chosen)
     assert re.search(r"\b[1-9]\d* passed", checked)

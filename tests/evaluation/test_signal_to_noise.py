@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-import naive_signal_to_noise as naive
+from evaluation import naive_signal_to_noise as naive
 from xsoftmax.evaluation import signal_to_noise as module
 from xsoftmax.evaluation.signal_to_noise import IDEAL, pairs_of, signal_to_noise
 from xsoftmax.proposals import TrainingSet

@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import naive
-import naive_batch
+import naive_loop
 from covering import in_tiers
 from kernels.drawing import drawn
 from kernels.layouts import accumulators, laid_out
@@ -62,17 +62,17 @@ def batches_of(kernel, X, y, order, size, n_sampled, excludes):
 
 
 def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense=True):
-    """Weights, accumulators (None without) and u after the compiled loop; that of single steps for a size of 0."""
+    """Weights, accumulators (None without), states after the compiled loop; that of single steps for a size of 0."""
     features = features_of(X if dense else csr_array(X), True)
     parameters = OBJECTIVES[objective]
-    states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
+    states = naive_loop.states_of(parameters, N, K)
     room = laid_out(optimizer, W, dense)
     arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), n_sampled)
     if size:
         assert sweep_batches(parameters, kernel, optimizer, *arguments, size) == order.size
     else:
         assert sweep(parameters, kernel, optimizer, *arguments) == order.size
-    return room.weights(), accumulators(room), states[:, 0] if parameters.n_states else np.zeros(N)
+    return room.weights(), accumulators(room), states
 
 
 PROPOSALS = {"uniform": Uniform(), "frequency": Frequency()}
@@ -99,14 +99,13 @@ def test_batches_are_the_naive_loop(objective, optimizer, proposal, storage):
     batches = batches_of(kernel, X, y, order, size, n_sampled, objective != "negative-sampling")
     starting = np.full(W.shape, 1e-8) if isinstance(optimizer, Adagrad) else None
     threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
-    u = np.full(N, np.log(K) if objective == "double-sum" else 0.0)
-    inputs = naive.with_constant(X)
-    W_naive, squares, u_naive = naive_batch.steps(objective, inputs, y, W, u, starting, batches, rate, threshold)
-    found, accumulator, u_found = run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense)
+    of, inputs = OBJECTIVES[objective](n_sampled), naive.with_constant(X)
+    W_naive, squares, states_naive = naive_loop.steps(of, inputs, y, W, batches, rate, starting, threshold)
+    found, accumulator, states = run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense)
     # Adagrad's first steps are of the full rate wherever a gradient is not zero, however small.
     assert np.allclose(found, W_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 2e-5)
     assert not np.allclose(found, W, atol=0.02)
-    assert np.allclose(u_found, u_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 1e-5)
+    assert np.allclose(states, states_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 1e-5)
     if accumulator is not None:
         assert np.allclose(accumulator, squares, rtol=1e-2, atol=1e-6)
     hits = sum(int(y[i]) in classes for batch in batches for i, classes, _ in batch)

@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 from scipy.sparse import csr_array
 
-import naive_implicit
+from kernels import naive_implicit
 from problems import sparse_problem
 from training.problems import method
 from xsoftmax.internal.errors import InputError

@@ -8,7 +8,7 @@ from numba import njit
 from scipy.sparse import csr_array
 
 import naive
-import naive_batch
+import naive_loop
 from covering import in_tiers
 from kernels.layouts import decayed, laid_out
 from kernels.test_batch import FIRST, KEY, OPTIMIZERS, PROPOSALS, D, K, N, batches_of, problem
@@ -70,12 +70,11 @@ def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, storage):
     found, u_found = run(inner, RIDGE / N, table, kernel, X, y, W, order, rate, size, dense)
     threshold = inner.threshold if isinstance(inner, UMax) else None
     batches = batches_of(kernel, X, y, order, size, 4, True)
-    u = np.full(N, np.log(K))
-    expected, _, u_naive = naive_batch.steps(
-        "double-sum", naive.with_constant(X), y, W, u, None, batches, rate, threshold, RIDGE, betas
+    expected, _, states = naive_loop.steps(
+        DoubleSum(), naive.with_constant(X), y, W, batches, rate, None, threshold, RIDGE, betas
     )
     assert np.allclose(found, expected, rtol=1e-4, atol=2e-5)
-    assert np.allclose(u_found, u_naive, rtol=1e-4, atol=1e-5)
+    assert np.allclose(u_found, states[:, 0], rtol=1e-4, atol=1e-5)
     without, _ = run(inner, 0, table, kernel, X, y, W, order, rate, size, dense)
     assert np.abs(found - without).max() > 0.05
 
@@ -144,10 +143,8 @@ def test_long_fits_stay_where_float64_has_them(dense):
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
     betas = np.full(K, 1.5)
     found, _ = run(Sgd(), 60 / N, betas, kernel, X, y, W, order, 0.1, 1, dense)
-    u, batches = np.full(N, np.log(K)), batches_of(kernel, X, y, order, 1, 4, True)
-    expected, _, _ = naive_batch.steps(
-        "double-sum", naive.with_constant(X), y, W, u, None, batches, 0.1, None, 60.0, betas
-    )
+    batches, inputs = batches_of(kernel, X, y, order, 1, 4, True), naive.with_constant(X)
+    expected, _, _ = naive_loop.steps(DoubleSum(), inputs, y, W, batches, 0.1, ridge=60.0, betas=betas)
     assert np.allclose(found, expected, rtol=1e-3, atol=1e-4)
     assert np.abs(expected[:, :-1]).max() > 0.01
 

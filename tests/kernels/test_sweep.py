@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import naive
+import naive_loop
 from covering import in_tiers
 from kernels.drawing import drawn
 from kernels.layouts import accumulators, laid_out
@@ -46,61 +47,52 @@ def fitted(proposal, X, y):
 
 
 def naive_sweep(objective, optimizer, proposal, X, y, W, order, rate, n_sampled):
-    """float64 W, accumulator and u after all steps; ``seen`` counts repeats and hits of the true class."""
-    kernel = fitted(proposal, X, y).kernel(X)
-    all_q = fitted(proposal, X, y).log_q(X, 0, K)
-    all_q = np.full(K, -np.log(K)) if all_q is None else all_q[0].astype(float)
-    excludes = objective != "negative-sampling"
-    W, accumulator, u = W.astype(float), np.full(W.shape, 1e-8), np.full(N, np.log(K))
-    inputs = naive.with_constant(X)
-    seen = {"repeats": 0, "hits": 0}
+    """float64 W, accumulator and states after all steps; ``seen`` counts repeats and hits of the true class."""
+    of, kernel = OBJECTIVES[objective](n_sampled), fitted(proposal, X, y).kernel(X)
+    log_q = fitted(proposal, X, y).log_q(X, 0, K)
+    log_q = np.full(K, -np.log(K)) if log_q is None else log_q[0].astype(float)
+    if of.excludes_true and isinstance(kernel, UniformDraws):
+        log_q = np.full(K, -np.log(K - 1))
+    seen, batches = {"repeats": 0, "hits": 0}, []
     for t, i in enumerate(order):
-        s, k = W @ inputs[i], y[i]
-        classes, _ = drawn(kernel, i, k if excludes else -1, KEY, FIRST + t, 1, n_sampled)
-        classes = classes[0].tolist()
+        excluded = y[i] if of.excludes_true else -1
+        classes = drawn(kernel, i, excluded, KEY, FIRST + t, 1, n_sampled)[0][0].tolist()
         seen["repeats"] += len(set(classes)) < len(classes)
-        seen["hits"] += k in classes
-        log_q = np.full(K, -np.log(K - 1)) if excludes and isinstance(kernel, UniformDraws) else all_q
-        if isinstance(optimizer, Implicit):
-            move = np.zeros(K)
-            rho = inputs[i] @ inputs[i]
-            weight = np.exp(-log_q[classes[0]]) * (classes[0] != k)
-            if weight:
-                u[i], step = naive.implicit_step(rate, rho, weight, s[classes[0]] - s[k], u[i])
-            else:
-                u[i], step = naive.brentq(lambda v, old=u[i]: v - old - rate * np.expm1(-v), 0, 20), 0.0
-            move[classes[0]] -= step
-            move[k] += step
-            W += np.outer(move, inputs[i])
-            continue
-        if objective == "one-vs-each":
-            slopes = naive.one_vs_each_draws(s, k, classes, log_q)
-        elif objective == "negative-sampling":
-            slopes = naive.negative_sampling_draws(s, k, classes, all_q, 0.05)
-        elif isinstance(optimizer, UMax):
-            slopes, u[i] = naive.u_max_draws(s, k, u[i], classes, log_q, rate, optimizer.threshold)
+        seen["hits"] += y[i] in classes
+        batches.append([(i, classes, log_q)])
+    inputs = naive.with_constant(X)
+    if isinstance(optimizer, Implicit):
+        return *naive_implicit_steps(inputs, y, W, batches, rate), seen
+    squares = np.full(W.shape, optimizer.initial_accumulator) if isinstance(optimizer, Adagrad) else None
+    threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
+    return *naive_loop.steps(of, inputs, y, W, batches, rate, squares, threshold), seen
+
+
+def naive_implicit_steps(inputs, y, W, batches, rate):
+    """The double sum's, of one drawn class each; as ``naive_loop.steps``."""
+    W, u = W.astype(float), np.full(N, np.log(K))
+    for [(i, [k], log_q)] in batches:
+        s, rho, weight = W @ inputs[i], inputs[i] @ inputs[i], np.exp(-log_q[k]) * (k != y[i])
+        if weight:
+            u[i], step = naive.implicit_step(rate, rho, weight, s[k] - s[y[i]], u[i])
         else:
-            slopes, slope_u = naive.double_sum_draws(s, k, u[i], classes, log_q)
-            u[i] = max(0.0, u[i] - rate * slope_u)
-        gradient = np.outer(slopes, inputs[i])
-        if isinstance(optimizer, Adagrad):
-            W, accumulator = naive.adagrad(W, accumulator, gradient, rate)
-        else:
-            W = W - rate * gradient
-    return W, accumulator, u, seen
+            u[i], step = naive.brentq(lambda v, old=u[i]: v - old - rate * np.expm1(-v), 0, 20), 0.0
+        W[k] -= step * inputs[i]
+        W[y[i]] += step * inputs[i]
+    return W, None, u[:, None]
 
 
 def run(objective, optimizer, proposal, X, y, W, order, rate, n_sampled, dense=True, first=FIRST):
-    """Weights, accumulators (None without) and u after all steps of the compiled loop."""
+    """Weights, accumulators (None without) and states after all steps of the compiled loop."""
     features = features_of(X if dense else csr_array(X), True)
     parameters = OBJECTIVES[objective]
-    states = parameters.initial_states(N, K) if parameters.n_states else np.zeros((N, 0))
+    states = naive_loop.states_of(parameters, N, K)
     room = laid_out(optimizer, W, dense)
     kernel = fitted(proposal, X, y).kernel(X if dense else csr_array(X))
     arguments = (features, y, states, room, order, Clock(KEY, first, 0), np.float32(rate), n_sampled)
     used = sweep(parameters, kernel, optimizer, *arguments)
     assert used == order.size
-    return room.weights(), accumulators(room), states[:, 0] if parameters.n_states else None
+    return room.weights(), accumulators(room), states
 
 
 OPTIMIZERS = {"sgd": Sgd(), "adagrad": Adagrad(), "u-max": UMax(), "implicit": Implicit()}
@@ -126,15 +118,14 @@ def test_sweep_is_the_naive_loop(objective, optimizer, n_sampled, proposal, stor
     rate, proposal, dense = 0.05, PROPOSALS[proposal], storage == "dense"
     for order in (np.array([4]), np.random.default_rng(1).permutation(N)):
         arguments = (objective, OPTIMIZERS[optimizer], proposal, X, y, W, order, rate, n_sampled)
-        expected_W, expected_accumulator, expected_u, seen = naive_sweep(*arguments)
-        found_W, accumulator, u = run(*arguments, dense=dense)
+        expected_W, expected_accumulator, expected_states, seen = naive_sweep(*arguments)
+        found_W, accumulator, states = run(*arguments, dense=dense)
         assert np.allclose(found_W, expected_W, rtol=1e-4, atol=2e-5)
         assert not np.allclose(found_W, W, atol=1e-3)
         if accumulator is not None:
             assert np.allclose(accumulator, expected_accumulator, rtol=1e-3, atol=1e-9)
-        if u is not None:
-            assert np.allclose(u, expected_u, rtol=1e-4, atol=1e-5)
-            assert (u >= 0).all()
+        assert np.allclose(states, expected_states, rtol=1e-4, atol=1e-5)
+        assert (states >= 0).all()
     if n_sampled == 5 and not (isinstance(proposal, Uniform) and objective != "negative-sampling"):
         assert min(seen.values()) > 0  # the comparison has met both special cases
 
@@ -149,7 +140,7 @@ def test_the_chunk_does_not_matter(n_sampled):
         "double-sum", UMax(), Frequency(), X, y, first_half, order[13:], 0.05, n_sampled, first=FIRST + 13
     )
     assert np.array_equal(whole, second_half)
-    assert np.array_equal(u, np.where(np.arange(N) < 13, first_u, second_u))
+    assert np.array_equal(u, np.where(np.arange(N)[:, None] < 13, first_u, second_u))
 
 
 def test_it_stops_before_scores_that_are_not_finite():

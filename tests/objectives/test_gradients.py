@@ -1,11 +1,14 @@
-"""Every objective's coefficients against finite differences of its own loss, and against the papers' equations."""
+"""Every objective's coefficients in float32, how its states move, and the papers' equations of some.
+
+That coefficients are the slopes of the loss is for test_array_forms.py.
+"""
 
 import numpy as np
 import pytest
 from numba import typeof, types
 
 import naive
-from objectives.one_step import gradient_of, loss_of
+from objectives.one_step import draws_of, gradient_of, loss_of, raise_bound_of
 from xsoftmax.internal import registry
 from xsoftmax.kernels.steps import Draws
 from xsoftmax.objectives.double_sum import DoubleSum
@@ -31,8 +34,6 @@ def members(name):
 OBJECTIVES = [objective for name in NAMES for objective in members(name) if not objective.draws_numbers]
 # Their variable is a running average of what the draws say: it does not move along a slope of the loss.
 AVERAGING = ("AugmentReduce", "Composition", "Scent", "Sox")
-# These move it first: their coefficients are the slopes where it then is.
-MOVING_FIRST = ("AugmentReduce", "Scent", "Sox")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -52,33 +53,6 @@ def state_of(objective, rng):
         return np.empty(0)
     start = objective.initial_states(1, 9)[0]
     return start + 0.3 * rng.random(start.size)
-
-
-def moved(draws, j, by):
-    scores = draws.scores.copy()
-    scores[j] += by
-    return draws._replace(scores=scores)
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES, ids=repr)
-def test_coefficients_are_the_slopes_of_the_loss(objective):
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        draws, state, score_true = draws_for(rng, 5), state_of(objective, rng), rng.standard_normal()
-        log_q_true = -1.3
-        after = state.copy()
-        of_true = gradient_of(objective, 0.0, after, score_true, log_q_true, draws)
-        if type(objective).__name__ in MOVING_FIRST:
-            state = after
-
-        def value(score_true=score_true, draws=draws, state=state):
-            return loss_of(objective, state, score_true, -1.3, draws)
-
-        by_true = (value(score_true + STEP) - value(score_true - STEP)) / (2 * STEP)
-        assert of_true == pytest.approx(by_true, rel=1e-6, abs=1e-6)
-        for j in range(5):
-            difference = value(draws=moved(draws, j, STEP)) - value(draws=moved(draws, j, -STEP))
-            assert draws.out[j] == pytest.approx(difference / (2 * STEP), rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -175,6 +149,18 @@ def test_bounds_lie_above_the_likelihood(rng):
             assert loss_of(objective, state, s[3], 0.0, all_but(3, s)) >= loss_true - 1e-12
         tight = loss_of(DoubleSum(), np.array([loss_true]), s[3], 0.0, all_but(3, s))
         assert tight == pytest.approx(loss_true, rel=1e-12)
+
+
+def test_the_lift_is_algorithm_1(rng):
+    """To what the distinct drawn classes prove, where u is more than the threshold below."""
+    s, drawn, log_q, lifted = 2 * rng.standard_normal(8), [2, 5, 3, 2, 7], np.full(8, -np.log(8)), []
+    for y in range(8):
+        for u in (0.0, 0.9, 4.0):
+            state, bound = np.array([u]), naive.u_max_bound(s, y, drawn)
+            raise_bound_of(DoubleSum(), 0.5, state, s[y], draws_of(DoubleSum(), s, y, drawn, log_q))
+            assert state[0] == pytest.approx(bound if u < bound - 0.5 else u, rel=1e-12)
+            lifted.append(state[0] > u)
+    assert 5 < sum(lifted) < len(lifted) - 5
 
 
 def test_u_stays_at_zero_or_above():

@@ -2,9 +2,9 @@ import h5py
 import numpy as np
 import pytest
 
-import naive_proposals as naive
 from kernels.drawing import log_probabilities_of
 from problems import clusters
+from proposals import naive_proposals as naive
 from proposals.weighing import assert_each_counts_one, mean_weights, share_of_steps
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method

@@ -3,9 +3,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-import naive_proposals as naive
 from kernels.drawing import drawn, log_probabilities_of
 from problems import clusters
+from proposals import naive_proposals as naive
 from proposals.weighing import KEY, assert_each_counts_one, mean_weights, share_of_steps
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method

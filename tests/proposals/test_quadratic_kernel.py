@@ -4,8 +4,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import chi2
 
-import naive_proposals as naive
 from kernels.drawing import drawn, log_probabilities_of
+from proposals import naive_proposals as naive
 from proposals.weighing import KEY, assert_each_counts_one, mean_weights
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method

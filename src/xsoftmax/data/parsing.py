@@ -7,8 +7,6 @@ may hold. At the first thing it cannot read it stops and says what and where, in
 import numpy as np
 from numba import njit
 
-import xsoftmax.internal.numba_cache  # noqa: F401 - before the first kernel
-
 (
     OK,
     BAD_INDEX,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import xsoftmax.internal.numba_cache  # noqa: F401 - before the first kernel
+import xsoftmax.internal.compiled  # noqa: F401 - numba's cache, before the first kernel
 
 # Options of every kernel. Sums may be reordered and vectorised, but NaN and infinity stay what they are: finding
 # a diverged fit rests on them. numpy's error model drops the division check that keeps loops scalar.

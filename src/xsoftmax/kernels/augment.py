@@ -10,7 +10,6 @@ import math
 
 import numpy as np
 from numba import njit
-from scipy.optimize import minimize
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
@@ -110,17 +109,3 @@ def _reach_normal(noise):
 @implements(reach, Logistic)
 def _reach_logistic(noise):
     return 36.0
-
-
-@njit(**OPTIONS)
-def _minus_elbo_of_equals(noise, mu, gamma, n_others):
-    return minus_elbo_of(noise, mu, gamma, others_of(noise, np.zeros(1), np.full(1, n_others)))
-
-
-def best_start(noise, n_classes):
-    """(mu, gamma) of the highest bound where all classes score the same, as they do before the first step."""
-
-    def value(point):
-        return _minus_elbo_of_equals(noise, point[0], point[1], float(n_classes - 1))
-
-    return minimize(value, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-9}).x

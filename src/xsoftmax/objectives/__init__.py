@@ -1,11 +1,49 @@
 """What one example's loss looks like, given a few scores; one file each.
 
 A file holds the objective's parameters, a NamedTuple described by ``objective`` and named ``MEMBER``, and its
-compiled ``loss`` and ``gradient`` (see ``xsoftmax.kernels.steps``).
+compiled ``loss`` and ``gradient`` (see ``xsoftmax.kernels.steps``). The NamedTuple says the same once more, in a few
+lines, for any library with the functions of the Python array API standard, which is called ``xp``:
+
+``value(xp, at, draws)``
+    The loss of n samples, of shape (n,). Its derivatives by the scores, with ``at`` held fixed, are the slopes that
+    ``gradient`` gives.
+``settle(xp, state, draws)``
+    ``at`` where the loss is asked for and no step is taken: by default ``state``.
+``prepare(xp, rate, state, draws, noise)``
+    ``at`` of a step, and the state after it: by default ``settle`` and ``state``. ``noise`` holds uniform numbers
+    above 0 and below 1, of shape (n, ``n_numbers``); None where these are 0.
+
+``rate`` is the learning rate, a number; ``state`` is float64 of shape (n, ``n_states``); ``draws`` are
+``ScoredClasses``. An objective that offers raise_bound takes U-max's ``threshold`` as a last argument of ``prepare``.
+Tests compare these methods with the compiled code; a solver that differentiates by itself needs nothing else.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class ScoredClasses(NamedTuple):
+    """The classes of n samples, scored: of each the true one and m others.
+
+    What is no class of a sample, such as a place that is left over, or the true class where the sum is over the other
+    ones, has weight 0, and the score and log-probability of the true class: 0 times infinity would be NaN, in the
+    loss or in its derivatives.
+
+    Attributes
+    ----------
+    score_true, log_q_true : array of shape (n,)
+        Score of the true class, and its log-probability under the proposal.
+    classes : integer array of shape (n, m)
+    scores, weights, log_q : array of shape (n, m)
+        As in ``xsoftmax.kernels.steps.Draws``.
+    """
+
+    score_true: Any
+    log_q_true: Any
+    classes: Any
+    scores: Any
+    weights: Any
+    log_q: Any
 
 
 def objective(
@@ -20,7 +58,7 @@ def objective(
     sums_exponentials: bool = False,
     n_states: int = 0,
     solves_states: bool = False,
-    draws_numbers: bool = False,
+    n_numbers: int = 0,
     link: str = "softmax",
     qualifier: str = "",
     target_of_all: str = "",
@@ -50,8 +88,8 @@ def objective(
         Variables that it keeps per sample; if any, it has ``initial_states(n_samples, n_classes)``.
     solves_states : bool
         Whether ``loss`` and ``gradient`` solve for these variables, which then only say where to begin.
-    draws_numbers : bool
-        Whether it draws random numbers of its own, from ``draws.rng``.
+    n_numbers : int
+        Uniform random numbers of its own that a step takes, from ``draws.rng``.
     link : str
         How scores become probabilities: a module of ``xsoftmax.evaluation.links``.
     qualifier : str
@@ -59,8 +97,8 @@ def objective(
     target_of_all : str
         The target where every class is looked at, if that is another one.
 
-    A member whose compiled code needs more than its parameters has ``fit(TrainingSet)``, which returns another
-    NamedTuple, described in the same way.
+    A member whose code needs more than its parameters has ``fit(TrainingSet)``, which returns another NamedTuple,
+    described in the same way; then ``value`` is there.
     """
 
     def describe(member: Any) -> Any:
@@ -68,10 +106,15 @@ def objective(
         member.excludes_true, member.uses_log_q, member.adds_log_q = excludes_true, uses_log_q, adds_log_q
         member.needs_all_classes, member.n_states = needs_all_classes, n_states
         member.sums_exponentials = sums_exponentials
-        member.solves_states, member.draws_numbers, member.link = solves_states, draws_numbers, link
+        member.solves_states, member.link = solves_states, link
+        member.n_numbers, member.draws_numbers = n_numbers, n_numbers > 0
         member.qualifier, member.target_of_all = qualifier, target_of_all or target
         if not hasattr(member, "fit"):
             member.fit = lambda self, data: self
+        if not hasattr(member, "settle"):
+            member.settle = lambda self, xp, state, draws: state
+        if not hasattr(member, "prepare"):
+            member.prepare = lambda self, xp, rate, state, draws, noise: (self.settle(xp, state, draws), state)
         return member
 
     return describe

@@ -8,14 +8,14 @@ term, so no coefficient exceeds 1 / alpha. eta is kept as a logarithm. Cost of a
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.dual import log_inner_sum, log_mix, slopes_from
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(
@@ -45,6 +45,18 @@ class AugmentReduce(NamedTuple):
         eta is the number of classes, the inner sum at equal scores; the paper does not say where it begins.
         """
         return np.tile([math.log(n_classes), 0.0], (n_samples, 1))
+
+    def prepare(self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any) -> tuple[Any, Any]:
+        """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
+        visits = state[:, 1] + 1
+        alpha = self.local_rate * (1 + visits) ** -self.local_power
+        log_eta = _arrays.log_mix(xp, state[:, 0], _arrays.log_inner_sum(xp, draws), alpha)
+        at = xp.stack([log_eta, visits], axis=1)
+        return at, at
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        return _arrays.double_sum(xp, at[:, 0], draws)
 
 
 MEMBER = AugmentReduce

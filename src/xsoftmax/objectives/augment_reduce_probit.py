@@ -11,7 +11,7 @@ in place of a softmax's probabilities. The bound's likelihood is that of the mul
 softmax's: prediction takes the link probit. Cost of a step: n_sampled + 1 rows, 2 n_sampled hazards.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from xsoftmax.kernels import augment
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.noise import Normal
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, objective
+from xsoftmax.objectives._additive_noise import NORMAL, Points, all_points, best_start, minus_elbo, step
 
 
 @objective(
@@ -27,7 +28,7 @@ from xsoftmax.objectives import objective
     target="bound",
     excludes_true=True,
     n_states=augment.N_STATES,
-    draws_numbers=True,
+    n_numbers=4,
     link="probit",
     qualifier="as local_rate falls to 0",
 )
@@ -47,8 +48,20 @@ class AugmentReduceProbit(NamedTuple):
 
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
         """Give (mu, gamma, visits) of every sample before the first step, float64 of shape (n_samples, 3)."""
-        mu, gamma = augment.best_start(Normal(), n_classes) if self.start_at_best else (0.0, augment.GAMMA_OF_ONE)
+        mu, gamma = best_start(NORMAL, n_classes) if self.start_at_best else (0.0, augment.GAMMA_OF_ONE)
         return np.tile([mu, gamma, 0.0], (n_samples, 1))
+
+    def settle(self, xp: Any, state: Any, draws: ScoredClasses) -> Points:
+        """Return the points over which the loss is summed: see ``xsoftmax.objectives``."""
+        return all_points(xp, NORMAL, state)
+
+    def prepare(self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any) -> tuple[Points, Any]:
+        """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
+        return step(xp, NORMAL, self, state, draws, noise)
+
+    def value(self, xp: Any, at: Points, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples, or its estimate at one draw: see ``xsoftmax.objectives``."""
+        return minus_elbo(xp, NORMAL, at, draws)
 
 
 MEMBER = AugmentReduceProbit

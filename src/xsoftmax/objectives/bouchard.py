@@ -11,7 +11,7 @@ Cost of a step: all n_classes scores, one exponential each, and a few divisions 
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,9 +20,10 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, sigmoid, softplus
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 NEWTON_STEPS = 60
+HALVINGS = 60
 
 
 @objective(
@@ -39,6 +40,34 @@ class Bouchard(NamedTuple):
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
         """Give the alpha of every sample where all scores are 0, float64 of shape (n_samples, 1)."""
         return np.full((n_samples, 1), math.log(n_classes - 1))
+
+    def settle(self, xp: Any, state: Any, draws: ScoredClasses) -> Any:
+        """Return the best alpha, of shape (n, 1): see ``xsoftmax.objectives``.
+
+        As 1 - sigma(t - alpha) = sigma(alpha - t), the equation is solved with the highest score t on its right, in
+        logarithms, by halving a bracket.
+        """
+        others = xp.where(draws.weights > 0, draws.scores, xp.full_like(draws.scores, -float("inf")))
+        scores = _arrays.descending(xp, xp.concat([draws.score_true[:, None], others], axis=1))
+        highest, rest = scores[:, :1], scores[:, 1:]
+        low, high = rest[:, :1], highest + math.log(rest.shape[1])
+        for _ in range(HALVINGS):
+            alpha = 0.5 * (low + high)
+            left = _arrays.special(xp).logsumexp(-_arrays.softplus(xp, alpha - rest), 1)[:, None]
+            too_low = left > -_arrays.softplus(xp, highest - alpha)
+            low, high = xp.where(too_low, alpha, low), xp.where(too_low, high, alpha)
+        return 0.5 * (low + high)
+
+    def prepare(self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any) -> tuple[Any, Any]:
+        """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
+        alpha = self.settle(xp, state, draws)
+        return alpha, alpha
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        of_true = _arrays.softplus(xp, draws.score_true - at[:, 0])
+        of_others = xp.sum(draws.weights * _arrays.softplus(xp, draws.scores - at), axis=1)
+        return at[:, 0] - draws.score_true + of_true + of_others
 
 
 MEMBER = Bouchard

@@ -8,14 +8,14 @@ it has the instability of plain SGD on the double sum, and is here to show it. C
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.dual import double_sum, log_inner_sum, log_mix, slopes_from
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(
@@ -41,6 +41,16 @@ class Composition(NamedTuple):
     def problem(self) -> str:
         """Say what is wrong with the parameters, if anything is."""
         return "" if 0 < self.averaging <= 1 else f"averaging is {self.averaging:g}; set it above 0, and to 1 at most"
+
+    def prepare(self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any) -> tuple[Any, Any]:
+        """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
+        share = self.averaging * (1 + state[:, 1]) ** -self.power
+        following = _arrays.log_mix(xp, state[:, 0], _arrays.log_inner_sum(xp, draws), share)
+        return state, xp.stack([following, state[:, 1] + 1], axis=1)
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        return _arrays.double_sum(xp, at[:, 0], draws)
 
 
 MEMBER = Composition

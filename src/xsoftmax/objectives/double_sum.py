@@ -8,7 +8,7 @@ with plain SGD it often overflows. Cost of a step: n_sampled + 1 rows.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,7 +17,7 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, log_add_exp
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 NEWTON_STEPS = 20
 # Newton converges quadratically here: a last change of 1e-7 leaves an error of 1e-14.
@@ -41,6 +41,23 @@ class DoubleSum(NamedTuple):
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
         """Give the u of every sample before the first step, float64 of shape (n_samples, 1)."""
         return np.full((n_samples, 1), math.log(n_classes) if self.start_at_log_classes else 0.0)
+
+    def prepare(
+        self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any, threshold: float | None = None
+    ) -> tuple[Any, Any]:
+        """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
+        at = state[:, 0]
+        if threshold is not None:
+            proven = _arrays.log_sum(xp, xp.zeros_like(at), _arrays.gaps(draws), _arrays.distinct(xp, draws))
+            at = xp.where(at < proven - threshold, proven, at)
+        slope = 1 - xp.exp(-at) - xp.sum(draws.weights * xp.exp(_arrays.gaps(draws) - at[:, None]), axis=1)
+        moved = at - rate * slope
+        return at[:, None], xp.where(moved < 0, xp.zeros_like(moved), moved)[:, None]
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        terms = draws.weights * xp.exp(_arrays.gaps(draws) - at)
+        return at[:, 0] + xp.exp(-at[:, 0]) + xp.sum(terms, axis=1) - 1
 
 
 MEMBER = DoubleSum

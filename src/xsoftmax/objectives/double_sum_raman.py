@@ -9,7 +9,7 @@ n_sampled + 1 rows.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -18,7 +18,7 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, log_add_exp, wright_omega
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 NEWTON_STEPS = 20
 # Newton converges quadratically here: a last change of 1e-7 leaves an error of 1e-14.
@@ -42,6 +42,24 @@ class DoubleSumRaman(NamedTuple):
     def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
         """Give the u of every sample before the first step, float64 of shape (n_samples, 1)."""
         return np.full((n_samples, 1), math.log(n_classes) if self.start_at_log_classes else 0.0)
+
+    def prepare(
+        self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any, threshold: float | None = None
+    ) -> tuple[Any, Any]:
+        """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
+        at = state[:, 0]
+        if threshold is not None:
+            proven = _arrays.log_sum(xp, draws.score_true, draws.scores, _arrays.distinct(xp, draws))
+            at = xp.where(at < proven - threshold, proven, at)
+        terms = xp.sum(draws.weights * xp.exp(draws.scores - at[:, None]), axis=1)
+        slope = 1 - xp.exp(draws.score_true - at) - terms
+        return at[:, None], (at - rate * slope)[:, None]
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        terms = xp.sum(draws.weights * xp.exp(draws.scores - at), axis=1)
+        u, of_true = at[:, 0], draws.score_true
+        return u - of_true + xp.exp(of_true - u) + terms - 1
 
 
 MEMBER = DoubleSumRaman

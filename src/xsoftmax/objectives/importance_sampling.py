@@ -12,7 +12,7 @@ is added: until n_sampled is well above 1 / q_y, the true class looks likelier t
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,7 +21,7 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 from xsoftmax.training_set import TrainingSet
 
 _description = objective(title="importance sampling loss", target="nothing", excludes_true=False, uses_log_q=True)
@@ -44,6 +44,11 @@ class SumOfDraws(NamedTuple):
     """What the kernels see: how many draws the inner sum has, which their weights, a mean's, do not tell."""
 
     n_sampled: int
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        reference = draws.score_true - draws.log_q_true
+        return _arrays.log_sum(xp, reference, draws.scores - draws.log_q, self.n_sampled * draws.weights) - reference
 
 
 @implements(loss, SumOfDraws)

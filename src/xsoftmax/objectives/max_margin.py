@@ -7,7 +7,7 @@ slopes are x and -t (eq. 11): a projection onto the bi-simplex, zero for all cla
 step: all n_classes scores, and a few sums over them.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,7 +15,7 @@ from numba import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(title="smoothed max-margin loss", target="loss", excludes_true=True, needs_all_classes=True)
@@ -27,6 +27,25 @@ class MaxMargin(NamedTuple):
     def problem(self) -> str:
         """Tell what is wrong with the parameters."""
         return "" if self.smoothing > 0 else f"smoothing is {self.smoothing:g}; set it above 0, to 1 as in the paper"
+
+    def settle(self, xp: Any, state: Any, draws: ScoredClasses) -> Any:
+        """Return the x of the highest value, of shape (n, m): see ``xsoftmax.objectives``.
+
+        x_k = [d_k - theta]_+ with d_k = (s_k + 1 - s_y) / mu. Of what theta would be if r classes had a slope, with
+        t below 1 or at 1, none is above the right one.
+        """
+        d = (_arrays.gaps(draws) + 1) / self.smoothing
+        d = xp.where(draws.weights > 0, d, xp.full_like(d, -float("inf")))
+        sums = xp.cumsum(_arrays.descending(xp, d), axis=1)
+        r = xp.cumsum(xp.ones_like(sums), axis=1)
+        thetas = [xp.zeros_like(sums[:, :1]), sums / (r + 1), (sums - 1) / r]
+        excess = d - _arrays.highest(xp, xp.concat(thetas, axis=1))[:, None]
+        return xp.where(excess > 0, excess, xp.zeros_like(excess))
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        squares = xp.sum(at**2, axis=1) + xp.sum(at, axis=1) ** 2
+        return xp.sum(at * (_arrays.gaps(draws) + 1), axis=1) - 0.5 * self.smoothing * squares
 
 
 MEMBER = MaxMargin

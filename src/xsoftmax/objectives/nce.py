@@ -10,14 +10,14 @@ and Teh and of Fagan and Iyengar 2018. Cost of a step: n_sampled + 1 rows.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(title="noise-contrastive loss", target="loss", excludes_true=False, uses_log_q=True)
@@ -32,6 +32,14 @@ class Nce(NamedTuple):
         if self.noise_ratio > 0:
             return ""
         return "noise_ratio is 0: no noise, no contrast; set it to 1, or to n_sampled of the proposal"
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        r, g = self.noise_ratio, self.regularizer
+        contrast_true = draws.score_true - draws.log_q_true - math.log(r)
+        contrast = draws.scores - draws.log_q - math.log(r)
+        of_true = _arrays.softplus(xp, -contrast_true) + g * draws.score_true**2
+        return of_true + xp.sum(draws.weights * (r * _arrays.softplus(xp, contrast) + g * draws.scores**2), axis=1)
 
 
 MEMBER = Nce

@@ -6,14 +6,14 @@ The true class stays among the negatives: Theorem 1 needs it. At the optimum of 
 those of the softmax less log q, so prediction adds log q (eq. 5). Cost of a step: n_sampled + 1 rows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(title="negative sampling loss", target="loss", excludes_true=False, uses_log_q=True, adds_log_q=True)
@@ -21,6 +21,16 @@ class NegativeSampling(NamedTuple):
     """Parameters: ``regularizer``, the paper's lambda."""
 
     regularizer: float = 0.0
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+
+        def penalty(scores: Any, log_q: Any) -> Any:
+            return self.regularizer * (scores + log_q) ** 2
+
+        of_true = _arrays.softplus(xp, -draws.score_true) + penalty(draws.score_true, draws.log_q_true)
+        of_others = _arrays.softplus(xp, draws.scores) + penalty(draws.scores, draws.log_q)
+        return of_true + xp.sum(draws.weights * of_others, axis=1)
 
 
 MEMBER = NegativeSampling

@@ -6,19 +6,23 @@ A bound: its optimum is the softmax's without features (Proposition 2), and in g
 n_sampled + 1 rows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(title="one-vs-each bound", target="bound", excludes_true=True)
 class OneVsEach(NamedTuple):
     """No parameters; the sum over the drawn classes is scaled to all."""
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        return xp.sum(draws.weights * _arrays.softplus(xp, _arrays.gaps(draws)), axis=1)
 
 
 MEMBER = OneVsEach

@@ -8,14 +8,14 @@ step: the rows of C, and n_sampled + 1 more.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, sigmoid, softplus
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 from xsoftmax.training_set import TrainingSet
 
 _description = objective(title="one-vs-each bound with joint classes", target="bound", excludes_true=True)
@@ -52,6 +52,14 @@ class JointClasses(NamedTuple):
     """What the kernels see: whether a class is in C, bool of shape (n_classes,)."""
 
     joint: np.ndarray
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        joint = xp.asarray(self.joint, device=draws.classes.device)[draws.classes]
+        zeros = xp.zeros_like(draws.weights)
+        together, apart = xp.where(joint, draws.weights, zeros), xp.where(joint, zeros, draws.weights)
+        bound = xp.sum(apart * _arrays.softplus(xp, _arrays.gaps(draws)), axis=1)
+        return _arrays.log_sum(xp, xp.zeros_like(draws.score_true), _arrays.gaps(draws), together) + bound
 
 
 @implements(loss, JointClasses)

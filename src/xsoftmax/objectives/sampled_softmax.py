@@ -12,12 +12,12 @@ With the proposal ``uniform``, which draws other classes without replacement, it
 variant that keeps more classes exactly. Cost of a step: n_sampled + 1 rows.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.dual import log_inner_sum, slopes_from
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(
@@ -29,6 +29,10 @@ from xsoftmax.objectives import objective
 )
 class SampledSoftmax(NamedTuple):
     """No parameters."""
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        return _arrays.log_inner_sum(xp, draws)
 
 
 MEMBER = SampledSoftmax

@@ -13,7 +13,7 @@ as ``averaging`` falls to 0. Cost of a step: n_sampled + 1 rows.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.dual import double_sum, log_inner_sum, log_mix, slopes_from
 from xsoftmax.kernels.mathematics import sigmoid
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(
@@ -42,6 +42,16 @@ class Scent(NamedTuple):
     def problem(self) -> str:
         """Say what is wrong with the parameters, if anything is."""
         return "" if self.averaging > 0 else "averaging is 0: nu would never move; set it above 0"
+
+    def prepare(self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any) -> tuple[Any, Any]:
+        """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
+        share = _arrays.sigmoid(xp, math.log(self.averaging) + state[:, 0])
+        nu = _arrays.log_mix(xp, state[:, 0], _arrays.log_inner_sum(xp, draws), share)[:, None]
+        return nu, nu
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        return _arrays.double_sum(xp, at[:, 0], draws)
 
 
 MEMBER = Scent

@@ -7,7 +7,7 @@ held against.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,7 +20,7 @@ from xsoftmax.kernels.log_sum_exp import scan, write_exp
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.minibatch import HAVE_SLOPE_ROWS, slope_row
 from xsoftmax.kernels.steps import gradient, loss
-from xsoftmax.objectives import objective
+from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(
@@ -32,6 +32,10 @@ from xsoftmax.objectives import objective
 )
 class Softmax(NamedTuple):
     """No parameters."""
+
+    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples: see ``xsoftmax.objectives``."""
+        return _arrays.log_inner_sum(xp, draws)
 
 
 MEMBER = Softmax

@@ -13,7 +13,6 @@ from llvmlite import ir
 from numba import njit
 from numba.core import types
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array
 
 from xsoftmax.kernels import OPTIONS
 
@@ -27,7 +26,7 @@ def _ask_for(_typing_context, array, index):
     """Prefetch the cache line of one element."""
 
     def codegen(context, builder, signature, arguments):
-        data = make_array(signature.args[0])(context, builder, arguments[0]).data
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
         address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
