@@ -22,7 +22,7 @@ STEP = 1e-4
 
 def members():
     """Every objective with its defaults, and with every other number set to something else, fitted."""
-    data = TrainingSet(np.zeros((K, 0), np.float32), np.arange(K, dtype=np.int32), K)
+    data = TrainingSet(np.zeros((K, 0), np.float32), np.arange(K, dtype=np.int32), K, n_sampled=3)
     found = []
     for name in registry.names(PACKAGE):
         member = registry.load(PACKAGE, name).MEMBER

@@ -5,7 +5,8 @@ may hold. At the first thing it cannot read it stops and says what and where, in
 """
 
 import numpy as np
-from numba import njit
+
+from xsoftmax.internal.compiled import njit
 
 (
     OK,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import accumulate, log_totals, no_sums, visit_whole_rows
+from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.threads import Team
 from xsoftmax.kernels import OPTIONS

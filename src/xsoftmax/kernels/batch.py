@@ -7,8 +7,8 @@ the optimizer then moves along as if it were a sample: Adagrad squares the sum, 
 """
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws

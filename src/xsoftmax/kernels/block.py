@@ -8,8 +8,8 @@ the samples have, so that each entry of a sample is one contiguous stretch over 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import factor_of, row_of, shrink

@@ -6,9 +6,7 @@ bits take it from here.
 
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from xsoftmax.internal.compiled import cgutils, intrinsic, ir, types
 
 FLOATS = 16
 

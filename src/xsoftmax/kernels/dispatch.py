@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Literal
 
-from numba.extending import overload
+from xsoftmax.internal.compiled import overload
 
 # Of code that makes no arrays: see ``xsoftmax.kernels.LEAN``.
 NO_COUNTS: Any = {"_nrt": False}

@@ -1,8 +1,8 @@
 """What all proposals and loops do with the classes of one step: room for them, weights, repeats."""
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS, PART
 from xsoftmax.kernels.dispatch import otherwise
 from xsoftmax.kernels.mathematics import exp

@@ -8,8 +8,8 @@ Everything is kept as a logarithm, so that no score gap overflows.
 import math
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.mathematics import exp, log_add_exp
 

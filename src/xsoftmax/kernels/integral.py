@@ -10,8 +10,8 @@ the mode and the sharpest edge that the others can form. Cost of a row: some 60 
 import math
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import is_finite

@@ -13,8 +13,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
 from xsoftmax.kernels.mathematics import exp32

@@ -7,8 +7,8 @@ as integers, and sums are float32 over short stretches, then float64.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.mathematics import bits_of_float, exp32, float_with_bits
 

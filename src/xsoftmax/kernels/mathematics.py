@@ -7,11 +7,8 @@ work in float64.
 import math
 
 import numpy as np
-from llvmlite import ir
-from numba import njit
-from numba.core import types
-from numba.extending import intrinsic, overload
 
+from xsoftmax.internal.compiled import intrinsic, ir, njit, overload, types
 from xsoftmax.kernels import OPTIONS, PART
 
 _ONE = np.float32(1)

@@ -12,10 +12,8 @@ classes or rows it is for: threads share them out, in whole blocks, so that bits
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
-from numba.core import types
-from numba.extending import overload
 
+from xsoftmax.internal.compiled import njit, overload, types
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.kernels.dispatch import implements

@@ -11,8 +11,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS, normal
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus

@@ -10,9 +10,9 @@ it is 0 to double precision.
 import math
 
 import numpy as np
-from numba import njit
 from scipy import special
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 
 LOWEST, HIGHEST = -20.0, 8.5

@@ -5,10 +5,7 @@ place of what is being worked on. Rows of sparse samples touch lines all over a 
 costs more than it saves.
 """
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
-
+from xsoftmax.internal.compiled import cgutils, intrinsic, ir, types
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
 from xsoftmax.kernels.layout import Averaged, Decayed
 from xsoftmax.kernels.rows import Csr, Dense

@@ -4,9 +4,8 @@
 """
 
 import numpy as np
-from numba import njit
-from numba.core import types
 
+from xsoftmax.internal.compiled import njit, types
 from xsoftmax.kernels import OPTIONS
 
 _FLOATS = types.CPointer(types.float32)

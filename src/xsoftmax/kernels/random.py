@@ -4,8 +4,8 @@ Steele, Lea and Flood, Fast splittable pseudorandom number generators, OOPSLA 20
 """
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)

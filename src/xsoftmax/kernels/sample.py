@@ -1,8 +1,8 @@
 """What one sample of a sampled step comes to: scores of its classes, and the coefficients along which they move."""
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import PART
 from xsoftmax.kernels.draws import gather_repeats, weigh_for
 from xsoftmax.kernels.mathematics import is_finite

@@ -12,8 +12,8 @@ draws is an accidental hit: it counts nothing in a sum over the others (its weig
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS, PART
 from xsoftmax.kernels.batch import gather, room_for_gathering
 from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples

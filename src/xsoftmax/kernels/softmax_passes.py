@@ -9,8 +9,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.layout import array_of
 from xsoftmax.kernels.log_sum_exp import INFINITY, scan, sum_exp, write_exp

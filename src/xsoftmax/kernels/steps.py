@@ -12,8 +12,8 @@ objective asks for.
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import overload
 
+from xsoftmax.internal.compiled import overload
 from xsoftmax.kernels.dispatch import NO_COUNTS, lean
 from xsoftmax.kernels.rows import squared_norm
 

@@ -5,8 +5,8 @@ can overlap their own waiting for memory.
 """
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.draws import draw_steps, empty_draws_ahead, take_step
 from xsoftmax.kernels.prefetch import prefetch_step

@@ -16,10 +16,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
 from numpy.typing import NDArray
 
+from xsoftmax.internal.compiled import njit, overload, types
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.cache_lines import inner, prefetch
 from xsoftmax.kernels.mathematics import exp32

@@ -8,8 +8,8 @@ Results come out leaf by leaf, ROWS rows side by side, and are turned into rows 
 """
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.cache_lines import FLOATS, prefetch, score_lines, turn_lines
 from xsoftmax.kernels.tree import depth_of, log1p_exp_of_negative

@@ -8,8 +8,8 @@ others have rows of entries.
 """
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import PART
 from xsoftmax.kernels.dispatch import lean, otherwise
 from xsoftmax.kernels.draws import NEGLIGIBLE

@@ -10,8 +10,8 @@ step: all n_classes scores, and a few sums over them.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.steps import gradient, loss

@@ -10,10 +10,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
-from numba.core import types
-from numba.extending import overload
 
+from xsoftmax.internal.compiled import njit, overload, types
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.log_sum_exp import scan, write_exp

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import h5py
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5_checks import check_array
 from xsoftmax.kernels import OPTIONS

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from numba import njit
 
 from xsoftmax.internal import registry
+from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.hdf5 import attribute, put
 from xsoftmax.internal.hdf5_checks import check_number
 from xsoftmax.kernels import OPTIONS

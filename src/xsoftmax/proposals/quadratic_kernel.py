@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 import h5py
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
 from xsoftmax.internal.hdf5 import attribute, put

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import h5py
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.internal.hdf5_checks import check_number
 from xsoftmax.kernels import LEAN

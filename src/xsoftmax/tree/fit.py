@@ -12,9 +12,9 @@ nats per validation point better than equal halves; re-splits themselves are wor
 from collections.abc import Callable
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.tree.model import CERTAIN, Tree

@@ -16,9 +16,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.tree.objective import BLOCK, evaluate
 from xsoftmax.tree.split import initial_direction, mark_right, update_split, write_signs

@@ -1,8 +1,8 @@
 """Objective of a node, its gradient and its Hessian, in one pass over the points below it."""
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.mathematics import exp32
 from xsoftmax.kernels.tree import log1p_exp_of_negative

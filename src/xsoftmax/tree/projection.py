@@ -16,11 +16,11 @@ from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 
 Features: TypeAlias = csr_array | NDArray[np.float32]

@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 
 _POWER_STEPS = 50

@@ -9,11 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit
-from numba.core import types
-from numba.extending import intrinsic
 
+from xsoftmax.internal.compiled import intrinsic, ir, njit, types
 from xsoftmax.kernels import OPTIONS
 
 _AHEAD = 2  # steps between asking for a row's first lines and using them; the processor fetches the others by itself

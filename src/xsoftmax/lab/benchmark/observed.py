@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from numba.core import event
-
+from xsoftmax.internal.compiled import event
 from xsoftmax.internal.errors import InputError
 
 _MARK = "observed: "

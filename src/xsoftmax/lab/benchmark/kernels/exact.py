@@ -5,10 +5,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
+from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.layout import Plain

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numba import njit
 
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.lab.benchmark.case import Case
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, sparse_rows, steps_of

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from xsoftmax.data.readers import hierarchy
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws_ahead
 from xsoftmax.kernels.random import start, stream
