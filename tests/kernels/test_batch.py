@@ -99,7 +99,7 @@ def test_batches_are_the_naive_loop(objective, optimizer, proposal, storage):
     batches = batches_of(kernel, X, y, order, size, n_sampled, objective != "negative-sampling")
     starting = np.full(W.shape, 1e-8) if isinstance(optimizer, Adagrad) else None
     threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
-    of, inputs = OBJECTIVES[objective](n_sampled), naive.with_constant(X)
+    of, inputs = OBJECTIVES[objective], naive.with_constant(X)
     W_naive, squares, states_naive = naive_loop.steps(of, inputs, y, W, batches, rate, starting, threshold)
     found, accumulator, states = run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense)
     # Adagrad's first steps are of the full rate wherever a gradient is not zero, however small.

@@ -48,7 +48,7 @@ def fitted(proposal, X, y):
 
 def naive_sweep(objective, optimizer, proposal, X, y, W, order, rate, n_sampled):
     """float64 W, accumulator and states after all steps; ``seen`` counts repeats and hits of the true class."""
-    of, kernel = OBJECTIVES[objective](n_sampled), fitted(proposal, X, y).kernel(X)
+    of, kernel = OBJECTIVES[objective], fitted(proposal, X, y).kernel(X)
     log_q = fitted(proposal, X, y).log_q(X, 0, K)
     log_q = np.full(K, -np.log(K)) if log_q is None else log_q[0].astype(float)
     if of.excludes_true and isinstance(kernel, UniformDraws):
