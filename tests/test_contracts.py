@@ -377,7 +377,7 @@ def best_state(objective, s, y):
     return state
 
 
-OWN_OPTIMIZERS = [names for names in COMBINATIONS if method_of(names).optimizer.needs != "gradient"]
+OWN_OPTIMIZERS = [names for names in COMBINATIONS if method_of(names).optimizer.needs in ("raise_bound", "proximal")]
 
 
 @pytest.mark.parametrize(

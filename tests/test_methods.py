@@ -46,6 +46,8 @@ def test_defaults_are_filled_in():
         "schedule": {"name": "constant"},
         "batch": {"size": 1, "shared": False},
         "ridge": 0.0,
+        "decay": 0.0,
+        "average": "none",
         "bias": True,
         "bias_start": "zero",
         "device": "cpu",
@@ -83,7 +85,10 @@ def test_the_settings_build_the_same_method_again():
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        (settings(colour="red"), "method mine: unknown key 'colour'; known: batch, bias, bias_start, device, obj"),
+        (
+            settings(colour="red"),
+            "method mine: unknown key 'colour'; known: average, batch, bias, bias_start, decay, dev",
+        ),
         (settings(bias="yes"), "method mine: bias is 'yes'; set it to true or false"),
         (settings(bias=1), "method mine: bias is 1; set it to true or false"),
         (settings("sofmax"), "unknown objective 'sofmax'; known: "),

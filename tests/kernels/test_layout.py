@@ -163,9 +163,9 @@ def test_factors_are_folded_only_where_nobody_reads(optimizer):
     ("parts", "message"),
     [
         (("one-vs-each", "uniform", "sgd", {"ridge": 1.0, "average": "all"}), "shrink when they are touched"),
-        (("one-vs-each", "uniform", "adagrad", {"ridge": 1.0}), "or decay: 1, which leaves the gradient alone"),
+        (("one-vs-each", "uniform", "adagrad", {"ridge": 1.0}), "and decay: 1, which leaves the gradient alone"),
         (("one-vs-each", "uniform", "sgd", {"ridge": 1.0, "decay": 2.0}), "ridge is 1 and decay 2"),
-        (("negative-sampling", "uniform", "sgd", {"decay": 2.0}), "decay is 2, but the draws of objective"),
+        (("negative-sampling", "uniform", "sgd", {"decay": 2.0}), "decay is 2, but draws of objective"),
         (("softmax", "all", "lbfgs", {"average": "all"}), "goes to the optimum itself"),
         (("double-sum", "uniform", "implicit", {"ridge": 1.0, "average": "all"}), "leave one of them out"),
         (("double-sum", "uniform", "implicit", {"batch": {"size": 4}, "decay": 1.0}), "leave decay and average out"),

@@ -40,8 +40,8 @@ def rules_of_shrinkage(method: Any) -> list[tuple[Any, str]]:
     return [
         (
             method.ridge and not method.optimizer.takes_ridge,
-            f"ridge is {method.ridge:g}, a part of the gradient that {optimizer} does not apply; take optimizer "
-            f"sgd or lbfgs, or decay: {method.ridge:g}, which leaves the gradient alone",
+            f"ridge is {method.ridge:g}, which {optimizer} does not apply; take optimizer sgd or lbfgs, or ridge: 0 "
+            f"and decay: {method.ridge:g}, which leaves the gradient alone",
         ),
         (
             method.ridge and method.decay,
@@ -64,6 +64,7 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
     objective, proposal, _ = named(method)
     of, by = method.objective, method.proposal
     n_joint, n_head = getattr(of, "n_joint", 0), getattr(by, "n_head", 0)
+    shrinking = "ridge" if method.ridge else "decay"
     return [
         (
             of.needs_all_classes,
@@ -97,9 +98,9 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
         *rules_of_shrinkage(method),
         (
             (method.ridge or method.decay) and not of.excludes_true,
-            f"{'ridge' if method.ridge else 'decay'} is {method.ridge or method.decay:g}, but the draws of "
-            f"{objective}, a mean under {proposal}, say nothing of how often a class is touched; leave it out, and "
-            "set its regularizer if it has one",
+            f"{shrinking} is {method.ridge or method.decay:g}, but draws of {objective}, a mean under {proposal}, say "
+            "nothing of how "
+            f"often a class is touched; set {shrinking}: 0, and its regularizer if it has one",
         ),
         (
             (method.ridge or method.decay) and method.average != "none",
