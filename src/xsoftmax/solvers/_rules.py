@@ -98,9 +98,8 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
         *rules_of_shrinkage(method),
         (
             (method.ridge or method.decay) and not of.excludes_true,
-            f"{shrinking} is {method.ridge or method.decay:g}, but draws of {objective}, a mean under {proposal}, say "
-            "nothing of how "
-            f"often a class is touched; set {shrinking}: 0, and its regularizer if it has one",
+            f"{shrinking} is {method.ridge or method.decay:g}, but draws of {objective}, a mean under {proposal}, "
+            f"say nothing of how often a class is touched; set {shrinking}: 0, and its regularizer if it has one",
         ),
         (
             (method.ridge or method.decay) and method.average != "none",
