@@ -382,7 +382,7 @@ def _shrink(weights, pace, r, first, stop):
     """Shrink the entries of row ``r`` from ``first`` up to ``stop``."""
     at, by = opened(weights, pace.step, r), Multiplied(np.float32(1) - pace.step.rate * pace.decay)
     for d in range(first, stop):
-        move_entry(weights, at, by, pace.step, r, d, np.float32(0))
+        move_entry(weights, at, by, pace.step, r, np.uint64(d), np.float32(0))
 
 
 @njit(**OPTIONS)

@@ -123,9 +123,9 @@ def _move_biases(weights, features, at, there, optimizer, step, coefficient, k, 
 @njit(**PART)
 def move_stretch(weights, optimizer, step, r, first, gradient):
     """Move the entries of row ``r`` from ``first`` on by their ``gradient``, (n,)."""
-    at = opened(weights, step, r)
+    at, begin = opened(weights, step, r), np.uint64(first)  # unsigned: no entry is counted from the end
     for j in range(gradient.size):
-        move_entry(weights, at, optimizer, step, r, first + j, gradient[j])
+        move_entry(weights, at, optimizer, step, r, begin + np.uint64(j), gradient[j])
 
 
 @njit(**PART)
