@@ -353,7 +353,11 @@ def test_the_tree_of_the_proposal_can_be_given(path, tmp_path):
     assert main(["evaluate", str(tmp_path / "fit" / "model.h5"), str(path), "-o", str(tmp_path / "m.json")]) == 0
     status = json.loads((tmp_path / "fit" / "status.json").read_text())
     assert status["setup_seconds"] > 0
-    assert status["parameters"]["proposal"] == {"name": "tree"} | shape | {"folds": 1, "resplit": True, "n_sampled": 5}
+    assert status["parameters"]["proposal"] == {"name": "tree"} | shape | {
+        "folds": 1,
+        "resplit": True,
+        "n_sampled": 5,
+    }
     metrics = json.loads((tmp_path / "m.json").read_text())
     assert metrics["test"]["log_likelihood"] < 0
 
