@@ -159,7 +159,11 @@ class Averaged(NamedTuple):
     def average(self) -> np.ndarray:
         """Average over the period, a copy; the weights, if it has no step."""
         n = int(self.period[1] - self.period[0])
-        return self.weights() - self.totals / np.float32(n) if n else self.weights().copy()
+        if not n:
+            return self.weights().copy()
+        found = self.totals / np.float32(-n)
+        found += self.weights()
+        return found
 
     def start_again(self, n_steps: int) -> None:
         """Begin a period after so many steps of the fit."""
@@ -267,12 +271,6 @@ def closed(weights, step, k):
 @lean
 def shrink(weights, step, k, weight):
     """Shrink class ``k``, touched by a draw of this weight, where weights decay."""
-    raise TypeError("compiled code only")
-
-
-@lean
-def shrinks(weights) -> bool:
-    """Tell whether ``shrink`` does anything."""
     raise TypeError("compiled code only")
 
 
@@ -540,21 +538,6 @@ def _move_averaged(weights, at, optimizer, step, k, d, g):
     before = stored(weights.inner, k, d)
     move_entry(weights.inner, at[0], optimizer, step, k, d, g)
     weights.totals[k, d] += at[1] * (stored(weights.inner, k, d) - before)
-
-
-@otherwise(shrinks, unless="wraps")
-def _never_shrinks(weights):
-    return False
-
-
-@implements(shrinks, Averaged)
-def _average_never_shrinks(weights):
-    return False
-
-
-@implements(shrinks, Decayed)
-def _shrinks(weights):
-    return True
 
 
 @otherwise(shrink, unless="wraps")

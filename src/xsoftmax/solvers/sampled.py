@@ -30,7 +30,7 @@ class Average:
     """The average of a method's weights over all of its steps, or over the later half of its epochs.
 
     How many epochs there will be is not known under a budget of seconds: an average begins anew after 1, 2, 4, 8 ...
-    epochs, so that it is over the last epoch at least, and over half of them at most.
+    epochs, so that at the end of an epoch it is over that epoch at least, and over half of all at most.
     """
 
     def __init__(self, method: Any, weights: Any) -> None:
