@@ -96,6 +96,11 @@ class Method:
         return component_modules(self.settings)
 
     @property
+    def shrinkage(self) -> float:
+        """What weights lose of themselves in an epoch, per unit of the learning rate: a ridge or decay, never both."""
+        return self.ridge or self.decay
+
+    @property
     def n_sampled(self) -> int:
         """Classes that the proposal draws for a step; 0 if it looks at all."""
         return self.proposal.n_sampled if self.proposal.draws else 0

@@ -97,12 +97,12 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
         ),
         *rules_of_shrinkage(method),
         (
-            (method.ridge or method.decay) and not of.excludes_true,
-            f"{shrinking} is {method.ridge or method.decay:g}, but draws of {objective}, a mean under {proposal}, "
+            method.shrinkage and not of.excludes_true,
+            f"{shrinking} is {method.shrinkage:g}, but draws of {objective}, a mean under {proposal}, "
             f"say nothing of how often a class is touched; set {shrinking}: 0, and its regularizer if it has one",
         ),
         (
-            (method.ridge or method.decay) and method.average != "none",
+            method.shrinkage and method.average != "none",
             f"average is {method.average}, but where {proposal} leaves classes out, weights with a ridge or decay "
             "shrink when they are touched, which no average follows; leave one of them out, or take proposal all",
         ),

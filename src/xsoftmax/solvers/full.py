@@ -24,8 +24,8 @@ from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_o
 from xsoftmax.kernels.steps import Step
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
+from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
-from xsoftmax.solvers.sampled import Average, shrinkage
 
 # Scores of a minibatch that are held, at most, if the objective can do with fewer.
 MOST_SCORES = 2**26
@@ -84,7 +84,7 @@ class FullSolver:
         y = np.ascontiguousarray(data.y, np.int32)
         self.states, self._team, self._features = initial_states(method, y.size, n_classes), team, features
         self._parts = (objective, method.optimizer, features, y)
-        self._decay = np.float32(shrinkage(method) / max(1, y.size))
+        self._decay = np.float32(method.shrinkage / max(1, y.size))
         self._batch_size = method.proposal.batch_size
         self.chunk = self._batch_size * max(1, 2048 // self._batch_size)
         width = n_columns(features) + 1

@@ -11,7 +11,7 @@ from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import sweep_batches
-from xsoftmax.kernels.layout import Averaged, Decayed, allocate, arrays_of, averaged
+from xsoftmax.kernels.layout import Decayed, allocate, arrays_of
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
 from xsoftmax.kernels.shared_batch import sweep_shared
@@ -19,38 +19,12 @@ from xsoftmax.kernels.steps import Clock, log_probability
 from xsoftmax.kernels.sweep import AHEAD, sweep
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_states
+from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import first_broken, rules_of_draws
 
 DEFAULT_CHUNK = 2**15
 # Of a call, which nothing interrupts; of many draws a step there are fewer steps.
 MOST_DRAWS = 2**23
-
-
-class Average:
-    """The average of a method's weights over all of its steps, or over the later half of its epochs.
-
-    How many epochs there will be is not known under a budget of seconds: an average begins anew after 1, 2, 4, 8 ...
-    epochs, so that at the end of an epoch it is over that epoch at least, and over half of all at most.
-    """
-
-    def __init__(self, method: Any, weights: Any) -> None:
-        self._half = method.average == "half"
-        self.weights = averaged(weights) if method.average != "none" else weights
-
-    def begin(self, samples: np.ndarray, epoch: int, first: int) -> None:
-        """Get ready for samples, if there are any, from position ``first`` of an epoch on."""
-        doubled = first == 0 and epoch & (epoch - 1) == 0
-        if isinstance(self.weights, Averaged) and self._half and doubled and samples.size:
-            self.weights.start_again(int(self.weights.period[1]))
-
-    def end(self, n_steps: int) -> None:
-        """Note how many steps of the fit have been made."""
-        if isinstance(self.weights, Averaged):
-            self.weights.period[1] = max(n_steps, self.weights.period[1])
-
-    def of_weights(self) -> np.ndarray:
-        """Weights to be looked at and kept: their average, if there is one."""
-        return self.weights.average() if isinstance(self.weights, Averaged) else self.weights.weights()
 
 
 class SampledSolver:
@@ -73,7 +47,7 @@ class SampledSolver:
     @staticmethod
     def copies(method: Any) -> int:
         """See ``Solver``: decaying rows are multiplied out to be looked at, and totals divided."""
-        return method.optimizer.copies + (shrinkage(method) > 0) + 2 * (method.average != "none")
+        return method.optimizer.copies + (method.shrinkage > 0) + 2 * (method.average != "none")
 
     @staticmethod
     def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
@@ -111,7 +85,7 @@ class SampledSolver:
         width, dense = n_columns(features) + 1, isinstance(features, Dense)
         self._weights = allocate(method.optimizer, data.n_classes, width, dense)
         if (inverse_touch := self._inverse_touch(method, proposal, draws_from, data)) is not None:
-            decay = np.float32(shrinkage(method) / max(1, y.size))
+            decay = np.float32(method.shrinkage / max(1, y.size))
             self._weights = Decayed(self._weights, np.ones(data.n_classes, np.float32), decay, inverse_touch)
         self._average = Average(method, self._weights)
         self._weights = self._average.weights
@@ -124,7 +98,7 @@ class SampledSolver:
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
         """Give what decay is weighted by, how often steps touch each class; None without any."""
-        return inverse_touch_of(method, proposal, data.class_counts) if shrinkage(method) else None
+        return inverse_touch_of(method, proposal, data.class_counts) if method.shrinkage else None
 
     def _inverse_touch(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
         """Give what the layout's decay is weighted by; None if weights do not decay."""
@@ -185,11 +159,6 @@ def solves_batches(method: Any) -> bool:
     several_classes = method.n_sampled > 1 or not method.proposal.distribution
     more = method.batch.size > 1 or several_classes or method.ridge > 0
     return method.optimizer.needs == "proximal" and more
-
-
-def shrinkage(method: Any) -> float:
-    """What weights lose per unit of the learning rate in an epoch: a ridge's share of the gradient, or decay."""
-    return method.ridge or method.decay
 
 
 def inverse_touch_of(method: Any, proposal: Proposal, class_counts: np.ndarray) -> np.ndarray:
