@@ -97,7 +97,7 @@ class Method:
 
     @property
     def shrinkage(self) -> float:
-        """What weights lose of themselves in an epoch, per unit of the learning rate: a ridge or decay, never both."""
+        """What weights lose in an epoch, per unit of the learning rate: by a ridge or by decay, never both."""
         return self.ridge or self.decay
 
     @property
