@@ -98,6 +98,11 @@ def test_half_of_the_epochs_are_averaged_by_doubling():
         assert np.allclose(averaging.weights(), np.mean(seen[since * N :], axis=0), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.fault(
+    "a fit that averages its weights is killed in the middle of an epoch",
+    happens="totals, and the steps that they are of, are in the checkpoint: the average ends with the same bits",
+    user="`resumed … at epoch …`",
+)
 @pytest.mark.parametrize("name", ["adagrad", "all classes, decay"])
 def test_an_average_survives_a_checkpoint(name, tmp_path):
     objective, proposal, optimizer, others = METHODS[name]
