@@ -13,6 +13,7 @@ import naive
 import xsoftmax.training.fit as fit_module
 from covering import covering
 from kernels.layouts import laid_out
+from kernels.loops import sweep
 from objectives import one_step
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.likelihood import score_rows
@@ -23,7 +24,6 @@ from xsoftmax.kernels.minibatch import loss_block
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock
-from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import AXES, build_method
 from xsoftmax.model import load_model, save_model
 from xsoftmax.optimizers.sgd import Sgd
@@ -306,6 +306,22 @@ UNBIASED_WITH = {
 }
 
 
+def adapted(member, X, y, W):
+    """The kernel of a proposal that has looked at these weights, if it is one that does."""
+    fitted = member.proposal.fit(TrainingSet(X, y, K))
+    if member.proposal.adaptive:
+        fitted.refresh(laid_out(Sgd(), W))
+    return fitted.kernel(X)
+
+
+def for_copies(member, X, y, i, W):
+    """The kernel for copies of row i, as ``mean_coefficients`` has them, with a constant feature at their end."""
+    if member.proposal.adaptive:
+        wide = np.column_stack([X, np.ones_like(y)]).astype(np.float32)
+        return adapted(member, wide, y, np.column_stack([W, np.zeros(K)]))
+    return member.proposal.fit(TrainingSet(X, y, K)).kernel(one_step.copies_of(X[i]))
+
+
 def settled(objective, kernel, X, y, i, W, n_sampled):
     """What the objective keeps per sample, once row i was visited often; weights do not move."""
     states = objective.initial_states(len(y), K) if objective.n_states else np.zeros((len(y), 0))
@@ -349,15 +365,12 @@ def test_expected_steps_are_exact_gradients(pair):
         changes = {"objective": UNBIASED_WITH.get(objective, {}), "proposal": {"n_sampled": n_sampled}}
         member = method_of((objective, proposal, "sgd"), **changes)
         fitted, of = member.proposal.fit(TrainingSet(X, y, K)), member.objective.fit(TrainingSet(X, y, K))
-        kernel = fitted.kernel(X)
-        if member.proposal.adaptive:
-            fitted.refresh(W)
-        log_q = fitted.log_q(X, 0, K) if member.proposal.distribution else None
+        kernel, log_q = adapted(member, X, y, W), fitted.log_q(X, 0, K) if member.proposal.distribution else None
         for i in (int(np.flatnonzero(y == 0)[3]), int(np.flatnonzero(y == 5)[2])):
             s = naive.scores(X, W)[i]
             row_q = np.full(K, -np.log(K)) if log_q is None else np.broadcast_to(log_q, (len(y), K))[i].astype(float)
             states = settled(of, kernel, X, y, i, W, n_sampled)
-            drawn_from = fitted.kernel(one_step.copies_of(X[i]))
+            drawn_from = for_copies(member, X, y, i, W)
             arguments = (Sgd(), X[i], y[i], states[i], W, N_DRAWS, n_sampled)
             mean, error = one_step.mean_coefficients(of, drawn_from, *arguments)
             exact = exact_coefficients(of, s, y[i], states[i], row_q)
@@ -394,10 +407,8 @@ def test_expected_steps_of_guarded_and_implicit_steps(names):
     member, data = method_of(names), TrainingSet(X, y, K)
     if solves_batches(member):  # has a loop of its own: tests/kernels/test_implicit_batch.py
         return
-    fitted, of, i = member.proposal.fit(data), member.objective.fit(data), int(np.flatnonzero(y == 5)[2])
-    kernel, s = fitted.kernel(one_step.copies_of(X[i])), naive.scores(X, W)[i]
-    if member.proposal.adaptive:
-        fitted.refresh(W)
+    of, i = member.objective.fit(data), int(np.flatnonzero(y == 5)[2])
+    kernel, s = for_copies(member, X, y, i, W), naive.scores(X, W)[i]
     state = best_state(of, s, y[i])
     mean, error = one_step.mean_coefficients(of, kernel, member.optimizer, X[i], y[i], state, W, N_DRAWS)
     assert (np.abs(mean - naive.softmax(s, y[i])[1]) <= 5 * error + 1e-4).all()
@@ -431,10 +442,7 @@ def test_the_expected_move_of_u_is_exact(proposal):
     X, y = separable()
     W = (0.7 * np.random.default_rng(5).standard_normal((K, D + 1))).astype(np.float32)
     member = method_of(("double-sum", proposal, "sgd"), proposal={"n_sampled": 3})
-    fitted, features = member.proposal.fit(TrainingSet(X, y, K)), features_of(X, True)
-    kernel = fitted.kernel(X)
-    if member.proposal.adaptive:
-        fitted.refresh(W)
+    features, kernel = features_of(X, True), adapted(member, X, y, W)
     i, u, moves = 11, 1.3, []
     for position in range(30_000):
         states = np.full((len(y), 1), u)

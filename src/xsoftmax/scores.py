@@ -184,4 +184,4 @@ def dense(W: Any) -> np.ndarray:
 def add_log_q(proposal, y, scores):
     """Add the log-probability of class y[i] under a proposal to each sample's score."""
     for i in range(y.size):
-        scores[i] += log_probability(proposal, i, np.int64(y[i]))
+        scores[i] += log_probability(proposal, None, i, np.int64(y[i]))

@@ -12,14 +12,13 @@ import naive_loop
 from covering import in_tiers
 from kernels.drawing import drawn
 from kernels.layouts import accumulators, laid_out
+from kernels.loops import sweep, sweep_batches
 from problems import sparse_problem
 from training.problems import method
-from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock, updated
-from xsoftmax.kernels.sweep import sweep
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach

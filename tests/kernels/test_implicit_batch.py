@@ -31,7 +31,7 @@ def problem(seed=0):
 
 @njit(**OPTIONS)
 def _outside(proposal, i, y, batch_labels, rng, draws):
-    return draw_outside(proposal, i, y, batch_labels, rng, draws)
+    return draw_outside(proposal, None, i, y, batch_labels, rng, draws)
 
 
 def drawn_weights(kernel, i, y, batch_labels, position, n_sampled, epoch=0):

@@ -6,6 +6,7 @@ from numba import njit
 from scipy.sparse import csr_array
 
 from kernels.layouts import accumulators, decayed, laid_out
+from kernels.loops import sweep
 from kernels.test_batch import FIRST, KEY, D, K, N, problem
 from training.problems import method
 from xsoftmax.internal import registry
@@ -14,7 +15,6 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.layout import allocate, scale_class
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock
-from xsoftmax.kernels.sweep import sweep
 from xsoftmax.objectives.one_vs_each import OneVsEach
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.proposals import TrainingSet

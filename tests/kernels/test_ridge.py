@@ -11,15 +11,14 @@ import naive
 import naive_loop
 from covering import in_tiers
 from kernels.layouts import decayed, laid_out
+from kernels.loops import sweep, sweep_batches
 from kernels.test_batch import FIRST, KEY, OPTIMIZERS, PROPOSALS, D, K, N, batches_of, problem
 from training.problems import method
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.layout import scale_class
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock, Step
-from xsoftmax.kernels.sweep import sweep
 from xsoftmax.kernels.walk import move
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers.sgd import Sgd

@@ -10,11 +10,11 @@ import naive_sampled
 from covering import in_tiers
 from kernels.drawing import drawn
 from kernels.layouts import decayed, laid_out
+from kernels.loops import sweep_shared
 from problems import sparse_problem
 from training.problems import method
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.shared_batch import sweep_shared
 from xsoftmax.kernels.steps import Clock
 from xsoftmax.objectives.augment_reduce import AugmentReduce
 from xsoftmax.objectives.double_sum import DoubleSum

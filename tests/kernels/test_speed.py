@@ -5,11 +5,11 @@ import time
 import numpy as np
 import pytest
 
+from kernels.loops import sweep
 from xsoftmax.kernels.layout import allocate
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock
-from xsoftmax.kernels.sweep import sweep
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.proposals.uniform import UniformDraws

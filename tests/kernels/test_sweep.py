@@ -11,12 +11,12 @@ import naive_loop
 from covering import in_tiers
 from kernels.drawing import drawn
 from kernels.layouts import accumulators, laid_out
+from kernels.loops import sweep
 from problems import sparse_problem
-from xsoftmax.kernels.draws import gather_repeats, weigh_by_probability, weigh_for
+from xsoftmax.kernels.draws import empty_candidates, empty_draws, gather_repeats, weigh_by_probability, weigh_for
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, Draws
-from xsoftmax.kernels.sweep import sweep
+from xsoftmax.kernels.steps import Clock
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach
@@ -175,21 +175,24 @@ def test_nan_weights_stop_it_too():
     assert sweep(OneVsEach(), fitted(Frequency(), X, y).kernel(X), Sgd(), features_of(X, True), y, *arguments) == 0
 
 
-def draws_of(classes, log_q, out):
-    n = len(classes)
-    empty = np.zeros(n, np.float32)
-    arrays = (np.array(log_q, np.float32), empty, empty.copy(), np.array(out, np.float32))
-    return Draws(np.array(classes), *arrays, np.zeros(1, np.uint64))
+def draws_of(classes, log_q):
+    draws = empty_draws(len(classes))
+    draws.classes[:], draws.log_q[:] = classes, log_q
+    return draws
 
 
 def test_repeated_classes_are_gathered_into_their_first():
-    draws = draws_of([3, 1, 3, 0, 1, 3], np.zeros(6), [1, 2, 4, 8, 16, 32])
-    assert gather_repeats(0, draws) == 8
-    assert draws.out.tolist() == [37, 18, 0, 0, 0, 0]
+    candidates = empty_candidates(6)
+    candidates.classes[:], candidates.out[:] = [0, 3, 1, 3, 0, 1, 3], [64, 1, 2, 4, 8, 16, 32]
+    candidates.weights[:] = [1, 2, 3, 2, 5, 3, 2]
+    gather_repeats(candidates)
+    assert candidates.out.tolist() == [72, 37, 18, 0, 0, 0, 0]
+    assert candidates.weights.tolist() == [1, 6, 6, 0, 0, 0, 0]
+    assert candidates.draws.out.tolist() == [37, 18, 0, 0, 0, 0]
 
 
 def test_weights_of_draws():
-    draws = draws_of([2, 4, 2], np.log([0.25, 0.5, 0.25]), np.zeros(3))
+    draws = draws_of([2, 4, 2], np.log([0.25, 0.5, 0.25]))
     weigh_by_probability(draws)
     assert np.allclose(draws.weights, [4 / 3, 2 / 3, 4 / 3], rtol=1e-6)
     weigh_for(OneVsEach(), 4, draws)

@@ -4,11 +4,11 @@ import numpy as np
 from numba import njit
 
 from kernels.layouts import laid_out
+from kernels.loops import sweep
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock, Draws, gradient, loss, proximal, raise_bound
-from xsoftmax.kernels.sweep import sweep
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals.frequency import FittedFrequency
 

@@ -9,6 +9,7 @@ import naive
 import naive_augment_reduce as slow
 from kernels.drawing import drawn
 from kernels.layouts import laid_out
+from kernels.loops import sweep
 from objectives import one_step
 from problems import sparse_problem
 from xsoftmax.internal.errors import InputError
@@ -19,7 +20,6 @@ from xsoftmax.kernels.random import start, stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.sample import OWN_NUMBERS
 from xsoftmax.kernels.steps import Clock, Draws, gradient
-from xsoftmax.kernels.sweep import sweep
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.augment_reduce import AugmentReduce
 from xsoftmax.objectives.augment_reduce_logistic import AugmentReduceLogistic

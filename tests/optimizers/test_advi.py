@@ -6,13 +6,12 @@ from numba import njit
 from scipy.sparse import csr_array
 
 from kernels.layouts import accumulators, laid_out
+from kernels.loops import sweep, sweep_batches
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.batch import sweep_batches
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import Clock, Step
-from xsoftmax.kernels.sweep import sweep
 from xsoftmax.kernels.walk import move
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.one_vs_each import OneVsEach

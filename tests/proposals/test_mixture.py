@@ -4,11 +4,16 @@ import pytest
 from scipy.stats import chi2
 
 from kernels.drawing import drawn, log_probabilities_of
+from kernels.layouts import laid_out
 from problems import clusters
 from proposals import naive_proposals as naive
 from proposals.weighing import KEY, assert_each_counts_one, mean_weights, share_of_steps
 from xsoftmax.internal.errors import InputError
+from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.steps import View
+from xsoftmax.kernels.sweep import single
 from xsoftmax.methods import build_method
+from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.mixture import Mixture, restore
 from xsoftmax.proposals.quadratic_kernel import QuadraticKernel
@@ -138,10 +143,14 @@ def test_an_adaptive_part_makes_it_adaptive():
     assert found.refresh_steps == 50
     nested = Mixture(Mixture(), Mixture(Uniform(), QuadraticKernel(refresh=30))).fit(data)
     assert nested.refresh_steps == 30
-    kernel, before = nested.kernel(data.X), nested.log_q(data.X, 0, K)
-    nested.refresh(np.random.default_rng(2).standard_normal((K, 5)).astype(np.float32))
-    after = nested.log_q(data.X, 0, K)
-    assert not np.allclose(before, after, atol=0.01)
+    assert nested.log_q(data.X, 0, K) is None
+    weights = laid_out(Sgd(), np.random.default_rng(2).standard_normal((K, 5)))
+    kernel, view = nested.kernel(data.X), View(weights, features_of(data.X, True))
+    assert single(kernel).ahead == 1
+    nested.refresh(weights)
     said = np.empty(K, np.float32)
-    log_probabilities_of(kernel, 11, said)
-    assert np.allclose(said, after[11], rtol=1e-4, atol=1e-4)
+    log_probabilities_of(kernel, 11, said, view)
+    uniform, frequency = np.full(K, 1 / K), naive.frequency(COUNTS)
+    adaptive = naive.quadratic_kernel(data.X[11], weights.W, 100.0)
+    parts = (uniform + frequency) / 2, (uniform + adaptive) / 2
+    assert np.allclose(np.exp(said), (parts[0] + parts[1]) / 2, rtol=1e-4, atol=1e-5)

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from numba import njit
 
+from kernels.layouts import laid_out
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.random import start, stream
-from xsoftmax.kernels.steps import draw, n_exact
+from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.steps import View, draw, n_exact
+from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.head import Head
@@ -29,11 +32,11 @@ MEMBERS = {
 
 
 @njit(**OPTIONS)
-def draw_steps(proposal, n_samples, key, n_steps):
+def draw_steps(proposal, view, n_samples, key, n_steps):
     draws = empty_draws(n_exact(proposal) + 1)
     total = 0.0
     for t in range(n_steps):
-        draw(proposal, t % n_samples, np.int64(-1), start(key, t), draws)
+        draw(proposal, view, t % n_samples, np.int64(-1), np.float32(-np.inf), start(key, t), draws)
         total += draws.weights[draws.weights.size - 1]
     return total
 
@@ -45,15 +48,16 @@ def microseconds_per_draw(member, n_classes):
     X = rng.standard_normal((y.size, D), np.float32)
     fitted, refresh = member.fit(TrainingSet(X, y, n_classes)), 0.0
     kernel = fitted.kernel(X)
+    W = laid_out(Sgd(), 0.1 * rng.standard_normal((n_classes, D + 1), np.float32))
+    view = View(W, features_of(X, True))
     if member.adaptive:
-        W = 0.1 * rng.standard_normal((n_classes, D + 1), np.float32)
         begin = time.thread_time()
         fitted.refresh(W)
         refresh = time.thread_time() - begin
     passes = []
     for epoch in range(6):
         begin = time.thread_time()
-        draw_steps(kernel, y.size, np.uint64(stream(0, epoch)), N_STEPS)
+        draw_steps(kernel, view, y.size, np.uint64(stream(0, epoch)), N_STEPS)
         passes.append((time.thread_time() - begin) / N_STEPS * 1e6)
     return min(passes), refresh
 

@@ -185,13 +185,13 @@ def test_rows_that_are_no_numbers_have_no_probabilities():
 
 @njit
 def ahead_of_steps(proposal, samples, ahead):
-    draw_ahead(proposal, samples, ahead)
+    draw_ahead(proposal, None, samples, ahead)
 
 
 @njit
 def by_steps(proposal, samples, states, draws, classes, log_q, weights):
     for b in range(samples.size):
-        draw(proposal, samples[b], np.int64(-1), states[b], draws)
+        draw(proposal, None, samples[b], np.int64(-1), np.float32(-np.inf), states[b], draws)
         classes[b] = draws.classes
         log_q[b] = draws.log_q
         weights[b] = draws.weights

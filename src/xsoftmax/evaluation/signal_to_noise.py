@@ -267,10 +267,10 @@ def draw_for_rows(proposal, rows, y, key, first, drawn, log_q_true, log_q_drawn)
     """Draw one class for each row, ``first`` rows into a stream; take its and the label's log-probabilities."""
     draws = empty_draws(1)
     for t in range(rows.size):
-        draw(proposal, rows[t], np.int64(-1), start(key, first + t), draws)
+        draw(proposal, None, rows[t], np.int64(-1), np.float32(-np.inf), start(key, first + t), draws)
         drawn[t] = draws.classes[0]
-        log_q_drawn[t] = log_probability(proposal, rows[t], draws.classes[0])
-        log_q_true[t] = log_probability(proposal, rows[t], np.int64(y[rows[t]]))
+        log_q_drawn[t] = log_probability(proposal, None, rows[t], draws.classes[0])
+        log_q_true[t] = log_probability(proposal, None, rows[t], np.int64(y[rows[t]]))
 
 
 @dataclass(frozen=True)
@@ -297,17 +297,17 @@ class IdealDraws(NamedTuple):
 
 
 @implements(draw, IdealDraws)
-def _draw(proposal, i, excluded, rng, draws):
+def _draw(proposal, view, i, excluded, lowest, rng, draws):
     begin, end = proposal.starts[proposal.group[i]], proposal.starts[proposal.group[i] + 1]
     for j in range(draws.classes.size):
         rng, bits = next_u64(rng)
         draws.classes[j] = proposal.labels[begin + below(bits, end - begin)]
-        draws.log_q[j] = log_probability(proposal, i, draws.classes[j])
+        draws.log_q[j] = log_probability(proposal, view, i, draws.classes[j])
     weigh_by_probability(draws)
 
 
 @implements(log_probability, IdealDraws)
-def _log_probability(proposal, i, k):
+def _log_probability(proposal, view, i, k):
     code = proposal.group[i] * proposal.n_classes + k
     place = np.searchsorted(proposal.codes, code)
     if place < proposal.codes.size and proposal.codes[place] == code:

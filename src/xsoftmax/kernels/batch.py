@@ -6,75 +6,74 @@ What a class gains from the samples of a batch is gathered into one row, dense o
 the optimizer then moves along as if it were a sample: Adagrad squares the sum, not its parts.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws
+from xsoftmax.kernels.draws import empty_candidates
 from xsoftmax.kernels.layout import shrink
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.rows import Csr, Dense
-from xsoftmax.kernels.sample import coefficients_of
-from xsoftmax.kernels.steps import Step, draw, excludes_true, n_exact
+from xsoftmax.kernels.sample import coefficients_of, excluded_of, lowest_of
+from xsoftmax.kernels.steps import NEGLIGIBLE, Candidates, Step, View, draw, n_exact
+from xsoftmax.kernels.sweep import room_for, take
 from xsoftmax.kernels.walk import move
 
 
-@njit(**OPTIONS)
-def sweep_batches(
-    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, n_sampled, batch_size
-):
-    """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
+class Own(NamedTuple):
+    """A step per minibatch of ``size``, along the mean of its samples, which have draws of their own."""
 
-    It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, and
+    size: int
+    ahead: int = 1
 
-    batch_size : int
-    """
-    draws = empty_draws(n_sampled + n_exact(proposal))
-    n_draws = draws.classes.size
-    room = batch_size * (n_draws + 1)
-    classes = np.empty(room, np.int64)
-    slopes = np.empty(room, np.float32)
-    touches = np.empty(room, np.float32)
-    gathered = room_for_gathering(features)
-    for first in range(0, order.size, batch_size):
-        samples = order[first : first + batch_size]
-        share = np.float32(1) / np.float32(samples.size)
-        step = Step(rate, clock.step + first // batch_size)
-        for b in range(samples.size):
-            i, position = samples[b], clock.position + first + b
-            y = np.int64(labels[i])
-            draw(proposal, i, y if excludes_true(objective) else np.int64(-1), start(clock.key, position), draws)
-            finite, of_true = coefficients_of(
-                objective,
-                proposal,
-                optimizer,
-                features,
-                states,
-                weights,
-                i,
-                y,
-                clock.key,
-                position,
-                rate,
-                None,
-                draws,
-            )
-            if not finite:
-                return first
-            begin = b * (n_draws + 1)
-            classes[begin], slopes[begin], touches[begin] = y, share * of_true, share
-            for j in range(n_draws):
-                classes[begin + 1 + j] = draws.classes[j]
-                slopes[begin + 1 + j] = share * draws.out[j]
-                touches[begin + 1 + j] = share * draws.weights[j]
-        _move_all(weights, features, optimizer, samples, step, classes, slopes, touches, n_draws + 1, gathered)
-    return order.size
+
+class Room(NamedTuple):
+    """Of one sample, ``candidates``; of a batch, arrays of shape (size x candidates,), and room to gather a row."""
+
+    candidates: Candidates
+    classes: np.ndarray
+    slopes: np.ndarray
+    touches: np.ndarray
+    gathered: Any
+
+
+@implements(room_for, Own)
+def _room(batch, parts, samples, order):
+    candidates = empty_candidates(parts.n_sampled + n_exact(parts.proposal))
+    n = batch.size * candidates.classes.size
+    arrays = np.empty(n, np.int64), np.empty(n, np.float32), np.empty(n, np.float32)
+    return Room(candidates, arrays[0], arrays[1], arrays[2], room_for_gathering(samples.features))
+
+
+@implements(take, Own)
+def _take(batch, parts, samples, weights, some, clock, rate, room):
+    features, candidates, step = samples.features, room.candidates, Step(rate, clock.step)
+    share, per_sample = np.float32(1) / np.float32(some.size), candidates.classes.size
+    for b in range(some.size):
+        i, position = some[b], clock.position + b
+        y = np.int64(samples.labels[i])
+        excluded, lowest = excluded_of(parts.objective, y), lowest_of(parts, features, weights, i, y)
+        rng = start(clock.key, position)
+        candidates.classes[0], candidates.weights[0] = y, np.float32(1)
+        draw(parts.proposal, View(weights, features), i, excluded, lowest, rng, candidates.draws)
+        if not coefficients_of(parts, samples, weights, i, clock.key, position, rate, candidates):
+            return 0
+        for j in range(per_sample):
+            entry = b * per_sample + j
+            room.classes[entry] = candidates.classes[j]
+            room.slopes[entry] = share * candidates.out[j]
+            room.touches[entry] = share * candidates.weights[j]
+    _move_all(weights, features, parts.optimizer, some, step, per_sample, room)
+    return some.size
 
 
 @njit(**OPTIONS)
-def _move_all(weights, features, optimizer, samples, step, classes, slopes, touches, per_sample, gathered):
+def _move_all(weights, features, optimizer, samples, step, per_sample, room):
     """Move each class that was touched, once."""
+    _, classes, slopes, touches, gathered = room
     by_class = np.argsort(classes[: samples.size * per_sample], kind="mergesort")
     first = 0
     while first < by_class.size:

@@ -4,67 +4,26 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS, PART
-from xsoftmax.kernels.dispatch import otherwise
 from xsoftmax.kernels.mathematics import exp
-from xsoftmax.kernels.random import start
-from xsoftmax.kernels.steps import Draws, DrawsAhead, draw, draw_ahead, excludes_true
-
-# Smaller coefficients move no weight, but products with them are denormal numbers, a hundred times slower.
-NEGLIGIBLE = np.float32(1e-30)
+from xsoftmax.kernels.steps import Candidates, Draws, excludes_true
 
 
 @njit(**OPTIONS)
 def empty_draws(n_draws):
-    """Room for the draws of one step."""
-    return Draws(
-        np.empty(n_draws, np.int64),
-        np.empty(n_draws, np.float32),
-        np.empty(n_draws, np.float32),
-        np.empty(n_draws, np.float32),
-        np.empty(n_draws, np.float32),
-        np.zeros(1, np.uint64),
-    )
+    """Room for draws."""
+    return empty_candidates(n_draws).draws
 
 
-def empty_draws_ahead(n_steps: int, n_draws: int) -> DrawsAhead:
-    """Room for the draws of several steps."""
-    shape = (n_steps, n_draws)
-    return DrawsAhead(
-        np.empty(shape, np.int64),
-        np.empty(shape, np.float32),
-        np.empty(shape, np.float32),
-        np.empty(n_steps, np.int64),
-        np.empty(n_steps, np.uint64),
-        empty_draws(n_draws),
-    )
-
-
-@njit(**LEAN)
-def draw_steps(objective, proposal, labels, samples, clock, first, ahead):
-    """Draw for the steps ``first``... of a call, one sample each."""
-    for b in range(samples.size):
-        ahead.excluded[b] = labels[samples[b]] if excludes_true(objective) else -1
-        ahead.states[b] = start(clock.key, clock.position + first + b)
-    draw_ahead(proposal, samples, ahead)
-
-
-@otherwise(draw_ahead, unless="draws_ahead")
-def _draw_one_by_one(proposal, samples, ahead):
-    for b in range(samples.size):
-        draw(proposal, samples[b], ahead.excluded[b], ahead.states[b], ahead.step)
-        for j in range(ahead.step.classes.size):
-            ahead.classes[b, j] = ahead.step.classes[j]
-            ahead.log_q[b, j] = ahead.step.log_q[j]
-            ahead.weights[b, j] = ahead.step.weights[j]
-
-
-@njit(**PART)
-def take_step(ahead, b):
-    """Copy the draws of step ``b`` into ``ahead.step``."""
-    for j in range(ahead.step.classes.size):
-        ahead.step.classes[j] = ahead.classes[b, j]
-        ahead.step.log_q[j] = ahead.log_q[b, j]
-        ahead.step.weights[j] = ahead.weights[b, j]
+@njit(**OPTIONS)
+def empty_candidates(n_draws):
+    """Room for the true class and the draws of one step."""
+    classes = np.empty(1 + n_draws, np.int64)
+    log_q = np.empty(n_draws, np.float32)
+    weights = np.ones(1 + n_draws, np.float32)
+    scores = np.empty(1 + n_draws, np.float32)
+    out = np.empty(1 + n_draws, np.float32)
+    draws = Draws(classes[1:], log_q, weights[1:], scores[1:], out[1:], np.zeros(1, np.uint64))
+    return Candidates(classes, weights, scores, out, draws)
 
 
 @njit(inline="always", **LEAN)
@@ -100,20 +59,15 @@ def weigh_for(objective, y, draws):
 
 
 @njit(**PART)
-def gather_repeats(y, draws):
-    """Add coefficients and weights of repeated classes into their first; return the coefficients of the true one."""
-    of_true = np.float32(0)
-    for j in range(draws.classes.size):
-        if draws.classes[j] == y:
-            of_true += draws.out[j]
-            draws.out[j] = np.float32(0)
-            draws.weights[j] = np.float32(0)
-            continue
+def gather_repeats(candidates):
+    """Add coefficients and weights of repeated classes into their first; what repeats the true one weighs nothing."""
+    classes, weights, out = candidates.classes, candidates.weights, candidates.out
+    for j in range(1, classes.size):
         for earlier in range(j):
-            if draws.classes[earlier] == draws.classes[j]:
-                draws.out[earlier] += draws.out[j]
-                draws.weights[earlier] += draws.weights[j]
-                draws.out[j] = np.float32(0)
-                draws.weights[j] = np.float32(0)
+            if classes[earlier] == classes[j]:
+                out[earlier] += out[j]
+                if earlier > 0:
+                    weights[earlier] += weights[j]
+                out[j] = np.float32(0)
+                weights[j] = np.float32(0)
                 break
-    return of_true

@@ -31,8 +31,9 @@ from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.layout import row_of, scale_class
 from xsoftmax.kernels.mathematics import is_finite, wright_omega
 from xsoftmax.kernels.random import start
-from xsoftmax.kernels.rows import Csr, Dense, bias_of
-from xsoftmax.kernels.steps import Step, draw, n_exact
+from xsoftmax.kernels.rows import Csr, Dense, bias_of, width_of
+from xsoftmax.kernels.steps import Draws, Step, View, draw, n_exact
+from xsoftmax.kernels.sweep import room_for, take
 from xsoftmax.kernels.walk import move, score_class
 
 # Of the length of the step: float32 weights hold 6e-8.
@@ -65,75 +66,78 @@ class Touch(NamedTuple):
     share: np.ndarray
 
 
+class Joint(NamedTuple):
+    """A step per minibatch of ``size``, solved for the weights that it ends at; these are ``Decayed``."""
+
+    size: int
+    touch: Touch
+    ahead: int = 1
+
+
+class Room(NamedTuple):
+    """Of a batch: what is drawn; its classes and their weights in the sum, float64; a row of zeros, float64."""
+
+    draws: Draws
+    classes: np.ndarray
+    shares: np.ndarray
+    row: np.ndarray
+
+
+@implements(room_for, Joint)
+def _room(batch, parts, samples, order):
+    draws = empty_draws(parts.n_sampled + n_exact(parts.proposal))
+    n = batch.size + draws.classes.size
+    return Room(draws, np.empty(n, np.int64), np.empty(n), np.zeros(width_of(samples.features) + 1))
+
+
+@implements(take, Joint)
+def _take(batch, parts, samples, weights, some, clock, rate, room):
+    features, classes, shares, n = samples.features, room.classes, room.shares, some.size
+    n_labels = _distinct_labels(samples.labels, some, classes, shares)
+    of_labels, y = classes[:n_labels], np.int64(samples.labels[some[0]])
+    rng, view = start(clock.key, clock.position), View(weights, features)
+    n_drawn = draw_outside(parts.proposal, view, some[0], y, of_labels, rng, room.draws)
+    n_classes = _add_drawn(room.draws, n_drawn, n_labels, classes, shares)
+    divisors = np.empty(n_classes)
+    kind = np.int64(n != batch.size)
+    for c in range(n_classes):
+        b = batch.touch.inverse[kind, classes[c]]
+        if c >= n_labels and batch.touch.share[kind] > 0.0:
+            b *= batch.touch.share[kind] * shares[c]
+        divisors[c] = 1.0 + rate * weights.decay * b
+        scale_class(weights, classes[c], np.float32(1.0 / divisors[c]))
+    scores, own, u = np.empty((n_classes, n)), np.empty(n, np.int64), np.empty(n)
+    for b in range(n):
+        i = some[b]
+        own[b] = np.searchsorted(of_labels, samples.labels[i])
+        u[b] = samples.states[i, 0]
+        for c in range(n_classes):
+            scores[c, b] = score_class(weights, features, i, classes[c])
+    if not is_finite(scores.sum()):
+        return 0
+    constant = np.float64(bias_of(features))
+    products = gram(features, some, room.row)
+    log_weights = np.log(shares[:n_classes])
+    pulls = solve(scores, own, log_weights, u, np.float64(rate) / n, products, divisors, constant)
+    for b in range(n):
+        samples.states[some[b], 0] = u[b]
+    _move_along(weights, features, parts.optimizer, some, classes, pulls, divisors)
+    return n
+
+
 @njit(**OPTIONS)
-def sweep_implicit(
-    objective,
-    proposal,
-    optimizer,
-    features,
-    labels,
-    states,
-    weights,
-    order,
-    clock,
-    rate,
-    n_sampled,
-    batch_size,
-    touch,
-):
-    """Take one implicit step for each minibatch of ``order``; return how many samples were used.
-
-    It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, but
-
-    weights : Decayed
-    batch_size : int
-    touch : Touch
-    """
-    draws = empty_draws(n_sampled + n_exact(proposal))
-    room = batch_size + draws.classes.size
-    classes, shares = np.empty(room, np.int64), np.empty(room)
-    row = np.zeros(row_of(weights, 0).size)
-    step = Step(np.float32(1), 0)
-    for first in range(0, order.size, batch_size):
-        samples = order[first : first + batch_size]
-        n = samples.size
-        n_labels = _distinct_labels(labels, samples, classes, shares)
-        rng = start(clock.key, clock.position + first)
-        n_drawn = draw_outside(proposal, samples[0], np.int64(labels[samples[0]]), classes[:n_labels], rng, draws)
-        n_classes = _add_drawn(draws, n_drawn, n_labels, classes, shares)
-        divisors = np.empty(n_classes)
-        kind = np.int64(n != batch_size)
-        for c in range(n_classes):
-            b = touch.inverse[kind, classes[c]]
-            if c >= n_labels and touch.share[kind] > 0.0:
-                b *= touch.share[kind] * shares[c]
-            divisors[c] = 1.0 + rate * weights.decay * b
-            scale_class(weights, classes[c], np.float32(1.0 / divisors[c]))
-        scores, own, u = np.empty((n_classes, n)), np.empty(n, np.int64), np.empty(n)
-        for b in range(n):
-            i = samples[b]
-            own[b] = np.searchsorted(classes[:n_labels], labels[i])
-            u[b] = states[i, 0]
-            for c in range(n_classes):
-                scores[c, b] = score_class(weights, features, i, classes[c])
-        if not is_finite(scores.sum()):
-            return first
-        constant = np.float64(bias_of(features))
-        products = gram(features, samples, row)
-        log_weights = np.log(shares[:n_classes])
-        pulls = solve(scores, own, log_weights, u, np.float64(rate) / n, products, divisors, constant)
-        for b in range(n):
-            states[samples[b], 0] = u[b]
-        for c in range(n_classes):
-            w, shrunk = row_of(weights, classes[c]), 1.0 / divisors[c]
-            total = 0.0
-            for b in range(n):
-                total += pulls[c, b]
-                if pulls[c, b] != 0.0:
-                    coefficient = np.float32(-pulls[c, b] * shrunk)
-                    move(weights, features, optimizer, samples[b], step, coefficient, classes[c])
-            w[w.size - 1] += np.float32(total * (1.0 - shrunk) * constant)
-    return order.size
+def _move_along(weights, features, optimizer, some, classes, pulls, divisors):
+    """Move shrunk weights, but for the biases, which do not shrink, by what is left of each pull."""
+    step, constant = Step(np.float32(1), 0), np.float64(bias_of(features))
+    for c in range(pulls.shape[0]):
+        w, shrunk = row_of(weights, classes[c]), 1.0 / divisors[c]
+        total = 0.0
+        for b in range(some.size):
+            total += pulls[c, b]
+            if pulls[c, b] != 0.0:
+                coefficient = np.float32(-pulls[c, b] * shrunk)
+                move(weights, features, optimizer, some[b], step, coefficient, classes[c])
+        w[w.size - 1] += np.float32(total * (1.0 - shrunk) * constant)
 
 
 @njit(**OPTIONS)
@@ -166,7 +170,7 @@ def _add_drawn(draws, n_drawn, n_labels, classes, weights):
     return n
 
 
-def draw_outside(proposal, i, y, batch_labels, rng, draws):
+def draw_outside(proposal, view, i, y, batch_labels, rng, draws):
     """Draw classes for a batch whose first row is ``i`` of class ``y``; return how many.
 
     The weights make a sum over those outside ``batch_labels``, sorted, unbiased for the sum over all such classes.
@@ -175,13 +179,13 @@ def draw_outside(proposal, i, y, batch_labels, rng, draws):
 
 
 @overload(draw_outside)
-def _draw_outside(proposal, i, y, batch_labels, rng, draws):
+def _draw_outside(proposal, view, i, y, batch_labels, rng, draws):
     """Of a proposal without such draws of its own, which it would mark by ``avoids_labels``: labels are drawn too."""
     if getattr(proposal.instance_class, "avoids_labels", False):
         return None
 
-    def implementation(proposal, i, y, batch_labels, rng, draws):
-        draw(proposal, i, y, rng, draws)
+    def implementation(proposal, view, i, y, batch_labels, rng, draws):
+        draw(proposal, view, i, y, np.float32(-np.inf), rng, draws)
         return draws.classes.size
 
     return implementation

@@ -7,38 +7,67 @@ from xsoftmax.kernels import PART
 from xsoftmax.kernels.draws import gather_repeats, weigh_for
 from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.random import start
-from xsoftmax.kernels.steps import coefficients, draws_numbers, log_probability, uses_log_q
-from xsoftmax.kernels.walk import score_step
+from xsoftmax.kernels.steps import (
+    View,
+    coefficients,
+    draws_numbers,
+    excludes_true,
+    floor,
+    log_probability,
+    reads_weights,
+    uses_log_q,
+)
+from xsoftmax.kernels.walk import score_class, score_step
 
 # Parts the objective's own random numbers from those of the proposal.
 OWN_NUMBERS = np.uint64(0x5851F42D4C957F2D)
 
 
 @njit(**PART)
-def coefficients_of(
-    objective, proposal, optimizer, features, states, weights, i, y, key, position, rate, log_q_of_labels, draws
-):
-    """Fill ``draws.out`` for sample ``i`` of class ``y``, whose classes are drawn, repeats gathered.
-
-    Return whether all scores are finite, without which nothing else is done, and the coefficient of the true class.
-    ``log_q_of_labels`` may be None; see ``xsoftmax.kernels.sweep.sweep``.
-    """
-    weigh_for(objective, y, draws)
-    score_true = score_step(weights, features, i, y, draws)
-    if not _all_finite(score_true, draws.scores):
-        return False, np.float32(0)
-    log_q_true = np.float32(0)
-    if uses_log_q(objective):
-        log_q_true = log_probability(proposal, i, y) if log_q_of_labels is None else log_q_of_labels[i]
-    if draws_numbers(objective):
-        draws.rng[0] = start(key ^ OWN_NUMBERS, position)
-    of_true = coefficients(optimizer, objective, features, i, rate, states[i], score_true, log_q_true, draws)
-    return True, np.float32(of_true + gather_repeats(y, draws))
+def excluded_of(objective, y):
+    """Class that draws may leave out: the true one where the sum is over the others, or -1."""
+    return y if excludes_true(objective) else np.int64(-1)
 
 
 @njit(**PART)
-def _all_finite(score_true, scores):
-    total = score_true
+def lowest_of(parts, features, weights, i, y):
+    """Score below which no class would move in a step, for proposals that look; otherwise minus infinity."""
+    if reads_weights(parts.proposal):
+        return floor(parts.objective, score_class(weights, features, i, y))
+    return np.float32(-np.inf)
+
+
+@njit(**PART)
+def coefficients_of(parts, samples, weights, i, key, position, rate, candidates):
+    """Fill ``candidates.out`` for sample ``i``, whose classes are there, repeats gathered.
+
+    Return whether all scores are finite, without which nothing else is done.
+    """
+    objective, proposal, optimizer, _ = parts
+    features, y, draws = samples.features, candidates.classes[0], candidates.draws
+    weigh_for(objective, y, draws)
+    score_step(weights, features, i, candidates.classes, candidates.scores)
+    if not _all_finite(candidates.scores):
+        return False
+    log_q_true = np.float32(0)
+    if uses_log_q(objective):
+        log_q_true = _log_q_of(samples.log_q, proposal, View(weights, features), i, y)
+    if draws_numbers(objective):
+        draws.rng[0] = start(key ^ OWN_NUMBERS, position)
+    score_true, state = candidates.scores[0], samples.states[i]
+    candidates.out[0] = coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws)
+    gather_repeats(candidates)
+    return True
+
+
+@njit(**PART)
+def _log_q_of(known, proposal, view, i, y):
+    return log_probability(proposal, view, i, y) if known is None else known[i]
+
+
+@njit(**PART)
+def _all_finite(scores):
+    total = np.float32(0)
     for score in scores:
         total += score
     return is_finite(total)

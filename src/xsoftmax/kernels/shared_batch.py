@@ -9,7 +9,7 @@ A true class that another sample drew is a class of the block like any other; a 
 draws is an accidental hit: it counts nothing in a sum over the others (its weight is 0 for this sample).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,17 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS, PART
 from xsoftmax.kernels.batch import gather, room_for_gathering
 from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples
-from xsoftmax.kernels.draws import NEGLIGIBLE, empty_draws, part_of, weigh_for
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.draws import empty_draws, part_of, weigh_for
 from xsoftmax.kernels.layout import shrink
 from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.random import mix, start
 from xsoftmax.kernels.sample import OWN_NUMBERS
 from xsoftmax.kernels.steps import (
+    NEGLIGIBLE,
+    Draws,
     Step,
+    View,
     coefficients,
     draw,
     draws_numbers,
@@ -32,6 +36,7 @@ from xsoftmax.kernels.steps import (
     n_exact,
     uses_log_q,
 )
+from xsoftmax.kernels.sweep import room_for, take
 from xsoftmax.kernels.walk import move, score_class
 
 _ONE = np.float32(1)
@@ -77,50 +82,72 @@ class Slopes(NamedTuple):
     touches: np.ndarray
 
 
-@njit(**OPTIONS)
-def sweep_shared(
-    objective, proposal, optimizer, features, labels, states, weights, order, clock, rate, n_sampled, batch_size
-):
-    """Take one step for each minibatch of ``order``, along the mean of its samples; return how many were used.
+class Shared(NamedTuple):
+    """A step per minibatch of ``size``, all of whose samples look at the same drawn classes, those of its first."""
 
-    All samples of a batch look at the same drawn classes, those of its first sample. It stops early only before a
-    batch whose scores are not finite. Parameters as for ``xsoftmax.kernels.batch.sweep_batches``.
-    """
-    batch_size = max(1, min(batch_size, order.size))
-    draws = empty_draws(n_sampled + n_exact(proposal))
-    numbering = _empty_numbering(draws.classes.size, batch_size)
-    true_scores = np.empty(batch_size, np.float32)
-    score_room = np.empty(batch_size * draws.classes.size, np.float32)
-    slope_room = np.empty(batch_size * draws.classes.size, np.float32)
-    true_slopes = np.empty(batch_size, np.float32)
-    touched = np.empty(draws.classes.size, np.float32)
-    room = room_for_block(features, order, batch_size, draws.classes.size)
-    gathered = room_for_gathering(features)
-    for first in range(0, order.size, batch_size):
-        samples = order[first : first + batch_size]
-        n = samples.size
-        step = Step(rate, clock.step + first // batch_size)
-        draw(proposal, samples[0], np.int64(-1), start(clock.key, clock.position + first), draws)
-        weigh_for(objective, np.int64(-1), draws)
-        n_drawn = merge_repeats(draws, numbering)
-        drawn = part_of(draws, 0, n_drawn)
-        n_others = _number_true_classes(labels, samples, n_drawn, numbering)
-        rows, inside = take_samples(features, samples, room)
-        scores = score_room[: n * n_drawn].reshape(n, n_drawn)
-        score_drawn(weights, features, samples, drawn.classes, scores, room)
-        if not _score_true(weights, rows, inside, labels, samples, scores, true_scores):
-            return first
-        slopes = Slopes(slope_room[: n * n_drawn].reshape(n, n_drawn), true_slopes, touched)
-        batch = Batch(samples, numbering.of_true[:n], true_scores, scores)
-        _slopes_of(objective, proposal, optimizer, features, labels, states, clock, first, rate, drawn, batch, slopes)
-        _weights_of_touch(drawn.weights, numbering.of_true[:n], slopes.touches)
-        move_drawn(weights, features, optimizer, samples, step, drawn.classes, slopes.drawn, slopes.touches, room)
-        for t in range(n_others):
-            k = numbering.classes[t]
-            entries = numbering.by_class[numbering.bounds[t] : numbering.bounds[t + 1]]
-            shrink(weights, step, k, np.float32(entries.size) / np.float32(n))
-            move(weights, gather(rows, inside, entries, true_slopes, 1, gathered), optimizer, 0, step, _ONE, k)
-    return order.size
+    size: int
+    ahead: int = 1
+
+
+class Room(NamedTuple):
+    """Of a batch: what is drawn, how it is numbered; scores and slopes, flat, float32; room for blocks and a row."""
+
+    draws: Draws
+    numbering: Numbering
+    true_scores: np.ndarray
+    scores: np.ndarray
+    slopes: np.ndarray
+    true_slopes: np.ndarray
+    touched: np.ndarray
+    block: Any
+    gathered: Any
+
+
+@implements(room_for, Shared)
+def _room(batch, parts, samples, order):
+    size = max(1, min(batch.size, order.size))
+    draws = empty_draws(parts.n_sampled + n_exact(parts.proposal))
+    n = draws.classes.size
+    return Room(
+        draws,
+        _empty_numbering(n, size),
+        np.empty(size, np.float32),
+        np.empty(size * n, np.float32),
+        np.empty(size * n, np.float32),
+        np.empty(size, np.float32),
+        np.empty(n, np.float32),
+        room_for_block(samples.features, order, size, n),
+        room_for_gathering(samples.features),
+    )
+
+
+@implements(take, Shared)
+def _take(batch, parts, samples, weights, some, clock, rate, room):
+    features, draws, numbering = samples.features, room.draws, room.numbering
+    n, step = some.size, Step(rate, clock.step)
+    view, rng = View(weights, features), start(clock.key, clock.position)
+    draw(parts.proposal, view, some[0], np.int64(-1), np.float32(-np.inf), rng, draws)
+    weigh_for(parts.objective, np.int64(-1), draws)
+    n_drawn = merge_repeats(draws, numbering)
+    drawn = part_of(draws, 0, n_drawn)
+    n_others = _number_true_classes(samples.labels, some, n_drawn, numbering)
+    rows, inside = take_samples(features, some, room.block)
+    scores = room.scores[: n * n_drawn].reshape(n, n_drawn)
+    score_drawn(weights, features, some, drawn.classes, scores, room.block)
+    if not _score_true(weights, rows, inside, samples.labels, some, scores, room.true_scores):
+        return 0
+    slopes = Slopes(room.slopes[: n * n_drawn].reshape(n, n_drawn), room.true_slopes, room.touched)
+    scored = Batch(some, numbering.of_true[:n], room.true_scores, scores)
+    _slopes_of(parts, samples, view, clock, rate, drawn, scored, slopes)
+    _weights_of_touch(drawn.weights, numbering.of_true[:n], slopes.touches)
+    optimizer = parts.optimizer
+    move_drawn(weights, features, optimizer, some, step, drawn.classes, slopes.drawn, slopes.touches, room.block)
+    for t in range(n_others):
+        k = numbering.classes[t]
+        entries = numbering.by_class[numbering.bounds[t] : numbering.bounds[t + 1]]
+        shrink(weights, step, k, np.float32(entries.size) / np.float32(n))
+        move(weights, gather(rows, inside, entries, room.true_slopes, 1, room.gathered), optimizer, 0, step, _ONE, k)
+    return some.size
 
 
 @njit(**OPTIONS)
@@ -214,25 +241,29 @@ def _score_true(weights, rows, inside, labels, samples, scores, true_scores):
 
 
 @njit(**LEAN)
-def _slopes_of(objective, proposal, optimizer, features, labels, states, clock, first, rate, drawn, batch, slopes):
+def _slopes_of(parts, samples, view, clock, rate, drawn, batch, slopes):
     """Let the objective make slopes of the scores, sample by sample; each has its share of the batch's mean."""
-    samples, of_true, true_scores, scores = batch
+    objective, proposal, optimizer, _ = parts
+    some, of_true, true_scores, scores = batch
     by_drawn, by_true, _ = slopes
     n_drawn = scores.shape[1]
-    share = _ONE / np.float32(samples.size)
-    for b in range(samples.size):
-        i, number = samples[b], of_true[b]
+    share = _ONE / np.float32(some.size)
+    for b in range(some.size):
+        i, number = some[b], of_true[b]
         if draws_numbers(objective):
-            drawn.rng[0] = start(clock.key ^ OWN_NUMBERS, clock.position + first + b)
-        log_q_true = log_probability(proposal, i, np.int64(labels[i])) if uses_log_q(objective) else np.float32(0)
+            drawn.rng[0] = start(clock.key ^ OWN_NUMBERS, clock.position + b)
+        log_q_true = np.float32(0)
+        if uses_log_q(objective):
+            log_q_true = log_probability(proposal, view, i, np.int64(samples.labels[i]))
         for j in range(n_drawn):
             drawn.scores[j] = scores[b, j]
         is_drawn = number < n_drawn
         weight = drawn.weights[number] if is_drawn else np.float32(0)
         if is_drawn and excludes_true(objective):
             drawn.weights[number] = np.float32(0)
+        score, state = true_scores[b], samples.states[i]
         of_y = np.float32(
-            coefficients(optimizer, objective, features, i, rate, states[i], true_scores[b], log_q_true, drawn)
+            coefficients(optimizer, objective, samples.features, i, rate, state, score, log_q_true, drawn)
         )
         if is_drawn:
             drawn.weights[number] = weight

@@ -3,19 +3,22 @@
 Each function here is a name to which the files of the three axes attach compiled code for their NamedTuple, with
 ``xsoftmax.kernels.dispatch.implements``. ``state`` is float64, what the objective keeps for this sample.
 
-A step draws classes, scores them and asks for coefficients c; then row k of the weights moves along -c_k x.
-Where an objective has a sum over classes, it writes sum_j draws.weights[j] f(draws.scores[j]): the weights make
-that an unbiased estimate of the sum over all other classes, or of the mean under the proposal, whichever the
-objective asks for.
+A step draws classes, scores them and asks for coefficients c; then row k of the weights moves along -c_k x. Of its
+candidates the true class comes first. Where an objective has a sum over classes, it writes
+sum_j draws.weights[j] f(draws.scores[j]): the weights make that an unbiased estimate of the sum over all other
+classes, or of the mean under the proposal, whichever the objective asks for.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from xsoftmax.internal.compiled import overload
-from xsoftmax.kernels.dispatch import NO_COUNTS, lean
+from xsoftmax.kernels.dispatch import NO_COUNTS, lean, otherwise
 from xsoftmax.kernels.rows import squared_norm
+
+# Smaller coefficients move no weight, but products with them are denormal numbers, a hundred times slower.
+NEGLIGIBLE = np.float32(1e-30)
 
 
 class Draws(NamedTuple):
@@ -32,6 +35,55 @@ class Draws(NamedTuple):
     rng: np.ndarray
 
 
+class Candidates(NamedTuple):
+    """All classes looked at in one step, the true one first; arrays of shape (1 + n_draws,).
+
+    ``classes``, ``weights``, ``scores`` and ``out`` are as in ``Draws``, of which ``draws`` is what follows the true
+    class: views of the same memory. A true class has weight 1.
+    """
+
+    classes: np.ndarray
+    weights: np.ndarray
+    scores: np.ndarray
+    out: np.ndarray
+    draws: Draws
+
+
+class View(NamedTuple):
+    """The weights, in whatever layout they are, and the samples that they meet: what a proposal may look at."""
+
+    weights: Any
+    features: Any
+
+
+class Parts(NamedTuple):
+    """A method as loops see it: the NamedTuples of its parts, and how many classes the proposal draws for a step."""
+
+    objective: Any
+    proposal: Any
+    optimizer: Any
+    n_sampled: int
+
+
+class Samples(NamedTuple):
+    """What a loop goes over.
+
+    Attributes
+    ----------
+    features : Dense or Csr
+    labels : ndarray of shape (n_samples,), int32
+    states : ndarray of shape (n_samples, n_states), float64
+        What the objective keeps per sample; changed in place.
+    log_q : ndarray of shape (n_samples,), float32, or None
+        Log-probability of each sample's label under the proposal, where that is known already.
+    """
+
+    features: Any
+    labels: np.ndarray
+    states: np.ndarray
+    log_q: np.ndarray | None
+
+
 class DrawsAhead(NamedTuple):
     """The classes of several steps, drawn before the first of them.
 
@@ -41,18 +93,21 @@ class DrawsAhead(NamedTuple):
         As in ``Draws``.
     excluded : ndarray of shape (n_steps,), int64
         Class that a step's draws may leave out, or -1.
+    lowest : ndarray of shape (n_steps,), float32
+        Score below which no class would move.
     states : ndarray of shape (n_steps,), uint64
         Random state from which a step's draws begin.
-    step : Draws
-        Room for the draws of one step.
+    step : Candidates
+        Room for one step.
     """
 
     classes: np.ndarray
     log_q: np.ndarray
     weights: np.ndarray
     excluded: np.ndarray
+    lowest: np.ndarray
     states: np.ndarray
-    step: Draws
+    step: Candidates
 
 
 class Clock(NamedTuple):
@@ -107,12 +162,21 @@ def proximal(objective, rate, state, squared_norm, score_true, draws):
     raise TypeError("compiled code only")
 
 
+@lean
+def floor(objective, score_true):
+    """Score below which no class has a slope, float32; minus infinity for a type without ``has_floor``."""
+    raise TypeError("compiled code only")
+
+
 # A proposal says
 
 
 @lean
-def draw(proposal, i, excluded, rng, draws):
+def draw(proposal, view, i, excluded, lowest, rng, draws):
     """Draw classes for sample ``i`` from random state ``rng``, each with its log-probability and its weight.
+
+    A proposal whose type ``reads_weights`` may look at the ``view``, as it is when the step is taken, and at
+    ``lowest``, the score below which no class would move; to others both mean nothing, and the view may be None.
 
     The weights make sum_j weights[j] f(classes[j]) an unbiased estimate of the sum of f over all classes: 1 / (n q)
     for n draws from a distribution q. A proposal that can do it at no cost leaves out the class ``excluded`` (-1:
@@ -122,19 +186,31 @@ def draw(proposal, i, excluded, rng, draws):
 
 
 @lean
-def draw_ahead(proposal, samples, ahead):
+def draw_ahead(proposal, view, samples, ahead):
     """Do what ``draw`` does for several samples, into the first rows of ``ahead``.
 
     A proposal whose type has ``draws_ahead`` brings code of its own, which gives the same classes; for the others
-    there is the loop of ``xsoftmax.kernels.draws``.
+    there is the loop of ``xsoftmax.kernels.sweep``.
     """
     raise TypeError("compiled code only")
 
 
 @lean
-def log_probability(proposal, i, k):
+def log_probability(proposal, view, i, k):
     """Log-probability with which class ``k`` is drawn for sample ``i``, float32."""
     raise TypeError("compiled code only")
+
+
+def reads_weights(proposal) -> bool:
+    """Tell whether a proposal's kernel, or one that it is made of, looks at the weights: an attribute of its type."""
+    return _reads_weights(proposal, type)
+
+
+def _reads_weights(proposal: Any, type_of: Any) -> bool:
+    if getattr(type_of(proposal), "reads_weights", False):
+        return True
+    parts = getattr(proposal, "types", proposal) if hasattr(proposal, "_fields") or hasattr(proposal, "types") else ()
+    return any(_reads_weights(part, type_of) for part in parts)
 
 
 @lean
@@ -216,8 +292,19 @@ def _draws_numbers(objective):
     return lambda objective: flag
 
 
+@overload(reads_weights)
+def _reads_weights_of(proposal):
+    flag = _reads_weights(proposal, lambda kind: getattr(kind, "instance_class", None))
+    return lambda proposal: flag
+
+
 @overload(n_exact)
 def _n_exact(proposal):
     if "exact_classes" in proposal.instance_class._fields:
         return lambda proposal: proposal.exact_classes.size
     return lambda proposal: 0
+
+
+@otherwise(floor, unless="has_floor")
+def _no_floor(objective, score_true):
+    return np.float32(-np.inf)

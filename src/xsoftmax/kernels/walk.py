@@ -12,7 +12,6 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import PART
 from xsoftmax.kernels.dispatch import lean, otherwise
-from xsoftmax.kernels.draws import NEGLIGIBLE
 from xsoftmax.kernels.layout import (
     closed,
     factor_of,
@@ -25,6 +24,7 @@ from xsoftmax.kernels.layout import (
     stored_scores,
 )
 from xsoftmax.kernels.rows import Csr, Dense, bias_of, width_of
+from xsoftmax.kernels.steps import NEGLIGIBLE
 
 
 @lean
@@ -129,31 +129,28 @@ def move_stretch(weights, optimizer, step, r, first, gradient):
 
 
 @njit(**PART)
-def score_step(weights, features, i, y, draws):
-    """Fill ``draws.scores``; return the score of the true class."""
-    n = draws.classes.size
-    score_true, draws.scores[0] = score_two(weights, features, i, y, draws.classes[0])
-    for j in range(1, n - 1, 2):
-        draws.scores[j], draws.scores[j + 1] = score_two(weights, features, i, draws.classes[j], draws.classes[j + 1])
-    if n % 2 == 0:
-        draws.scores[n - 1] = score_class(weights, features, i, draws.classes[n - 1])
-    return score_true
+def score_step(weights, features, i, classes, scores):
+    """Write the scores of some classes."""
+    n = classes.size
+    for j in range(0, n - 1, 2):
+        scores[j], scores[j + 1] = score_two(weights, features, i, classes[j], classes[j + 1])
+    if n % 2:
+        scores[n - 1] = score_class(weights, features, i, classes[n - 1])
 
 
 @njit(**PART)
-def move_step(weights, features, optimizer, i, step, of_true, y, draws):
-    """Move the true class and the drawn ones, whose repeats are gathered; they shrink first, where weights decay."""
-    waiting, coefficient, waits = y, of_true, True
-    shrink(weights, step, y, np.float32(1))
-    for j in range(draws.classes.size):
-        k = draws.classes[j]
-        if draws.weights[j] != np.float32(0):
-            shrink(weights, step, k, draws.weights[j])
-        if abs(draws.out[j]) > NEGLIGIBLE:
+def move_step(weights, features, optimizer, i, step, candidates):
+    """Move the classes of a step, whose repeats are gathered; they shrink first, where weights decay."""
+    waiting, coefficient, waits = np.int64(0), np.float32(0), False
+    for j in range(candidates.classes.size):
+        k, c = candidates.classes[j], candidates.out[j]
+        if candidates.weights[j] != np.float32(0):
+            shrink(weights, step, k, candidates.weights[j])
+        if abs(c) > NEGLIGIBLE:
             if waits:
-                move_two(weights, features, optimizer, i, step, coefficient, waiting, draws.out[j], k)
+                move_two(weights, features, optimizer, i, step, coefficient, waiting, c, k)
             else:
-                waiting, coefficient = k, draws.out[j]
+                waiting, coefficient = k, c
             waits = not waits
     if waits:
         move(weights, features, optimizer, i, step, coefficient, waiting)

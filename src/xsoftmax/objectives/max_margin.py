@@ -14,7 +14,7 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.steps import floor, gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
@@ -49,6 +49,12 @@ class MaxMargin(NamedTuple):
 
 
 MEMBER = MaxMargin
+MaxMargin.has_floor = True  # type: ignore[attr-defined]
+
+
+@implements(floor, MaxMargin)
+def _floor(objective, score_true):
+    return score_true - np.float32(1)
 
 
 # Every class is there once, so the draws' weights are all 1 and not looked at.

@@ -29,8 +29,7 @@ def proposal(
     distribution : bool
         Whether draws are independent, from one distribution, of which objectives may take a mean.
     adaptive : bool
-        Whether it follows the weights as they move: the fitted one has ``refresh(W)``, called before every chunk
-        of ``refresh_steps`` steps. So what it is derives from the weights, and a checkpoint holds nothing of it.
+        Whether it follows the weights as they move: the fitted one is ``Adaptive``.
     by_row : bool
         Whether its distribution differs from row to row.
     cost : str
@@ -67,3 +66,29 @@ class Proposal(Protocol):
 
     def save(self, group: h5py.Group) -> None:
         """Write what ``restore`` of the same file needs to give ``log_q`` again."""
+
+
+class Adaptive:
+    """What a fitted proposal that follows the weights inherits.
+
+    ``refresh(weights)`` is called before every chunk of ``refresh_steps`` steps, while nobody writes to them; a draw
+    sees the weights as they are by then. So what the proposal is derives from the weights: a checkpoint holds nothing
+    of it, and no prediction is corrected by it.
+    """
+
+    refresh_steps: int
+
+    def refresh(self, weights: Any) -> None:
+        """Look at the weights, in a layout of ``xsoftmax.kernels.layout``."""
+        raise NotImplementedError
+
+    def inclusion(self, n_sampled: int) -> None:
+        """Rows differ."""
+        return None
+
+    def log_q(self, X: Any, start: int, stop: int) -> None:
+        """Nothing to correct by."""
+        return None
+
+    def save(self, group: h5py.Group) -> None:
+        """Nothing to keep."""

@@ -127,7 +127,7 @@ def alias_table(probabilities):
 
 
 @implements(draw, FrequencyDraws)
-def _draw(proposal, i, excluded, rng, draws):
+def _draw(proposal, view, i, excluded, lowest, rng, draws):
     for j in range(draws.classes.size):
         rng, bits = next_u64(rng)
         k = below(bits, proposal.table.size)
@@ -140,5 +140,5 @@ def _draw(proposal, i, excluded, rng, draws):
 
 
 @implements(log_probability, FrequencyDraws)
-def _log_probability(proposal, i, k):
+def _log_probability(proposal, view, i, k):
     return proposal.log_probabilities[k]

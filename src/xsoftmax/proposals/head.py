@@ -90,9 +90,9 @@ class FittedHead:
         """Steps between two refreshes of an adaptive tail."""
         return self.tail.refresh_steps
 
-    def refresh(self, W: np.ndarray) -> None:
+    def refresh(self, weights: Any) -> None:
         """Let an adaptive tail follow the weights."""
-        self.tail.refresh(W)
+        self.tail.refresh(weights)
 
     def kernel(self, X: Any) -> "HeadDraws":
         """What the training loop draws from."""
@@ -104,9 +104,11 @@ class FittedHead:
             tail = RestDraws(others, position)
         return HeadDraws(self.exact_classes, self.in_head, tail)
 
-    def log_q(self, X: Any, start: int, stop: int) -> np.ndarray:
+    def log_q(self, X: Any, start: int, stop: int) -> np.ndarray | None:
         """Log-probabilities of a block of classes: 0 in the head, those of a draw of the tail elsewhere."""
         found = self.tail.log_q(X, start, stop)
+        if found is None and not isinstance(self.tail, FittedUniform):  # it follows the weights
+            return None
         if found is None:
             found = np.full((1, stop - start), -math.log(max(1, np.sum(~self.in_head))), np.float32)
         return np.where(self.in_head[start:stop], np.float32(0), found)
@@ -170,26 +172,26 @@ class RestDraws(NamedTuple):
 
 
 @implements(draw, HeadDraws)
-def _draw(proposal, i, excluded, rng, draws):
+def _draw(proposal, view, i, excluded, lowest, rng, draws):
     n_exact = proposal.exact_classes.size
     for j in range(n_exact):
         draws.classes[j] = proposal.exact_classes[j]
         draws.log_q[j] = np.float32(0)
         draws.weights[j] = np.float32(1)
     tail = part_of(draws, n_exact, draws.classes.size)
-    draw(proposal.tail, i, excluded, rng, tail)
+    draw(proposal.tail, view, i, excluded, lowest, rng, tail)
     for j in range(tail.classes.size):
         if proposal.in_head[tail.classes[j]]:
             tail.weights[j] = np.float32(0)
 
 
 @implements(log_probability, HeadDraws)
-def _log_probability(proposal, i, k):
-    return np.float32(0) if proposal.in_head[k] else log_probability(proposal.tail, i, k)
+def _log_probability(proposal, view, i, k):
+    return np.float32(0) if proposal.in_head[k] else log_probability(proposal.tail, view, i, k)
 
 
 @implements(draw, RestDraws)
-def _draw_rest(proposal, i, excluded, rng, draws):
+def _draw_rest(proposal, view, i, excluded, lowest, rng, draws):
     n_classes = proposal.classes.size
     position = np.int64(-1) if excluded < 0 else proposal.position[excluded]
     if n_classes == 0 or (n_classes == 1 and position == 0):  # no other class is left: any, and it counts nothing
@@ -197,11 +199,11 @@ def _draw_rest(proposal, i, excluded, rng, draws):
         draws.log_q[:] = np.float32(0)
         draws.weights[:] = np.float32(0)
         return
-    draw(UniformDraws(n_classes), i, position, rng, draws)
+    draw(UniformDraws(n_classes), view, i, position, lowest, rng, draws)
     for j in range(draws.classes.size):
         draws.classes[j] = proposal.classes[draws.classes[j]]
 
 
 @implements(log_probability, RestDraws)
-def _log_probability_rest(proposal, i, k):
+def _log_probability_rest(proposal, view, i, k):
     return np.float32(-math.log(max(1, proposal.classes.size)))

@@ -79,18 +79,20 @@ class FittedMixture:
         """Steps between two refreshes: the fewer that a part asks for."""
         return min(part.refresh_steps for part in self._adaptive)
 
-    def refresh(self, W: np.ndarray) -> None:
+    def refresh(self, weights: Any) -> None:
         """Let adaptive parts follow the weights."""
         for part in self._adaptive:
-            part.refresh(W)
+            part.refresh(weights)
 
     def kernel(self, X: Any) -> "MixtureDraws":
         """What the training loop draws from."""
         logs = (np.float32(math.log(share)) for share in (self.share, 1 - self.share))
         return MixtureDraws(self.first.kernel(X), self.second.kernel(X), np.float32(self.share), *logs)
 
-    def log_q(self, X: Any, start: int, stop: int) -> np.ndarray:
+    def log_q(self, X: Any, start: int, stop: int) -> np.ndarray | None:
         """Log-probabilities of a block of classes, float32 of shape (n or 1, stop - start)."""
+        if self._adaptive:
+            return None
         first, second = (self._of(part, X, start, stop) for part in (self.first, self.second))
         return np.logaddexp(first + math.log(self.share), second + math.log(1 - self.share)).astype(np.float32)
 
@@ -102,7 +104,7 @@ class FittedMixture:
         """Independent draws; None if the rows of a part differ."""
         if any(part.inclusion(1) is None for part in (self.first, self.second)):
             return None
-        q = np.exp(self.log_q(None, 0, self.n_classes)[0].astype(np.float64))
+        q = np.exp(np.asarray(self.log_q(None, 0, self.n_classes))[0].astype(np.float64))
         return -np.expm1(n_sampled * np.log1p(-np.minimum(q, 1.0 - 1e-12)))
 
     def save(self, group: h5py.Group) -> None:
@@ -142,23 +144,23 @@ def _log_sum(a, b):
 
 
 @implements(draw, MixtureDraws)
-def _draw(proposal, i, excluded, rng, draws):
+def _draw(proposal, view, i, excluded, lowest, rng, draws):
     for j in range(draws.classes.size):
         rng, coin = next_u64(rng)
         rng, inner = next_u64(rng)
         one = part_of(draws, j, j + 1)
         if uniform(coin) < proposal.share:
-            draw(proposal.first, i, np.int64(-1), inner, one)
-            other = log_probability(proposal.second, i, one.classes[0])
+            draw(proposal.first, view, i, np.int64(-1), lowest, inner, one)
+            other = log_probability(proposal.second, view, i, one.classes[0])
             one.log_q[0] = _log_sum(one.log_q[0] + proposal.log_first, other + proposal.log_second)
         else:
-            draw(proposal.second, i, np.int64(-1), inner, one)
-            other = log_probability(proposal.first, i, one.classes[0])
+            draw(proposal.second, view, i, np.int64(-1), lowest, inner, one)
+            other = log_probability(proposal.first, view, i, one.classes[0])
             one.log_q[0] = _log_sum(other + proposal.log_first, one.log_q[0] + proposal.log_second)
     weigh_by_probability(draws)
 
 
 @implements(log_probability, MixtureDraws)
-def _log_probability(proposal, i, k):
-    first = log_probability(proposal.first, i, k) + proposal.log_first
-    return _log_sum(first, log_probability(proposal.second, i, k) + proposal.log_second)
+def _log_probability(proposal, view, i, k):
+    first = log_probability(proposal.first, view, i, k) + proposal.log_first
+    return _log_sum(first, log_probability(proposal.second, view, i, k) + proposal.log_second)

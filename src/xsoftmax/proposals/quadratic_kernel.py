@@ -2,40 +2,42 @@
 
 Blanc and Rendle, Adaptive sampled softmax with kernel based sampling, ICML 2018:
 
-    q(k | x)  =  (alpha s_k^2 + 1) / sum_j (alpha s_j^2 + 1),    s_k = x.w_k + b_k at the last refresh
+    q(k | x)  =  (alpha s_k^2 + 1) / sum_j (alpha s_j^2 + 1),    s_k = x.w_k + b_k
 
 A square is a product of sums: sum_{k in S} s_k^2 = z^T (sum_{k in S} v_k v_k^T) z with z = (x, 1), v_k = (w_k, b_k).
 So a binary tree over blocks of about n_features classes, whose nodes keep the sum of v v^T of their left child,
-finds the block of a draw in log2(n_blocks) quadratic forms; the classes of the block are scored one by one. q is
-exactly normalised and stays that of the last refresh while the weights move on, so that weights 1 / q are unbiased.
+finds the block of a draw in log2(n_blocks) quadratic forms; the classes of the block are scored one by one.
 
-Cost: a draw n_features^2 log2(n_classes / n_features) / 2 products, a refresh n_classes n_features^2 / 2: that of
-n_classes / log2(n_classes / n_features) draws, so that with very many classes it should be rare. Memory: the matrices
-take what the weights take, and a copy of these is kept.
+The tree is that of the last refresh, the scores are those of the moment, so that no weights are copied: a class is
+drawn with the probability of its block as it was then, times its own among the block as it is now. Whatever the
+weights did meanwhile, q is exactly normalised, and weights 1 / q are unbiased; right after a refresh it is the
+paper's.
+
+Cost: a draw n_features^2 log2(n_classes / n_features) / 2 products and n_features rows, a refresh n_classes
+n_features^2 / 2 products: that of n_classes / log2(n_classes / n_features) draws, so that with very many classes it
+should be rare. Memory: the tree takes what the weights take.
 """
 
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import h5py
 import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
-from xsoftmax.internal.hdf5 import attribute, put
-from xsoftmax.internal.hdf5_checks import check_array
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability
+from xsoftmax.kernels.layout import factor_of, stored
 from xsoftmax.kernels.random import next_u64
-from xsoftmax.kernels.rows import Csr, Dense, features_of
+from xsoftmax.kernels.rows import Csr, Dense
 from xsoftmax.kernels.steps import draw, log_probability
-from xsoftmax.proposals import TrainingSet, proposal
+from xsoftmax.kernels.walk import score_class
+from xsoftmax.proposals import Adaptive, TrainingSet, proposal
 
 MAX_FEATURES = 512
-_ROWS = 4096
 
 
 @proposal(
@@ -58,21 +60,17 @@ class QuadraticKernel(NamedTuple):
         """
         n_features = data.X.shape[1]
         _check(data.n_classes, n_features)
-        fitted = FittedQuadraticKernel(empty_tree(data.n_classes, n_features), self.alpha, self.refresh)
-        fitted.refresh(fitted.tree.weights)
-        return fitted
+        return FittedQuadraticKernel(empty_tree(data.n_classes, n_features), self.alpha, self.refresh)
 
 
 MEMBER = QuadraticKernel
 
 
 class KernelTree(NamedTuple):
-    """The tree over the classes and what it is made of.
+    """The tree over the classes.
 
     Attributes
     ----------
-    weights : ndarray of shape (n_classes, n_features + 1), float32
-        Of the last refresh, biases last; a model without biases has them at zero.
     bounds : ndarray of shape (n_blocks + 1,), int64
         Block b holds the classes from bounds[b] up to bounds[b + 1]; n_blocks is a power of two.
     left : ndarray of shape (n_blocks, n), float64, with n = (n_features + 1) (n_features + 2) / 2
@@ -80,7 +78,6 @@ class KernelTree(NamedTuple):
         The children of node i are 2 i and 2 i + 1, the root is 1; row 0 is of all classes.
     """
 
-    weights: np.ndarray
     bounds: np.ndarray
     left: np.ndarray
 
@@ -93,15 +90,14 @@ def n_blocks_of(n_classes: int, n_features: int) -> int:
 def memory(n_classes: int, n_features: int) -> int:
     """Bytes of a ``KernelTree``."""
     width = n_features + 1
-    return 4 * n_classes * width + 8 * n_blocks_of(n_classes, n_features) * (width * (width + 1) // 2)
+    return 8 * n_blocks_of(n_classes, n_features) * (width * (width + 1) // 2)
 
 
 def empty_tree(n_classes: int, n_features: int) -> KernelTree:
     """Allocate a tree."""
     width, n_blocks = n_features + 1, n_blocks_of(n_classes, n_features)
     bounds = np.arange(n_blocks + 1) * n_classes // n_blocks
-    left = np.zeros((n_blocks, width * (width + 1) // 2))
-    return KernelTree(np.zeros((n_classes, width), np.float32), bounds, left)
+    return KernelTree(bounds, np.zeros((n_blocks, width * (width + 1) // 2)))
 
 
 def _check(n_classes: int, n_features: int) -> None:
@@ -119,8 +115,8 @@ def _check(n_classes: int, n_features: int) -> None:
 
 
 @dataclass(frozen=True)
-class FittedQuadraticKernel:
-    """The distribution at the last refresh, which changes ``tree`` in place: kernels see it too."""
+class FittedQuadraticKernel(Adaptive):
+    """The tree of the last refresh, which changes it in place: kernels see it too."""
 
     tree: KernelTree
     alpha: float = 100.0
@@ -128,70 +124,41 @@ class FittedQuadraticKernel:
     name = "quadratic-kernel"
     seconds = 0.0
 
-    def refresh(self, W: np.ndarray) -> None:
-        """Look at the weights, (n_classes, n_features + 1), biases last."""
-        self.tree.weights[:] = W
-        sum_squares(self.tree)
+    def refresh(self, weights: Any) -> None:
+        """Fill the tree anew."""
+        sum_squares(self.tree, weights)
 
     def kernel(self, X: Any) -> "QuadraticKernelDraws":
         """What the training loop draws from."""
-        return QuadraticKernelDraws(features_of(X, True), self.tree, self.alpha)
-
-    def log_q(self, X: Any, start: int, stop: int) -> np.ndarray:
-        """Log-probabilities of a block of classes, float32 of shape (n_samples, stop - start).
-
-        The sum over all classes is a quadratic form, here as in the draws.
-        """
-        W = self.tree.weights.astype(np.float64)
-        gram = W.T @ W
-        result = np.empty((X.shape[0], stop - start), np.float32)
-        for first in range(0, X.shape[0], _ROWS):
-            rows = X[first : first + _ROWS]
-            Z = np.column_stack([rows if isinstance(rows, np.ndarray) else rows.toarray(), np.ones(rows.shape[0])])
-            total = self.alpha * np.einsum("ij,ij->i", Z @ gram, Z) + len(W)
-            result[first : first + _ROWS] = np.log((self.alpha * (Z @ W[start:stop].T) ** 2 + 1) / total[:, None])
-        return result
-
-    def inclusion(self, n_sampled: int) -> None:
-        """Rows differ."""
-        return None
-
-    def save(self, group: h5py.Group) -> None:
-        """Keep the weights of the last refresh; the tree follows from them."""
-        group["weights"] = self.tree.weights
-        put(group, alpha=self.alpha, refresh_steps=self.refresh_steps)
-
-
-def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedQuadraticKernel:
-    """Read what ``save`` wrote of a proposal over so many classes, for rows of so many features."""
-    check_array(group["weights"], np.float32, n_classes, n_features + 1)
-    _check(n_classes, n_features)
-    W, tree = group["weights"][:], empty_tree(n_classes, n_features)
-    fitted = FittedQuadraticKernel(tree, float(attribute(group, "alpha")), int(attribute(group, "refresh_steps")))
-    fitted.refresh(W)
-    return fitted
+        return QuadraticKernelDraws(self.tree, self.alpha)
 
 
 class QuadraticKernelDraws(NamedTuple):
-    """What the kernels see: the rows, with a constant 1 for the biases, and the tree."""
+    """What the kernels see."""
 
-    features: Dense | Csr
     tree: KernelTree
     alpha: float
 
 
+QuadraticKernelDraws.reads_weights = True  # type: ignore[attr-defined]
+
+
 @njit(**OPTIONS)
-def sum_squares(tree):
-    """Fill ``tree.left`` from ``tree.weights``, block by block, each node when its left child is complete.
+def sum_squares(tree, weights):
+    """Fill ``tree.left`` from the weights, block by block, each node when its left child is complete.
 
     The sum of a right child goes on to its parent, whose left child was stored before.
     """
     n_blocks = tree.left.shape[0]
-    total = np.empty(tree.left.shape[1])
+    total, v = np.empty(tree.left.shape[1]), np.empty(_width_of(tree), np.float32)
     for block in range(n_blocks):
         total[:] = 0.0
         for k in range(tree.bounds[block], tree.bounds[block + 1]):
-            _add_square(tree.weights[k], total)
+            factor = factor_of(weights, k)
+            for d in range(v.size - 1):
+                v[d] = factor * stored(weights, k, d)
+            v[v.size - 1] = stored(weights, k, v.size - 1)
+            _add_square(v, total)
         node = n_blocks + block
         while node > 1 and node & 1:
             node >>= 1
@@ -199,6 +166,15 @@ def sum_squares(tree):
         if node > 1:
             tree.left[node >> 1] = total
     tree.left[0] = total
+
+
+@njit(**OPTIONS)
+def _width_of(tree):
+    """Numbers of a row of weights: a triangle of n rows has n (n + 1) / 2 entries."""
+    width = 0
+    while width * (width + 1) // 2 < tree.left.shape[1]:
+        width += 1
+    return width
 
 
 @njit(**OPTIONS)
@@ -227,17 +203,21 @@ def _quadratic_form(triangle, z):
 
 
 @njit(**OPTIONS)
-def _weight(proposal, z, k):
-    """Unnormalised probability of class ``k``, alpha s_k^2 + 1."""
-    score = 0.0
-    for j in range(z.size):
-        score += np.float64(proposal.tree.weights[k, j]) * z[j]
-    return proposal.alpha * score * score + 1.0
+def _mass(proposal, form, z, n):
+    """Sum of alpha s^2 + 1 over n classes, whose v v^T add up to ``form``."""
+    return proposal.alpha * max(0.0, _quadratic_form(form, z)) + n
 
 
 @njit(**OPTIONS)
-def _total(proposal, z):
-    return proposal.alpha * _quadratic_form(proposal.tree.left[0], z) + proposal.tree.weights.shape[0]
+def _fill_block(proposal, view, i, block, room):
+    """Write alpha s^2 + 1 of the classes of a block, as they score now; return how many there are, and their sum."""
+    first, total = proposal.tree.bounds[block], 0.0
+    n = proposal.tree.bounds[block + 1] - first
+    for j in range(n):
+        score = np.float64(score_class(view.weights, view.features, i, first + j))
+        room[j] = proposal.alpha * score * score + 1.0
+        total += room[j]
+    return n, total
 
 
 @njit(**OPTIONS)
@@ -267,46 +247,53 @@ def _fill_csr(features, i, z):
 
 
 @njit(**OPTIONS)
-def _draw_one(proposal, z, total, rng):
-    """Draw a class: down to a block, then along its classes; return it and its unnormalised probability."""
-    tree = proposal.tree
-    n_blocks = tree.left.shape[0]
-    node, first, stop = 1, 0, n_blocks
+def _rooms(proposal, view, i):
+    """Give sample ``i`` with its constant feature, float64, and room for the largest block."""
+    z, bounds = np.empty(_width_of(proposal.tree)), proposal.tree.bounds
+    fill_row(view.features, i, z)
+    return z, np.empty(np.max(bounds[1:] - bounds[:-1]))
+
+
+@njit(**OPTIONS)
+def _go_down(proposal, z, total, wanted, rng):
+    """Draw a block, or go to the one that is wanted, if it is not negative; return it and its log-probability."""
+    bounds, n_blocks = proposal.tree.bounds, proposal.tree.left.shape[0]
+    node, first, stop, log_q = 1, 0, n_blocks, 0.0
     while node < n_blocks:
         middle = (first + stop) >> 1
-        n_left = tree.bounds[middle] - tree.bounds[first]
-        left = proposal.alpha * _quadratic_form(tree.left[node], z) + n_left
+        left = min(_mass(proposal, proposal.tree.left[node], z, bounds[middle] - bounds[first]), total)
         rng, bits = next_u64(rng)
-        node *= 2
-        if _fraction(bits) * total < left:
-            total, stop = left, middle
-        else:
-            total, first, node = total - left, middle, node + 1
-    rng, bits = next_u64(rng)
-    left = _fraction(bits) * total
-    k, last = tree.bounds[first], tree.bounds[first + 1] - 1
-    weight = _weight(proposal, z, k)
-    while left >= weight and k < last:
-        left -= weight
-        k += 1
-        weight = _weight(proposal, z, k)
-    return k, weight, rng
+        goes_left = wanted < middle if wanted >= 0 else _fraction(bits) * total < left
+        mass = left if goes_left else total - left
+        log_q += math.log(mass / total)
+        total, node = mass, 2 * node + (0 if goes_left else 1)
+        first, stop = (first, middle) if goes_left else (middle, stop)
+    return first, log_q, rng
 
 
 @implements(draw, QuadraticKernelDraws, allocates=True)
-def _draw(proposal, i, excluded, rng, draws):
-    z = np.empty(proposal.tree.weights.shape[1])
-    fill_row(proposal.features, i, z)
-    total = _total(proposal, z)
+def _draw(proposal, view, i, excluded, lowest, rng, draws):
+    z, room = _rooms(proposal, view, i)
+    of_all = _mass(proposal, proposal.tree.left[0], z, proposal.tree.bounds[-1])
     for j in range(draws.classes.size):
-        k, weight, rng = _draw_one(proposal, z, total, rng)
-        draws.classes[j] = k
-        draws.log_q[j] = np.float32(math.log(weight / total))
+        block, log_q, rng = _go_down(proposal, z, of_all, np.int64(-1), rng)
+        n, total = _fill_block(proposal, view, i, block, room)
+        rng, bits = next_u64(rng)
+        left, at = _fraction(bits) * total, 0
+        while left >= room[at] and at < n - 1:
+            left -= room[at]
+            at += 1
+        draws.classes[j] = proposal.tree.bounds[block] + at
+        draws.log_q[j] = np.float32(log_q + math.log(room[at] / total))
     weigh_by_probability(draws)
 
 
 @implements(log_probability, QuadraticKernelDraws, allocates=True)
-def _log_probability(proposal, i, k):
-    z = np.empty(proposal.tree.weights.shape[1])
-    fill_row(proposal.features, i, z)
-    return np.float32(math.log(_weight(proposal, z, k) / _total(proposal, z)))
+def _log_probability(proposal, view, i, k):
+    z, room = _rooms(proposal, view, i)
+    bounds = proposal.tree.bounds
+    of_all = _mass(proposal, proposal.tree.left[0], z, bounds[-1])
+    block = np.searchsorted(bounds, k, side="right") - 1
+    _, log_q, _ = _go_down(proposal, z, of_all, np.int64(block), np.uint64(0))
+    _, of_block = _fill_block(proposal, view, i, block, room)
+    return np.float32(log_q + math.log(room[k - bounds[block]] / of_block))

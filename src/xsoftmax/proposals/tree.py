@@ -104,14 +104,14 @@ def _view(proposal):
 
 
 @implements(draw, TreeDraws)
-def _draw(proposal, i, excluded, rng, draws):
+def _draw(proposal, view, i, excluded, lowest, rng, draws):
     for j in range(draws.classes.size):
         draws.classes[j], draws.log_q[j], rng = descend(_view(proposal), proposal.Z, i, rng)
     weigh_by_probability(draws)
 
 
 @implements(draw_ahead, TreeDraws, allocates=True)
-def _draw_ahead(proposal, samples, ahead):
+def _draw_ahead(proposal, view, samples, ahead):
     n_draws = ahead.classes.shape[1]
     descend_block(_view(proposal), proposal.Z, samples, ahead.states, n_draws, ahead.classes, ahead.log_q)
     share = np.float32(1) / np.float32(n_draws)
@@ -121,5 +121,5 @@ def _draw_ahead(proposal, samples, ahead):
 
 
 @implements(log_probability, TreeDraws)
-def _log_probability(proposal, i, k):
+def _log_probability(proposal, view, i, k):
     return log_probability_of(_view(proposal), proposal.Z, i, k)

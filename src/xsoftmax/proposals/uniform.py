@@ -76,7 +76,7 @@ UniformDraws.avoids_labels = True  # type: ignore[attr-defined]
 
 
 @implements(draw, UniformDraws)
-def _draw(proposal, i, excluded, rng, draws):
+def _draw(proposal, view, i, excluded, lowest, rng, draws):
     if excluded < 0:
         for j in range(draws.classes.size):
             rng, bits = next_u64(rng)
@@ -120,7 +120,7 @@ def _draw_distinct(n, rng, out):
 
 
 @implements(draw_outside, UniformDraws)
-def _draw_outside(proposal, i, y, batch_labels, rng, draws):
+def _draw_outside(proposal, view, i, y, batch_labels, rng, draws):
     """Distinct classes outside the labels; all of them if there are no more than are to be drawn."""
     others = proposal.n_classes - batch_labels.size
     n = min(draws.classes.size, others)
@@ -133,5 +133,5 @@ def _draw_outside(proposal, i, y, batch_labels, rng, draws):
 
 
 @implements(log_probability, UniformDraws)
-def _log_probability(proposal, i, k):
+def _log_probability(proposal, view, i, k):
     return np.float32(-math.log(proposal.n_classes))

@@ -107,8 +107,9 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
             "shrink when they are touched, which no average follows; leave one of them out, or take proposal all",
         ),
         (
-            method.bias_start != "zero" and not (by.distribution and method.bias),
-            f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",
+            method.bias_start != "zero" and not (by.distribution and method.bias and not by.adaptive),
+            f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities that stay; "
+            "leave it out",
         ),
     ]
 

@@ -1,13 +1,11 @@
 """Implicit steps on minibatches, many classes and a ridge: solved for the weights that they end at."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from xsoftmax.internal.errors import InputError
-from xsoftmax.kernels.implicit_batch import Touch, sweep_implicit
+from xsoftmax.kernels.implicit_batch import Joint, Touch
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers._rules import differs_by_row, first_broken, named, rules_of_draws
 from xsoftmax.solvers.sampled import SampledSolver, solves_batches
@@ -64,11 +62,10 @@ class ImplicitSolver(SampledSolver):
         return touch_of(proposal, draws_from, data.class_counts, method.n_sampled, method.batch.size)
 
     def _inverse_touch(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> np.ndarray:
-        self._touch = self.weighed_by(method, proposal, draws_from, data)
         return np.empty(0, np.float32)
 
-    def _swept(self, *arguments: Any) -> Callable[[], int]:
-        return partial(sweep_implicit, *arguments, self._batch.size, self._touch)
+    def _batch_type(self, method: Any, proposal: Proposal, data: TrainingSet) -> Joint:
+        return Joint(method.batch.size, self.weighed_by(method, proposal, self._parts.proposal, data))
 
 
 MEMBER = ImplicitSolver

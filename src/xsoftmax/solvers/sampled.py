@@ -10,13 +10,13 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.batch import sweep_batches
+from xsoftmax.kernels.batch import Own
 from xsoftmax.kernels.layout import Decayed, allocate, arrays_of
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
-from xsoftmax.kernels.shared_batch import sweep_shared
-from xsoftmax.kernels.steps import Clock, log_probability
-from xsoftmax.kernels.sweep import AHEAD, sweep
+from xsoftmax.kernels.shared_batch import Shared
+from xsoftmax.kernels.steps import Clock, Parts, Samples, View, log_probability
+from xsoftmax.kernels.sweep import AHEAD, single, sweep
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_states
 from xsoftmax.solvers._average import Average
@@ -70,18 +70,17 @@ class SampledSolver:
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
         self._team, self._batch, self._seed = team, method.batch, data.seed
-        self._n_sampled = method.n_sampled
         y, features = np.ascontiguousarray(data.y, np.int32), features_of(data.X, method.bias)
         self.states = initial_states(method, y.size, data.n_classes)
         n_draws = method.batch.size * method.n_sampled
         steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
-        self._refresh: Callable[[np.ndarray], None] | None = None
+        self._refresh: Callable[[Any], None] | None = None
         if method.proposal.adaptive:
             steps, self._refresh = proposal.refresh_steps, proposal.refresh  # type: ignore[attr-defined]
         self.chunk = steps * method.batch.size
         self._batches_per_epoch = -(-y.size // method.batch.size)
         draws_from = proposal.kernel(data.X)
-        self._parts = (objective, draws_from, method.optimizer.fit(data), features, y)
+        self._parts = Parts(objective, draws_from, method.optimizer.fit(data), method.n_sampled)
         width, dense = n_columns(features) + 1, isinstance(features, Dense)
         self._weights = allocate(method.optimizer, data.n_classes, width, dense)
         if (inverse_touch := self._inverse_touch(method, proposal, draws_from, data)) is not None:
@@ -89,8 +88,10 @@ class SampledSolver:
             self._weights = Decayed(self._weights, np.ones(data.n_classes, np.float32), decay, inverse_touch)
         self._average = Average(method, self._weights)
         self._weights = self._average.weights
-        log_q = log_q_of(draws_from, y) if method.objective.uses_log_q or method.bias_start != "zero" else None
-        self._log_q = log_q if method.objective.uses_log_q else None
+        uses_log_q, view = method.objective.uses_log_q, View(self._weights, features)
+        log_q = log_q_of(draws_from, view, y) if uses_log_q or method.bias_start != "zero" else None
+        self._samples = Samples(features, y, self.states, log_q if uses_log_q else None)
+        self._kind = self._batch_type(method, proposal, data)
         if log_q is not None and method.bias_start == "minus-log-q":
             stored = self._weights.inner if hasattr(self._weights, "inner") else self._weights
             stored.weights()[:, -1] = minus_mean_log_q(log_q, y, data.n_classes)
@@ -107,7 +108,7 @@ class SampledSolver:
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
         if self._refresh is not None:
-            self._refresh(self._weights.weights())
+            self._refresh(self._weights)
         size = self._batch.size
         self._average.begin(samples, epoch, first)
         parts = [slice(part.start * size, part.stop * size) for part in self._parts_of(-(-samples.size // size))]
@@ -125,18 +126,15 @@ class SampledSolver:
         """The steps of one thread, and how many samples they used."""
         size = self._batch.size
         clock = Clock(np.uint64(stream(self._seed, epoch)), first, epoch * self._batches_per_epoch + first // size)
-        return self._swept(
-            *self._parts, self.states, self._weights, samples, clock, np.float32(rate), self._n_sampled
-        )
+        arguments = (self._kind, self._parts, self._samples, self._weights, samples, clock, np.float32(rate))
+        return partial(sweep, *arguments)
 
-    def _swept(self, *arguments: Any) -> Callable[[], int]:
-        """Choose the loop over steps."""
-        size, shared = self._batch
+    def _batch_type(self, method: Any, proposal: Proposal, data: TrainingSet) -> Any:
+        """Choose what samples share in a step: see ``xsoftmax.kernels.sweep``."""
+        size, shared = method.batch
         if shared:
-            return partial(sweep_shared, *arguments, size)
-        if size > 1:
-            return partial(sweep_batches, *arguments, size)
-        return partial(sweep, *arguments, self._log_q)  # type: ignore[call-arg]
+            return Shared(size)
+        return Own(size) if size > 1 else single(self._parts.proposal)
 
     def weights(self) -> np.ndarray:
         """See ``Solver``; a view, unless they are averaged or decay."""
@@ -173,11 +171,11 @@ def inverse_touch_of(method: Any, proposal: Proposal, class_counts: np.ndarray) 
 
 
 @njit(**OPTIONS)
-def log_q_of(draws_from, labels):
+def log_q_of(draws_from, view, labels):
     """Log-probability of each row's own label, float32."""
     log_q = np.empty(labels.size, np.float32)
     for i in range(labels.size):
-        log_q[i] = log_probability(draws_from, i, np.int64(labels[i]))
+        log_q[i] = log_probability(draws_from, view, i, np.int64(labels[i]))
     return log_q
 
 

@@ -14,8 +14,8 @@ from xsoftmax.data.windows import Windows
 from xsoftmax.kernels.layout import allocate
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import Csr, Dense, features_of
-from xsoftmax.kernels.steps import Clock
-from xsoftmax.kernels.sweep import sweep
+from xsoftmax.kernels.steps import Clock, Parts, Samples
+from xsoftmax.kernels.sweep import single, sweep
 from xsoftmax.lab.benchmark.case import Case, Quantity
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, sparse_rows, write_problem
 from xsoftmax.training_set import TrainingSet
@@ -80,11 +80,9 @@ class Passes:
     def __init__(self, rows: Rows, n_classes: int, windows: Windows, file: Path) -> None:
         method = method_of("negative-sampling", {"name": "uniform", "n_sampled": N_SAMPLED})
         data = TrainingSet(rows.X, rows.y, n_classes)
-        self._parts = (
-            method.objective.fit(data),
-            method.proposal.fit(data).kernel(rows.X),
-            method.optimizer.fit(data),
-        )
+        kernel = method.proposal.fit(data).kernel(rows.X)
+        self._parts = Parts(method.objective.fit(data), kernel, method.optimizer.fit(data), N_SAMPLED)
+        self._batch = single(kernel)
         self._windows, self._file, self._y = windows, file, rows.y
         self._features, self._mapped = features_of(rows.X, True), features_of(windows.split.X, True)
         dense = isinstance(rows.X, np.ndarray)
@@ -113,11 +111,10 @@ class Passes:
     def _steps(self, features: Dense | Csr, order: np.ndarray, first: int) -> None:
         key = np.uint64(stream(0, self._epoch))
         for at in range(0, order.size, CHUNK):
-            samples, clock = order[at : at + CHUNK], Clock(key, first + at, first + at)
-            used = sweep(
-                *self._parts, features, self._y, self._states, self._weights, samples, clock, self._rate, N_SAMPLED
-            )
-            if used < samples.size:
+            some, clock = order[at : at + CHUNK], Clock(key, first + at, first + at)
+            samples = Samples(features, self._y, self._states, None)
+            used = sweep(self._batch, self._parts, samples, self._weights, some, clock, self._rate)
+            if used < some.size:
                 raise FloatingPointError(f"the benchmark's steps diverged after {first + at + used}")
 
 

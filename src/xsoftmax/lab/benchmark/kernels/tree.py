@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from xsoftmax.data.readers import hierarchy
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.draws import empty_draws_ahead
 from xsoftmax.kernels.random import start, stream
 from xsoftmax.kernels.steps import draw_ahead
-from xsoftmax.kernels.sweep import AHEAD
+from xsoftmax.kernels.sweep import AHEAD, empty_draws_ahead
 from xsoftmax.kernels.tree import log_probability_block
 from xsoftmax.lab.benchmark.case import Case, Quantity
 from xsoftmax.lab.benchmark.problems import dense_rows, method_of, steps_of
@@ -77,7 +76,7 @@ def draws_ahead(proposal, samples, key, ahead):
     for first in range(0, samples.size, AHEAD):
         for b in range(AHEAD):
             ahead.states[b] = start(key, first + b)
-        draw_ahead(proposal, samples[first : first + AHEAD], ahead)
+        draw_ahead(proposal, None, samples[first : first + AHEAD], ahead)
 
 
 def _look_up(tree: Tree, Z: NDArray[np.float32], samples: NDArray[np.int64], y: NDArray[np.int32]) -> None:
