@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xsoftmax.internal.compiled import njit
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_candidates
 from xsoftmax.kernels.layout import shrink
@@ -50,8 +50,18 @@ def _room(batch, parts, samples, order):
 
 @implements(take, Own)
 def _take(batch, parts, samples, weights, some, clock, rate, room):
-    features, candidates, step = samples.features, room.candidates, Step(rate, clock.step)
-    share, per_sample = np.float32(1) / np.float32(some.size), candidates.classes.size
+    per_sample = room.candidates.classes.size
+    if not _fill(parts, samples, weights, some, clock, rate, room):
+        return 0
+    _move_all(weights, samples.features, parts.optimizer, some, Step(rate, clock.step), per_sample, room)
+    return some.size
+
+
+@njit(**LEAN)
+def _fill(parts, samples, weights, some, clock, rate, room):
+    """Write the classes of a batch, their slopes and touches; tell whether all scores are finite."""
+    features, candidates, share = samples.features, room.candidates, np.float32(1) / np.float32(some.size)
+    entry = 0
     for b in range(some.size):
         i, position = some[b], clock.position + b
         y = np.int64(samples.labels[i])
@@ -60,14 +70,13 @@ def _take(batch, parts, samples, weights, some, clock, rate, room):
         candidates.classes[0], candidates.weights[0] = y, np.float32(1)
         draw(parts.proposal, View(weights, features), i, excluded, lowest, rng, candidates.draws)
         if not coefficients_of(parts, samples, weights, i, clock.key, position, rate, candidates):
-            return 0
-        for j in range(per_sample):
-            entry = b * per_sample + j
+            return False
+        for j in range(candidates.classes.size):
             room.classes[entry] = candidates.classes[j]
             room.slopes[entry] = share * candidates.out[j]
             room.touches[entry] = share * candidates.weights[j]
-    _move_all(weights, features, parts.optimizer, some, step, per_sample, room)
-    return some.size
+            entry += 1
+    return True
 
 
 @njit(**OPTIONS)
