@@ -189,7 +189,7 @@ def test_steps_are_counted_in_batches_across_chunks_and_epochs(size):
     chosen = method("double-sum", {"name": "frequency", "n_sampled": 3}, "sgd", batch={"size": size})
     data = TrainingSet(X, y, K)
     solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)
-    solver._parts = (*solver._parts[:2], Counting(), *solver._parts[3:])
+    solver._parts = solver._parts._replace(optimizer=Counting())
     order, per_epoch = np.arange(N), -(-N // size)
     for epoch in range(3):
         for first in range(0, N, 12):

@@ -1,6 +1,7 @@
 """The sampled loop, step by step against a naive one that is given the same draws."""
 
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,11 +14,15 @@ from kernels.drawing import drawn
 from kernels.layouts import accumulators, laid_out
 from kernels.loops import sweep
 from problems import sparse_problem
+from xsoftmax.kernels.batch import Own
+from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_candidates, empty_draws, gather_repeats, weigh_by_probability, weigh_for
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock
+from xsoftmax.kernels.steps import Clock, draw
+from xsoftmax.kernels.walk import score_class
 from xsoftmax.objectives.double_sum import DoubleSum
+from xsoftmax.objectives.max_margin import MaxMargin
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach
 from xsoftmax.optimizers.adagrad import Adagrad
@@ -173,6 +178,47 @@ def test_nan_weights_stop_it_too():
     room = laid_out(Sgd(), np.full((K, D + 1), np.nan))
     arguments = (np.zeros((N, 0)), room, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 1)
     assert sweep(OneVsEach(), fitted(Frequency(), X, y).kernel(X), Sgd(), features_of(X, True), y, *arguments) == 0
+
+
+class Looking(NamedTuple):
+    """A proposal that draws class 1, and notes what it saw: the lowest score, and that of class 1."""
+
+    seen: np.ndarray
+
+
+Looking.reads_weights = True
+
+
+@implements(draw, Looking)
+def _look(proposal, view, i, excluded, lowest, rng, draws):
+    proposal.seen[i, 0] = lowest
+    proposal.seen[i, 1] = score_class(view.weights, view.features, i, np.int64(1))
+    draws.classes[:] = 1
+    draws.weights[:] = 1
+
+
+@pytest.mark.parametrize("batch", [None, Own(1), Own(4)], ids=["single", "own 1", "own 4"])
+def test_a_proposal_that_reads_weights_sees_those_of_its_step(batch):
+    X, y, W = problem()
+    kernel, order, room = Looking(np.zeros((N, 2))), np.arange(N)[y != 1], laid_out(Sgd(), W)
+    arguments = (np.zeros((N, 0)), room, order, Clock(KEY, 0, 0), np.float32(0.5), 1)
+    assert sweep(MaxMargin(), kernel, Sgd(), features_of(X, True), y, *arguments, batch=batch) == order.size
+    weights, ones, size, moved = W.astype(float), np.column_stack([X, np.ones(N)]), batch.size if batch else 1, 0
+    for first in range(0, order.size, size):
+        some = order[first : first + size]
+        for i in some:
+            s = weights @ ones[i]
+            assert kernel.seen[i] == pytest.approx([s[y[i]] - 1, s[1]], abs=1e-5)
+        step = np.zeros_like(weights)
+        for i in some:
+            s = weights @ ones[i]
+            slope = min(max((s[1] + 1 - s[y[i]]) / 2, 0.0), 1.0)  # of one class: x = t
+            moved += slope > 0
+            step[1] -= 0.5 * slope * ones[i] / some.size
+            step[y[i]] += 0.5 * slope * ones[i] / some.size
+        weights += step
+    assert moved > N / 4
+    assert np.allclose(room.W, weights, atol=1e-4)
 
 
 def draws_of(classes, log_q):

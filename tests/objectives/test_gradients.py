@@ -5,13 +5,15 @@ That coefficients are the slopes of the loss is for test_array_forms.py.
 
 import numpy as np
 import pytest
-from numba import typeof, types
+from numba import njit, typeof, types
 
 import naive
 from objectives.one_step import draws_of, gradient_of, loss_of, raise_bound_of
 from xsoftmax.internal import registry
-from xsoftmax.kernels.steps import Draws
+from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.steps import Draws, floor
 from xsoftmax.objectives.double_sum import DoubleSum
+from xsoftmax.objectives.max_margin import MaxMargin
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach
 from xsoftmax.objectives.softmax import Softmax
@@ -46,6 +48,15 @@ def draws_for(rng, n, dtype=np.float64, spread=1.0):
     weights = rng.random(n).astype(dtype) + dtype(0.2)
     scores = (spread * rng.standard_normal(n)).astype(dtype)
     return Draws(np.arange(n), log_q, weights, scores, np.empty(n, dtype), np.zeros(1, np.uint64))
+
+
+@njit(**OPTIONS)
+def floor_of(objective, score_true):
+    return floor(objective, score_true)
+
+
+def test_a_floor_leaves_some_classes_out():
+    assert floor_of(MaxMargin(), np.float32(0.4)) == pytest.approx(-0.6)
 
 
 def state_of(objective, rng):
@@ -88,6 +99,7 @@ def test_float32_and_float64_agree(objective):
             gradient_of(objective, 0.0, state.copy(), float(score_true), -1.3, wide), rel=1e-5, abs=1e-6
         )
         assert np.allclose(draws.out, wide.out, rtol=1e-5, atol=1e-7)
+        assert (draws.out[draws.scores < floor_of(objective, score_true)] == 0).all()
         # A float64 that leaks into the coefficients makes the float32 loops slow.
         compiled = gradient_of.overloads[tuple(typeof(argument) for argument in arguments)]
         assert compiled.signature.return_type == types.float32
