@@ -6,9 +6,9 @@ from numba import njit
 from scipy.stats import chi2
 
 from tree.clusters import clustered
-from xsoftmax.kernels.draws import empty_draws_ahead
 from xsoftmax.kernels.random import skip
 from xsoftmax.kernels.steps import draw, draw_ahead
+from xsoftmax.kernels.sweep import empty_draws_ahead
 from xsoftmax.kernels.tree import (
     LANES,
     STRICT,

@@ -50,12 +50,12 @@ def test_what_is_known_of_the_first_methods(entries):
         "1 x weights, 8 B per sample, 16 B per class",  # scaled rows looked at; u; two probabilities of a touch
     )
     assert found["composition"][1] == "softmax, with an average per sample, as its share falls to 0"
-    # Beside Adagrad's accumulators a copy of the weights, and a matrix of D^2 / 2 float64 for each D classes.
-    assert entries["sampled-softmax-kernel"].memory.weights == 1 + 1 + 1
+    # Beside Adagrad's accumulators a matrix of D^2 / 2 float64 for each D classes.
+    assert entries["sampled-softmax-kernel"].memory.weights == 1 + 1
     assert entries["one-vs-each-head"].rows == 20 + 5 + 1
 
 
-COPIES_OF_PROPOSALS = {"quadratic-kernel": 2}  # a copy of the weights, and a matrix of D^2 / 2 float64 for D classes
+COPIES_OF_PROPOSALS = {"quadratic-kernel": 1}  # a matrix of D^2 / 2 float64 for D classes
 
 
 def rows_of_first_steps(name):
