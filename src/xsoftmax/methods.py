@@ -19,12 +19,18 @@ AXES = {
     "proposal": "xsoftmax.proposals",
     "optimizer": "xsoftmax.optimizers",
 }
+STARTS = "xsoftmax.starts"
 # In the place of a method's name: whatever the advice chooses for the data.
 AUTO = "auto"
-_KEYS = {*AXES, "schedule", "batch", "ridge", "decay", "average", "bias", "bias_start", "device", "solver", "source"}
+_KEYS = {
+    *AXES,
+    *("schedule", "batch", "ridge", "decay", "average", "start", "bias", "bias_start", "calibration"),
+    *("device", "solver", "source"),
+}
 DEVICES = ("cpu", "cuda")
 AVERAGES = ("none", "all", "half")
 BIAS_STARTS = ("zero", "minus-log-q")
+CALIBRATIONS = ("none", "temperature")
 # What compiled code takes for a count, int64, and for a number, float32.
 MOST_COUNT, MOST_NUMBER = 2**63 - 1, (2 - 2**-23) * 2.0**127
 
@@ -59,11 +65,15 @@ class Method:
     average : {"none", "all", "half"}
         Whether models, and looks at the fit, take the average of the weights over all steps, or over the later
         epochs, half of them at most; training itself goes on with the last weights (Polyak and Juditsky 1992).
+    start : NamedTuple
+        Where weights begin, biases left out: a member of ``xsoftmax.starts``.
     bias : bool
         Whether the model has one bias per class.
     bias_start : {"zero", "minus-log-q"}
         Where biases begin: at 0, or at minus the mean log-probability that the proposal gives to the class on its
         own training rows (Bamler and Mandt's published code).
+    calibration : {"none", "temperature"}
+        Whether models, and looks at the fit, have the temperature under which validation rows are likeliest.
     device : {"cpu", "cuda"}
         Where it is to be trained; with cuda a cluster gives the job a GPU. No solver trains on one yet.
     solver : str
@@ -83,8 +93,10 @@ class Method:
     ridge: float
     decay: float
     average: str
+    start: Any
     bias: bool
     bias_start: str
+    calibration: str
     device: str
     solver: str
     settings: dict[str, Any]
@@ -149,17 +161,24 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         "ridge": _as_type_of(f"{where}: ridge", 0.0, settings.get("ridge", 0.0)),
         "decay": _as_type_of(f"{where}: decay", 0.0, settings.get("decay", 0.0)),
         "average": _as_type_of(f"{where}: average", AVERAGES, settings.get("average", "none")),
+        "start": _start(where, settings.get("start", {"name": "zero"})),
         "bias": _as_type_of(f"{where}: bias", True, settings.get("bias", True)),
         "bias_start": _as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
+        "calibration": _as_type_of(f"{where}: calibration", CALIBRATIONS, settings.get("calibration", "none")),
         "device": _as_type_of(f"{where}: device", DEVICES, settings.get("device", "cpu")),
         "solver": _as_type_of(f"{where}: solver", known, settings.get("solver", solvers.ANY)),
     }
     filled = {axis: _filled(part) for axis, part in parts.items()}
     filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}
-    filled |= others | {"batch": others["batch"]._asdict()}
+    filled |= others | {"batch": others["batch"]._asdict(), "start": _filled(others["start"])}
     method = Method(
         name, **parts, schedule=schedule, **others, settings=filled, source=str(settings.get("source", ""))
     )
+    if method.calibration != "none" and method.objective.link != "softmax":
+        raise InputError(
+            f"method {name}: calibration is {method.calibration}, which is fitted for the probabilities of a "
+            f"softmax; those of objective {filled['objective']['name']} are others ({method.objective.link}); leave it out"
+        )
     solvers.check_method(method)
     return method
 
@@ -210,6 +229,8 @@ def component_modules(settings: Mapping[str, Any]) -> list[str]:
         chosen = [module for each in settings["among"].values() for module in component_modules(each)]
         return ["xsoftmax.advice.choice", *sorted(set(chosen))]
     found = [f"{package}.{registry.stem(name)}" for axis, package in AXES.items() for name in _names(settings[axis])]
+    start = settings.get("start", "zero")
+    found.append(f"{STARTS}.{registry.stem(start if isinstance(start, str) else start['name'])}")
     return [*found, *solvers.MODULES]
 
 
@@ -258,6 +279,13 @@ def _member(where: str, axis: str, settings: Any, key: str | None = None) -> Any
 def _schedule(method: str, settings: Any) -> Schedule:
     chosen = _named(f"method {method}", "schedule", settings)
     return _with_parameters(f"method {method}: schedule {chosen['name']}", schedule_type(chosen["name"]), chosen)
+
+
+def _start(where: str, settings: Any) -> Any:
+    """Where weights begin; a name alone stands for its defaults."""
+    chosen = _named(where, "start", {"name": settings} if isinstance(settings, str) else settings)
+    member = registry.load(STARTS, chosen["name"]).MEMBER
+    return _with_parameters(f"{where}: start {chosen['name']}", member, chosen)
 
 
 def _batch(where: str, settings: Any) -> Batch:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.internal.errors import InputError
+from xsoftmax.starts import Start
 
 LARGEST_SEED = 2**63 - 1  # what a file can keep
 
@@ -39,6 +40,8 @@ class TrainingSet:
         What tells the features from others, as of a transform, so that a tree of others is not taken.
     n_sampled : int
         Classes that the proposal draws for a step, if it draws.
+    start : Start or None
+        Where weights begin; None: at zero.
     """
 
     X: Any
@@ -48,6 +51,7 @@ class TrainingSet:
     tree: Path | None = None
     features_sha256: str | None = None
     n_sampled: int = 1
+    start: Start | None = None
 
     @property
     def class_counts(self) -> np.ndarray:

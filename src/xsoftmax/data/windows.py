@@ -219,3 +219,10 @@ def _joined(ranges: Ranges) -> Ranges:
             start = joined.pop()[0]
         joined.append((start, stop))
     return joined
+
+
+def some(split: Split, rows: int | None) -> Split:
+    """Draw rows, the same ones for all fits; all of them if there are no more."""
+    if rows is None or rows >= split.n_samples:
+        return split
+    return taken(split, np.sort(np.random.default_rng(0).permutation(split.n_samples)[:rows]))

@@ -157,11 +157,12 @@ def make_solver(
     return chosen(method, objective, proposal, data, team or Team())
 
 
-def initial_states(method: Any, n_samples: int, n_classes: int) -> np.ndarray:
+def initial_states(method: Any, data: TrainingSet) -> np.ndarray:
     """What the objective keeps per sample, before the first step: float64 of shape (n_samples, n_states)."""
-    if method.objective.n_states:
-        return method.objective.initial_states(n_samples, n_classes)
-    return np.zeros((n_samples, 0))
+    n_samples = len(data.y)
+    if not method.objective.n_states:
+        return np.zeros((n_samples, 0))
+    return method.objective.initial_states(n_samples, data.n_classes if data.start is None else data.start.n_alike)
 
 
 def _parts(method: Any) -> str:

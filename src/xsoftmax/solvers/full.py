@@ -26,6 +26,7 @@ from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
+from xsoftmax.starts import load_start
 
 # Scores of a minibatch that are held, at most, if the objective can do with fewer.
 MOST_SCORES = 2**26
@@ -82,7 +83,7 @@ class FullSolver:
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
         n_classes, features = data.n_classes, features_of(data.X, method.bias)
         y = np.ascontiguousarray(data.y, np.int32)
-        self.states, self._team, self._features = initial_states(method, y.size, n_classes), team, features
+        self.states, self._team, self._features = initial_states(method, data), team, features
         self._parts = (objective, method.optimizer, features, y)
         self._decay = np.float32(method.shrinkage / max(1, y.size))
         self._batch_size = method.proposal.batch_size
@@ -92,6 +93,8 @@ class FullSolver:
         self._average = Average(method, allocate_whole(method.optimizer, shape))
         self._weights = self._average.weights
         self._W = self._weights.weights()
+        if data.start is not None:
+            load_start(data.start.W, self._W if isinstance(features, Dense) else self._W.T)
         self._batches_per_epoch = -(-y.size // self._batch_size)
         n_rows = min(self._batch_size, max(1, y.size))
         self._in_passes = in_passes(method, n_rows, n_classes)

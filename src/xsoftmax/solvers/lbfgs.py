@@ -21,6 +21,7 @@ from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.schedules import Constant
 from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
+from xsoftmax.starts import load_start
 
 # Of dense rows, which a product copies as float64: the copy stays in the cache, on mnist 3 times as fast as in one.
 DENSE_BLOCK_BYTES = 2**22
@@ -173,12 +174,14 @@ class LbfgsSolver:
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
         optimizer, y = method.optimizer, np.ascontiguousarray(data.y, np.int32)
-        self.states = initial_states(method, y.size, data.n_classes)
+        self.states = initial_states(method, data)
         self.chunk = max(1, len(y))
         self._full = FullObjective(objective, data.X, y, data.n_classes, method.bias, method.ridge, self.states, team)
         self._tolerance = optimizer.tolerance
         size = self._full.shape[0] * self._full.shape[1]
         self._W = np.zeros(size)
+        if data.start is not None:
+            load_start(data.start.W, self._W.reshape(self._full.shape).T)
         self._gradient = np.zeros(size)
         self._steps = np.zeros((optimizer.memory, size))
         self._changes = np.zeros((optimizer.memory, size))

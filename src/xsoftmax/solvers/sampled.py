@@ -21,6 +21,7 @@ from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_states
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import first_broken, rules_of_draws
+from xsoftmax.starts import load_start
 
 DEFAULT_CHUNK = 2**15
 # Of a call, which nothing interrupts; of many draws a step there are fewer steps.
@@ -71,7 +72,7 @@ class SampledSolver:
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
         self._team, self._batch, self._seed = team, method.batch, data.seed
         y, features = np.ascontiguousarray(data.y, np.int32), features_of(data.X, method.bias)
-        self.states = initial_states(method, y.size, data.n_classes)
+        self.states = initial_states(method, data)
         n_draws = method.batch.size * method.n_sampled
         steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
         self._refresh: Callable[[Any], None] | None = None
@@ -83,6 +84,8 @@ class SampledSolver:
         self._parts = Parts(objective, draws_from, method.optimizer.fit(data), method.n_sampled)
         width, dense = n_columns(features) + 1, isinstance(features, Dense)
         self._weights = allocate(method.optimizer, data.n_classes, width, dense)
+        if data.start is not None:
+            load_start(data.start.W, self._weights.weights())
         if (inverse_touch := self._inverse_touch(method, proposal, draws_from, data)) is not None:
             decay = np.float32(method.shrinkage / max(1, y.size))
             self._weights = Decayed(self._weights, np.ones(data.n_classes, np.float32), decay, inverse_touch)

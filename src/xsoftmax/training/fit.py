@@ -22,6 +22,7 @@ from xsoftmax.methods import MOST_NUMBER, Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import Solver, make_solver, solver_of
+from xsoftmax.training.beginning import find_beginning
 from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
 from xsoftmax.training.looks import Looks, all_finite
 from xsoftmax.training.memory import check_memory, must_stream, size_of
@@ -82,6 +83,11 @@ def fit(
         If ``stop`` was set.
     """
     check_question(data, seed)
+    if method.calibration != "none" and not data.n_samples("validation"):
+        raise InputError(
+            f"method {method.name}: calibration is {method.calibration}, which validation rows decide, and "
+            f"{data.name} has none; keep some rows for validation, or leave calibration out"
+        )
     keeps_best = plan.keeps_best(data.n_samples("validation"))
     stream = plan.stream if plan.share == 1 else False
     if stream is None:
@@ -118,17 +124,19 @@ class _Fit:
         self.class_names, self.transform = data.class_names, data.transform
         X, y = self.train.X, self.train.y
         features = self.transform.sha256 if plan.tree else None
-        training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree, features, method.n_sampled)
+        self.team = Team(plan.threads)
+        self.beginning = find_beginning(method, data, X, y, self.team)
+        start = self.beginning.start
+        training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree, features, method.n_sampled, start)
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
         self.proposal: Proposal = proposal or method.proposal.fit(training_set)
         compiled = 0.0 if proposal or plan.tree else time.perf_counter() - begin - self.proposal.seconds
-        self.team = Team(plan.threads)
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
         keeps_best = plan.keeps_best(data.n_samples("validation"))
         self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
-        self.looks = Looks(data, self.train, self.objective, self.proposal, method.ridge, self.team, plan.rows)
-        self.setup_seconds = self.proposal.seconds + plan.spent
+        self.looks = Looks(data, self.train, self.objective, self.proposal, method, self.team, plan.rows)
+        self.setup_seconds = self.proposal.seconds + plan.spent + self.beginning.seconds
         self.compile_seconds = max(0.0, compiled)
         self.state = FitState(seconds=self.setup_seconds)
 
@@ -179,6 +187,9 @@ class _Fit:
             parts.append(f"a choice took {self.plan.spent:.3g} s{counts}")
         if self.proposal.seconds:
             parts.append(f"proposal {self.proposal.name} was fitted in {self.proposal.seconds:.3g} s{counts}")
+        if self.beginning.start is not None:
+            name, found = self.method.settings["start"]["name"], self.beginning
+            parts.append(f"weights begin at {name} times {found.scale:.3g}, found in {found.seconds:.3g} s{counts}")
         return "; ".join(parts)
 
     def _advance(self) -> None:
@@ -257,7 +268,7 @@ class _Fit:
         """The model to keep: the best one, or the last, as the plan says; None after divergence."""
         if self.state.status == "diverged":
             return None
-        return self._model_of(self.best_W if self.best_W.size else self.solver.weights())
+        return self.looks.calibrated(self._model_of(self.best_W if self.best_W.size else self.solver.weights()))
 
     def _model_of(self, W: np.ndarray) -> Model:
         correction = self.proposal if self.method.objective.adds_log_q else None

@@ -1,16 +1,19 @@
 """What a fit's curve shows: its objective on some training rows, always the same; metrics of all the other rows."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split
-from xsoftmax.data.windows import taken
+from xsoftmax.data.windows import some, taken
+from xsoftmax.evaluation.calibration import ROWS, fit_calibration
 from xsoftmax.evaluation.frequencies import frequency_error
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.objective import mean_loss
 from xsoftmax.internal.threads import Team
+from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
 from xsoftmax.training.plan import SUBSET
@@ -31,8 +34,7 @@ class Looks:
         Training rows, in memory or in their file.
     objective, proposal
         Fitted.
-    ridge : float
-        The method's.
+    method : Method
     team : Team
     rows : int, optional
         Of each split, at most; for test metrics of all rows there is the verb ``evaluate``.
@@ -44,13 +46,14 @@ class Looks:
         train: Split,
         objective: Any,
         proposal: Proposal,
-        ridge: float,
+        method: Method,
         team: Team,
         rows: int | None = None,
     ) -> None:
         self._objective, self._proposal, self._team = objective, proposal, team
-        self._ridge, self._n_samples = ridge, train.n_samples
-        splits = {name: _some(data.split(name), rows) for name in ("validation", "test")}
+        self._ridge, self._n_samples = method.ridge, train.n_samples
+        self._calibrates_on = None if method.calibration == "none" else some(data.split("validation"), ROWS)
+        splits = {name: some(data.split(name), rows) for name in ("validation", "test")}
         self._others = {name: split for name, split in splits.items() if split.n_samples}
         drawn = np.random.default_rng(0).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
         self._n_for_loss = max(1, MOST_SCORES // data.n_classes)
@@ -59,8 +62,16 @@ class Looks:
         self._classes = None if data.n_features else np.asarray(train.y)
         self.watched = [f"{name}_log_likelihood" for name in self._others or ["train"]]
 
+    def calibrated(self, model: Model) -> Model:
+        """Give a model the temperature of its validation rows, if the method asks for one."""
+        rows = self._calibrates_on
+        if rows is None:
+            return model
+        return replace(model, calibration=fit_calibration(model, rows.X, rows.y, self._team))
+
     def look(self, model: Model, states: np.ndarray) -> dict[str, float]:
         """Measure a model; ``states`` are the variables of all training samples."""
+        model = self.calibrated(model)
         with model.unchanging():
             sets = [self._train, *self._others.values()]
             train, *others = score_together(model, [(split.X, split.y) for split in sets], self._team)
@@ -80,7 +91,7 @@ class Looks:
 
     def _loss(self, model: Model, log_likelihood: float, states: np.ndarray) -> float:
         """The objective's own loss: known for sums of exponentials over all classes; others need whole rows."""
-        if self._objective.sums_exponentials:
+        if self._objective.sums_exponentials and model.calibration is None:
             return -log_likelihood
         n = self._n_for_loss
         X, y, states = self._train.X[:n], self._train.y[:n], states[self._subset[:n]]
@@ -91,13 +102,6 @@ class Looks:
         if W is None or not self._ridge:
             return 0.0
         return 0.5 * self._ridge * float(np.sum(np.square(W, dtype=np.float64))) / self._n_samples
-
-
-def _some(split: Split, rows: int | None) -> Split:
-    """Draw rows, the same ones for all fits; all of them if there are no more."""
-    if rows is None or rows >= split.n_samples:
-        return split
-    return taken(split, np.sort(np.random.default_rng(0).permutation(split.n_samples)[:rows]))
 
 
 def all_finite(W: np.ndarray) -> bool:

@@ -109,6 +109,9 @@ def estimate(
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
+    if method.settings["start"]["name"] != "zero":
+        most = data.nbytes("train") if data.sparse else one_copy
+        needed["where weights begin"] = 3 * min(most, 2 * one_copy)
     needed |= solver.memory(method, size, threads)
     for tree in members(method.settings["proposal"], "tree"):
         nodes = 2 * data.n_classes * (tree["dimension"] + 4)

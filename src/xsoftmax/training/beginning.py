@@ -1,0 +1,60 @@
+"""Where the weights of a fit begin, at a scale that validation rows choose."""
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from xsoftmax.data.dataset import Dataset
+from xsoftmax.data.windows import some
+from xsoftmax.evaluation.calibration import ROWS, fit_calibration, likelihood_at
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.threads import Team
+from xsoftmax.methods import Method
+from xsoftmax.model import Model
+from xsoftmax.starts import Start
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a fit begins (None: at zero), the scale of its weights, and the seconds that finding these took."""
+
+    start: Start | None = None
+    scale: float = 0.0
+    seconds: float = 0.0
+
+
+def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, team: Team) -> Beginning:
+    """Give the weights and their scale at which a method begins, from its training rows ``X`` of classes ``y``.
+
+    The scale is the one under which validation rows are likeliest by the softmax of the scores, some of them if they
+    are very many; so it does not depend on the objective.
+
+    Raises
+    ------
+    InputError
+        If validation rows are to choose, and there are none.
+    """
+    name = method.settings["start"]["name"]
+    begin = time.perf_counter()
+    W = method.start.directions(X, y, data.n_classes)
+    if W is None:
+        return Beginning()
+    seconds = time.perf_counter() - begin
+    rows = data.split("validation" if data.n_samples("validation") else "train")
+    if not data.n_samples("validation") and not method.start.scale:
+        raise InputError(
+            f"method {method.name}: start {name} has its scale chosen by validation rows, and {data.name} has none; "
+            f"set one, as in start: {{name: {name}, scale: 10}}, or keep some rows for validation"
+        )
+    rows = some(rows, ROWS)
+    model = Model(W, data.class_names, data.n_features)
+    likelihood_at(model, rows.X[:1], rows.y[:1], 1.0, team)  # compiles, off the clock
+    begin = time.perf_counter()
+    scale = method.start.scale or fit_calibration(model, rows.X, rows.y, team).inverse_temperature
+    value = likelihood_at(model, rows.X, rows.y, scale, team).value
+    n_alike = math.exp(-value) if math.isfinite(value) else float(data.n_classes)
+    W = W * np.float32(scale)
+    return Beginning(Start(W, min(n_alike, float(data.n_classes))), scale, seconds + time.perf_counter() - begin)
