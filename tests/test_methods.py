@@ -48,8 +48,10 @@ def test_defaults_are_filled_in():
         "ridge": 0.0,
         "decay": 0.0,
         "average": "none",
+        "start": {"name": "zero"},
         "bias": True,
         "bias_start": "zero",
+        "calibration": "none",
         "device": "cpu",
         "solver": "any",
     }
@@ -87,7 +89,7 @@ def test_the_settings_build_the_same_method_again():
     [
         (
             settings(colour="red"),
-            "method mine: unknown key 'colour'; known: average, batch, bias, bias_start, decay, dev",
+            "method mine: unknown key 'colour'; known: average, batch, bias, bias_start, calibration",
         ),
         (settings(bias="yes"), "method mine: bias is 'yes'; set it to true or false"),
         (settings(bias=1), "method mine: bias is 1; set it to true or false"),
