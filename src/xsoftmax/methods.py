@@ -175,9 +175,10 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         name, **parts, schedule=schedule, **others, settings=filled, source=str(settings.get("source", ""))
     )
     if method.calibration != "none" and method.objective.link != "softmax":
+        link = f"objective {filled['objective']['name']} has those of another model ({method.objective.link})"
         raise InputError(
-            f"method {name}: calibration is {method.calibration}, which is fitted for the probabilities of a "
-            f"softmax; those of objective {filled['objective']['name']} are others ({method.objective.link}); leave it out"
+            f"method {name}: calibration is {method.calibration}, which is for the probabilities of a softmax; "
+            f"{link}; leave calibration out"
         )
     solvers.check_method(method)
     return method

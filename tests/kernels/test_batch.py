@@ -170,7 +170,7 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite():
 # Steps are counted in batches, over chunks and epochs.
 
 
-@optimizer()
+@optimizer(takes_ridge=True)
 class Counting(NamedTuple):
     """Writes the number of the step into the weights that it moves."""
 

@@ -2,20 +2,22 @@
 
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, typeof, types
 
 import naive
 from kernels.layouts import accumulators, laid_out
+from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.layout import Apart
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Draws, Step, coefficients
+from xsoftmax.kernels.steps import Draws, Step, coefficients, updated
 from xsoftmax.kernels.walk import move, move_stretch
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.implicit import Implicit
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.optimizers.u_max import UMax
+from xsoftmax.training_set import TrainingSet
 
 
 @njit(**OPTIONS)
@@ -38,6 +40,30 @@ def draws_of(scores, weights, classes=None):
     arrays = [np.zeros(n), weights, scores, np.zeros(n)]
     classes = np.arange(1, n + 1) if classes is None else np.array(classes)
     return Draws(classes, *(np.array(a, np.float32) for a in arrays), np.zeros(1, np.uint64))
+
+
+RULES = [registry.load("xsoftmax.optimizers", name).MEMBER for name in registry.names("xsoftmax.optimizers")]
+
+
+@njit(**OPTIONS)
+def updated_by(optimizer, step, w, a, g):
+    return updated(optimizer, step, w, a, g)
+
+
+@pytest.mark.parametrize("rule", [r for r in RULES if r.needs != "full_gradient"], ids=lambda rule: rule.__name__)
+def test_every_rule_keeps_to_what_it_says_of_itself(rule, nothing_cached):
+    """A ridge may shrink weights only where steps are minus the rate times the gradient; nothing is float64."""
+    fitted = rule().fit(TrainingSet(np.zeros((6, 1), np.float32), np.arange(6, dtype=np.int32), 6))
+    w, a, rate = np.float32(0.7), np.float32(0.5), np.float32(0.1)
+    for g in np.float32([-2.0, -0.01, 0.0, 0.3, 40.0]):
+        new, kept = updated_by(fitted, Step(rate, 3), w, a, g)
+        solved = rule.needs == "proximal"  # coefficients have the rate in them
+        if rule.takes_ridge:
+            assert new == pytest.approx(w - (1 if solved else rate) * g, rel=1e-6)
+        if not rule.accumulates:
+            assert kept == a
+    types_of = updated_by.overloads[tuple(map(typeof, (fitted, Step(rate, 3), w, a, g)))].signature.return_type
+    assert set(types_of) == {types.float32}
 
 
 FEATURES = features_of(np.ones((1, 3), np.float32), True)

@@ -32,6 +32,22 @@ LBFGS = merged(FULL, {"optimizer": {"name": "lbfgs"}})
 SIZE = Size(1000, 50, 20, 20.0)
 
 
+@pytest.mark.parametrize("name", solvers.names())
+def test_every_solver_has_what_a_solver_has(name):
+    """Of the protocol nothing is missing, and what it says before it trains is of the right kind."""
+    member = registry.load(solvers.FOLDER, name).MEMBER
+    promised = {part for part in vars(solvers.Solver) if not part.startswith("_")}
+    assert not {part for part in promised if not hasattr(member, part)}
+    known = [build_method("mine", settings) for settings in (DRAWING, IMPLICIT, FULL, LBFGS)]
+    taken = [chosen for chosen in known if member.takes(chosen)]
+    assert taken
+    for chosen in taken:
+        assert member.refuses(chosen) == ""
+        assert member.copies(chosen) >= 1
+        assert all(size >= 0 for size in member.memory(chosen, SIZE, 1).values())
+        assert member.seconds(chosen, SIZE) > 0
+
+
 class Faster(FullSolver):
     """Trains what FullSolver does, in half the time, on another device too."""
 

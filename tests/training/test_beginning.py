@@ -161,14 +161,14 @@ def test_the_objective_of_a_softmax_is_without_its_temperature():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"start": "class-mean"}, "unknown start 'class-mean'; did you mean 'class-means'"),
+        ({"start": "class-mean"}, "unknown start 'class-mean'; known: class-means, zero; did you mean 'class-means'"),
         ({"start": 3}, r"start is 3; write it as start: \{name: ...\}"),
         ({"start": {"name": "class-means", "scale": -1}}, "start class-means: scale is -1; set it to 0 or more"),
         ({"start": {"name": "zero", "scale": 1}}, "start zero: unknown parameter 'scale'"),
         ({"calibration": "isotonic"}, "calibration is 'isotonic'; set it to none or temperature"),
         (
             {"objective": "augment-reduce-probit", "calibration": "temperature"},
-            r"those of objective augment-reduce-probit are others \(probit\); leave it out",
+            r"augment-reduce-probit has those of another model \(probit\); leave calibration out",
         ),
     ],
 )

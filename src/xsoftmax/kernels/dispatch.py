@@ -32,25 +32,32 @@ def implements(
     allocates : bool
         Whether this code makes arrays although ``function`` is ``lean``.
     """
+    _brought_by(function).add(member)
     return _attach(function, lambda kind, _: kind is member, inline, allocates)
 
 
 def otherwise(
     function: Callable,
-    unless: str,
     second: type | None = None,
     allocates: bool = False,
 ) -> Callable:
-    """Make the decorated function what compiled code runs for all types that have no attribute ``unless``.
+    """Make the decorated function what compiled code runs for all types that bring none with ``implements``.
 
-    A type that has it brings code of its own with ``implements``. ``second``, if given, is the NamedTuple of the
-    second argument for which this code is meant.
+    ``second``, if given, is the NamedTuple of the second argument for which this code is meant.
     """
+    brought_by = _brought_by(function)
 
     def is_meant(kind: type | None, following: type | None) -> bool:
-        return kind is not None and not hasattr(kind, unless) and second in (None, following)
+        return kind is not None and kind not in brought_by and second in (None, following)
 
     return _attach(function, is_meant, "never", allocates)
+
+
+def _brought_by(function: Callable) -> set[type]:
+    """Types of the first argument for which there is code of their own."""
+    if not hasattr(function, "brought_by"):
+        function.brought_by = set()  # type: ignore[attr-defined]
+    return function.brought_by  # type: ignore[attr-defined]
 
 
 def _attach(

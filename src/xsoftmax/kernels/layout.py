@@ -7,6 +7,10 @@ whole for matrix products, and go the other way for sparse samples, one row per 
 Of a layout, compiled code knows a row's weights and how an entry moves by the rule of an optimizer (see ``updated``
 of ``xsoftmax.kernels.steps``); ``xsoftmax.kernels.walk`` goes along the rows. ``Decayed`` and ``Averaged`` are
 layouts around others, so that no optimizer knows of decay, or of averages.
+
+A layout is a NamedTuple with ``weights()``, and compiled code for ``move_entry``; where its rows are not ``W[k]``,
+for ``row_of``, ``stored``, ``stored_score`` and ``stored_scores``, too. Of the other functions here it brings those
+that mean something to it; ``solvers/`` choose which layout a method has.
 """
 
 import math
@@ -274,19 +278,10 @@ def shrink(weights, step, k, weight):
     raise TypeError("compiled code only")
 
 
-def _own(mark: str, *layouts: Any) -> None:
-    """Say of some layouts that they have code of their own for what the others say alike."""
-    for layout in layouts:
-        setattr(layout, mark, True)
-
-
-_own("has_rows", Rows, Entries, StampedRows, StampedEntries, Decayed, Averaged)
-_own("opens", StampedRows, Decayed, Averaged)
-_own("wraps", Decayed, Averaged)
 _ONE = np.float32(1)
 
 
-@otherwise(array_of, unless="wraps")
+@otherwise(array_of)
 def _array_of(weights):
     return weights.W
 
@@ -297,7 +292,7 @@ def _array_of_inner(weights):
     return array_of(weights.inner)
 
 
-@otherwise(row_of, unless="has_rows")
+@otherwise(row_of)
 def _row_of(weights, k):
     return weights.W[k]
 
@@ -324,7 +319,7 @@ def _row_of_inner(weights, k):
     return row_of(weights.inner, k)
 
 
-@otherwise(stored, unless="has_rows")
+@otherwise(stored)
 def _stored(weights, k, d):
     return weights.W[k, d]
 
@@ -347,7 +342,7 @@ def _stored_inside(weights, k, d):
     return stored(weights.inner, k, d)
 
 
-@otherwise(stored_score, unless="has_rows")
+@otherwise(stored_score)
 def _stored_score(weights, features, i, k):
     return dot(features, i, weights.W[k])
 
@@ -370,7 +365,7 @@ def _stored_score_inside(weights, features, i, k):
     return stored_score(weights.inner, features, i, k)
 
 
-@otherwise(stored_scores, unless="has_rows")
+@otherwise(stored_scores)
 def _stored_scores(weights, features, i, k, other):
     return dot_two(features, i, weights.W[k], weights.W[other])
 
@@ -393,7 +388,7 @@ def _stored_scores_inside(weights, features, i, k, other):
     return stored_scores(weights.inner, features, i, k, other)
 
 
-@otherwise(factor_of, unless="wraps")
+@otherwise(factor_of)
 def _no_factor(weights, k):
     return _ONE
 
@@ -408,7 +403,7 @@ def _factor_of_inner(weights, k):
     return factor_of(weights.inner, k)
 
 
-@otherwise(opened, unless="opens")
+@otherwise(opened)
 def _opened(weights, step, k):
     return _ONE
 
@@ -429,7 +424,7 @@ def _opened_averaged(weights, step, k):
     return opened(weights.inner, step, k), np.float32(step.number - weights.period[0])
 
 
-@otherwise(for_bias, unless="wraps")
+@otherwise(for_bias)
 def _for_bias(weights, at):
     return at
 
@@ -444,7 +439,7 @@ def _for_bias_averaged(weights, at):
     return for_bias(weights.inner, at[0]), at[1]
 
 
-@otherwise(closed, unless="opens")
+@otherwise(closed)
 def _not_closed(weights, step, k):
     pass
 
@@ -540,13 +535,8 @@ def _move_averaged(weights, at, optimizer, step, k, d, g):
     weights.totals[k, d] += at[1] * (stored(weights.inner, k, d) - before)
 
 
-@otherwise(shrink, unless="wraps")
+@otherwise(shrink)
 def _no_shrink(weights, step, k, weight):
-    pass
-
-
-@implements(shrink, Averaged)
-def _no_shrink_of_averaged(weights, step, k, weight):
     pass
 
 

@@ -39,7 +39,7 @@ def fetch(weights, k):
     raise TypeError("compiled code only")
 
 
-@otherwise(fetch, unless="wraps")
+@otherwise(fetch)
 def _fetch(weights, k):
     prefetch_row(weights.W, k)  # type: ignore[call-arg]
 

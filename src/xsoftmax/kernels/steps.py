@@ -164,7 +164,7 @@ def proximal(objective, rate, state, squared_norm, score_true, draws):
 
 @lean
 def floor(objective, score_true):
-    """Score below which no class has a slope, float32; minus infinity for a type without ``has_floor``."""
+    """Score below which no class has a slope, float32; minus infinity for those that do not say."""
     raise TypeError("compiled code only")
 
 
@@ -189,8 +189,8 @@ def draw(proposal, view, i, excluded, lowest, rng, draws):
 def draw_ahead(proposal, view, samples, ahead):
     """Do what ``draw`` does for several samples, into the first rows of ``ahead``.
 
-    A proposal whose type has ``draws_ahead`` brings code of its own, which gives the same classes; for the others
-    there is the loop of ``xsoftmax.kernels.sweep``.
+    A proposal may bring code of its own, which gives the same classes; for the others there is the loop of
+    ``xsoftmax.kernels.sweep``.
     """
     raise TypeError("compiled code only")
 
@@ -305,6 +305,6 @@ def _n_exact(proposal):
     return lambda proposal: 0
 
 
-@otherwise(floor, unless="has_floor")
+@otherwise(floor)
 def _no_floor(objective, score_true):
     return np.float32(-np.inf)

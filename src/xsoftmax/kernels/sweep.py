@@ -148,7 +148,7 @@ def _copy_draws(ahead, b, draws):
         draws.weights[j] = ahead.weights[b, j]
 
 
-@otherwise(draw_ahead, unless="draws_ahead")
+@otherwise(draw_ahead)
 def _draw_one_by_one(proposal, view, samples, ahead):
     draws = ahead.step.draws
     for b in range(samples.size):

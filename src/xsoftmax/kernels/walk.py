@@ -3,8 +3,8 @@
 A row of the weights comes from memory as fast as one stream of it can; two at once come in little more time than one.
 So the classes of a step are walked two at a time.
 
-A layout whose type has ``walks`` brings ``score_class``, ``score_two``, ``move`` and ``move_two`` of its own; all
-others have rows of entries.
+A layout may bring ``score_class``, ``score_two``, ``move`` and ``move_two`` of its own; those here are for rows of
+entries.
 """
 
 import numpy as np
@@ -51,12 +51,12 @@ def move_two(weights, features, optimizer, i, step, coefficient, k, other_coeffi
     raise TypeError("compiled code only")
 
 
-@otherwise(score_class, unless="walks")
+@otherwise(score_class)
 def _score_class(weights, features, i, k):
     return _scaled(weights, features, k, stored_score(weights, features, i, k))
 
 
-@otherwise(score_two, unless="walks")
+@otherwise(score_two)
 def _score_two(weights, features, i, k, other):
     score, of_other = stored_scores(weights, features, i, k, other)
     return _scaled(weights, features, k, score), _scaled(weights, features, other, of_other)
@@ -72,7 +72,7 @@ def _scaled(weights, features, k, score):
     return factor * (score - bias) + bias
 
 
-@otherwise(move, unless="walks", second=Dense)
+@otherwise(move, second=Dense)
 def _move_dense(weights, features, optimizer, i, step, coefficient, k):
     x, at = features.X[i], opened(weights, step, k)
     for d in range(x.size):
@@ -81,7 +81,7 @@ def _move_dense(weights, features, optimizer, i, step, coefficient, k):
     closed(weights, step, k)
 
 
-@otherwise(move, unless="walks", second=Csr)
+@otherwise(move, second=Csr)
 def _move_csr(weights, features, optimizer, i, step, coefficient, k):
     at = opened(weights, step, k)
     for j in range(features.indptr[i], features.indptr[i + 1]):
@@ -91,7 +91,7 @@ def _move_csr(weights, features, optimizer, i, step, coefficient, k):
     closed(weights, step, k)
 
 
-@otherwise(move_two, unless="walks", second=Dense)
+@otherwise(move_two, second=Dense)
 def _move_two_dense(weights, features, optimizer, i, step, coefficient, k, other_coefficient, other):
     x, at, there = features.X[i], opened(weights, step, k), opened(weights, step, other)
     for d in range(x.size):
@@ -100,7 +100,7 @@ def _move_two_dense(weights, features, optimizer, i, step, coefficient, k, other
     _move_biases(weights, features, at, there, optimizer, step, coefficient, k, other_coefficient, other, x.size)
 
 
-@otherwise(move_two, unless="walks", second=Csr)
+@otherwise(move_two, second=Csr)
 def _move_two_csr(weights, features, optimizer, i, step, coefficient, k, other_coefficient, other):
     at, there = opened(weights, step, k), opened(weights, step, other)
     for j in range(features.indptr[i], features.indptr[i + 1]):

@@ -49,7 +49,6 @@ class MaxMargin(NamedTuple):
 
 
 MEMBER = MaxMargin
-MaxMargin.has_floor = True  # type: ignore[attr-defined]
 
 
 @implements(floor, MaxMargin)

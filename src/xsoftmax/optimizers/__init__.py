@@ -10,7 +10,12 @@ from typing import Any
 
 
 def optimizer(
-    *, needs: str = "gradient", accumulates: bool = False, fade: float = 1.0, qualifier: str = ""
+    *,
+    needs: str = "gradient",
+    accumulates: bool = False,
+    fade: float = 1.0,
+    takes_ridge: bool = False,
+    qualifier: str = "",
 ) -> Callable[[Any], Any]:
     """Describe an optimizer: a decorator for its NamedTuple of parameters, of which one is ``learning_rate``.
 
@@ -22,6 +27,9 @@ def optimizer(
         Whether a number is kept beside each weight, at first its parameter ``initial_accumulator``, or 0.
     fade : float
         Factor by which that number falls in every step that does not touch its weight.
+    takes_ridge : bool
+        Whether a ridge, which is part of the gradient, may shrink weights apart from it: so it is for steps along
+        minus the rate times the gradient, and where it is solved for; for others there is decay.
     qualifier : str
         Under what condition its mean step is along the mean gradient, where there is one.
     """
@@ -31,8 +39,7 @@ def optimizer(
         member.qualifier = qualifier
         # float32 arrays of the weights' size that training holds: stamps tell where accumulators fade from
         member.copies = 1 + accumulates + (fade < 1)
-        # a ridge is part of the gradient: it is the same as decay only for steps along -rate c x
-        member.takes_ridge = not accumulates
+        member.takes_ridge = takes_ridge
         if not hasattr(member, "fit"):
             member.fit = lambda self, data: self
         return member

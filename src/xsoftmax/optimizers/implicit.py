@@ -11,7 +11,7 @@ from xsoftmax.kernels.steps import updated
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer(needs="proximal", qualifier="as the rate falls to 0")
+@optimizer(needs="proximal", takes_ridge=True, qualifier="as the rate falls to 0")
 class Implicit(NamedTuple):
     """Parameters: ``learning_rate``."""
 

@@ -7,7 +7,7 @@ from xsoftmax.kernels.steps import updated
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer()
+@optimizer(takes_ridge=True)
 class Sgd(NamedTuple):
     """Parameters: ``learning_rate``, in units of one sample's gradient."""
 

@@ -13,7 +13,7 @@ from xsoftmax.kernels.steps import updated
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer(needs="raise_bound", qualifier="where u is within threshold of its best")
+@optimizer(needs="raise_bound", takes_ridge=True, qualifier="where u is within threshold of its best")
 class UMax(NamedTuple):
     """Parameters: ``learning_rate``; ``threshold``, the paper's delta."""
 

@@ -73,14 +73,13 @@ class Adaptive:
 
     ``refresh(weights)`` is called before every chunk of ``refresh_steps`` steps, while nobody writes to them; a draw
     sees the weights as they are by then. So what the proposal is derives from the weights: a checkpoint holds nothing
-    of it, and no prediction is corrected by it.
+    of it, and no prediction is corrected by it. One that keeps nothing of the weights needs neither of the two.
     """
 
-    refresh_steps: int
+    refresh_steps: int = 2**15
 
     def refresh(self, weights: Any) -> None:
-        """Look at the weights, in a layout of ``xsoftmax.kernels.layout``."""
-        raise NotImplementedError
+        """Look at the weights, in a layout of ``xsoftmax.kernels.layout``: by default not at all."""
 
     def inclusion(self, n_sampled: int) -> None:
         """Rows differ."""

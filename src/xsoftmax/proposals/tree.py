@@ -95,9 +95,6 @@ class TreeDraws(NamedTuple):
     Z: np.ndarray
 
 
-TreeDraws.draws_ahead = True  # type: ignore[attr-defined]
-
-
 @njit(inline="always", **LEAN)
 def _view(proposal):
     return TreeView(proposal.weights, proposal.bias, proposal.class_of_leaf, proposal.leaf_of_class)

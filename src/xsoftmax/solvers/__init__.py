@@ -82,7 +82,10 @@ class Solver(Protocol):
         """Whether going on would change nothing."""
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
-        """Use ``samples``, from position ``first`` of ``epoch``; fewer are used only if scores are not finite."""
+        """Use ``samples``, from position ``first`` of ``epoch``; fewer are used only if scores are not finite.
+
+        Of no samples, it compiles what it needs and changes nothing: that is off the clock.
+        """
 
     def weights(self) -> np.ndarray:
         """Weights with one class per row, float32 of shape (n_classes, n_features + 1); perhaps a view."""

@@ -56,9 +56,6 @@ class Unread(NamedTuple):
     W: np.ndarray
 
 
-Unread.walks = True  # type: ignore[attr-defined]
-
-
 @implements(score_class, Unread)
 def _no_score(weights, features, i, k):
     return _NONE
