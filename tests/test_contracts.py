@@ -345,7 +345,11 @@ def exact_coefficients(objective, s, y, state, log_q):
     return np.array([(value(s + e) - value(s - e)) / 2e-5 for e in step])
 
 
-CLAIMING = [pair for pair in DRAWING if method_of((*pair, "sgd")).objective.target != "nothing"]
+CLAIMING = [
+    pair
+    for pair in DRAWING
+    if method_of((*pair, "sgd")).objective.target != "nothing" and not method_of((*pair, "sgd")).proposal.finds
+]
 CLAIMING_SOONER = covering(CLAIMING, 1)
 
 
@@ -390,7 +394,11 @@ def best_state(objective, s, y):
     return state
 
 
-OWN_OPTIMIZERS = [names for names in COMBINATIONS if method_of(names).optimizer.needs in ("raise_bound", "proximal")]
+OWN_OPTIMIZERS = [
+    names
+    for names in COMBINATIONS
+    if method_of(names).optimizer.needs in ("raise_bound", "proximal") and not method_of(names).proposal.finds
+]
 
 
 @pytest.mark.parametrize(

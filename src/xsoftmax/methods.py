@@ -24,11 +24,12 @@ STARTS = "xsoftmax.starts"
 AUTO = "auto"
 _KEYS = {
     *AXES,
-    *("schedule", "batch", "ridge", "decay", "average", "start", "bias", "bias_start", "calibration"),
+    *("schedule", "batch", "ridge", "decay", "average", "weights", "start", "bias", "bias_start", "calibration"),
     *("device", "solver", "source"),
 }
 DEVICES = ("cpu", "cuda")
 AVERAGES = ("none", "all", "half")
+WEIGHTS = ("dense", "sparse")
 BIAS_STARTS = ("zero", "minus-log-q")
 CALIBRATIONS = ("none", "temperature")
 # What compiled code takes for a count, int64, and for a number, float32.
@@ -65,6 +66,8 @@ class Method:
     average : {"none", "all", "half"}
         Whether models, and looks at the fit, take the average of the weights over all steps, or over the later
         epochs, half of them at most; training itself goes on with the last weights (Polyak and Juditsky 1992).
+    weights : {"dense", "sparse"}
+        Whether all weights are held, or those that are not zero.
     start : NamedTuple
         Where weights begin, biases left out: a member of ``xsoftmax.starts``.
     bias : bool
@@ -93,6 +96,7 @@ class Method:
     ridge: float
     decay: float
     average: str
+    weights: str
     start: Any
     bias: bool
     bias_start: str
@@ -161,6 +165,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         "ridge": _as_type_of(f"{where}: ridge", 0.0, settings.get("ridge", 0.0)),
         "decay": _as_type_of(f"{where}: decay", 0.0, settings.get("decay", 0.0)),
         "average": _as_type_of(f"{where}: average", AVERAGES, settings.get("average", "none")),
+        "weights": _as_type_of(f"{where}: weights", WEIGHTS, settings.get("weights", "dense")),
         "start": _start(where, settings.get("start", {"name": "zero"})),
         "bias": _as_type_of(f"{where}: bias", True, settings.get("bias", True)),
         "bias_start": _as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),

@@ -81,14 +81,18 @@ class Model:
     _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
-    def of_rows(cls, rows: np.ndarray | None, class_names: Sequence[str], n_features: int, **others: Any) -> "Model":
-        """Make a model of rows as solvers keep them, (n_classes, n_features + 1), the bias last; nothing is copied.
+    def of_rows(cls, rows: Any, class_names: Sequence[str], n_features: int, **others: Any) -> "Model":
+        """Make a model of rows as solvers keep them, (n_classes, n_features + 1), the bias last.
 
+        Of an array nothing is copied; a ``csc_array`` stays sparse.
         ``bias=False`` says that the last column does not count.
         """
         has_bias = others.pop("bias", True)
         if rows is None:
             return cls(None, class_names, n_features, **others)
+        if issparse(rows):
+            b = rows[:, [-1]].toarray()[:, 0] if has_bias else None
+            return cls(csc_array(rows[:, :-1]), class_names, n_features, b, **others)
         return cls(rows[:, :-1], class_names, n_features, rows[:, -1] if has_bias else None, **others)
 
     @property

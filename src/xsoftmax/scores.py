@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, issparse
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.lists import add_scores
 from xsoftmax.kernels.minibatch import score_block
 from xsoftmax.kernels.rows import Csr, features_of
 from xsoftmax.kernels.steps import log_probability
@@ -84,8 +85,9 @@ class Scorer:
 
     def __init__(self, model: "Model", X: Any) -> None:
         self._model, self._X = model, X
-        self._W = model.W.tocsr() if issparse(model.W) else model.W
         self._features = None if model.W is None else features_of(X, model.b is not None)
+        self._columns = columns_of(model.W) if issparse(model.W) and isinstance(self._features, Csr) else None
+        self._W = model.W.tocsr() if issparse(model.W) and self._columns is None else model.W
         self._feature_major = np.empty((0, 0), np.float32)
         self._room = np.empty(0, np.float32)
 
@@ -93,7 +95,7 @@ class Scorer:
     def longest_stretch(self) -> int:
         """How many classes are to be looked at as one, unless they are a block."""
         W = self._W
-        if W is None or not isinstance(self._features, Csr):
+        if W is None or not isinstance(self._features, Csr) or self._columns is not None:
             return CLASSES_OF_A_STRETCH
         width = W.shape[1] + 1
         return min(CLASSES_OF_A_STRETCH, weights_copied(W.shape[0] * width) // width)
@@ -106,7 +108,7 @@ class Scorer:
     def prepare(self, stretch: range) -> None:
         """Copy the weights of some classes for sparse rows: a row per feature makes their scores sums of rows."""
         model = self._model
-        if not isinstance(self._features, Csr) or model.W is None:
+        if not isinstance(self._features, Csr) or model.W is None or self._columns is not None:
             return
         small = len(stretch) == model.n_classes and model.n_classes * (model.n_features + 1) <= SMALL_MODEL
         kept = model._kept[-1] if model._kept and small else {}
@@ -144,6 +146,14 @@ class Scorer:
         features, W, b = self._features, self._W, self._model.b
         if W is None or features is None:
             return lambda first, last, scores: scores.fill(0)
+        if self._columns is not None:
+            columns = self._columns
+
+            def add(first: int, last: int, scores: np.ndarray) -> None:
+                scores[:] = 0 if b is None else b[first:last]
+                add_scores(columns, features, rows.start, first, scores)
+
+            return add
         if isinstance(features, Csr):
             samples, copy = np.arange(rows.start, rows.stop), self._feature_major
             return lambda first, last, scores: score_block(features, samples, copy, first - stretch.start, scores)
@@ -173,6 +183,13 @@ def score_each(X: Any, y: np.ndarray, W: Any, b: np.ndarray | None, scores: np.n
                 scores[part] = np.einsum("ij,ij->i", rows, dense(W[labels]))
         if b is not None:
             scores += b[y]
+
+
+def columns_of(W: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Give the arrays of sparse weights by feature, as kernels take them, classes rising: indptr, indices, data."""
+    columns = csc_array(W)
+    columns.sort_indices()
+    return columns.indptr.astype(np.int64), columns.indices.astype(np.int32), columns.data.astype(np.float32)
 
 
 def dense(W: Any) -> np.ndarray:

@@ -278,7 +278,18 @@ def shrink(weights, step, k, weight):
     raise TypeError("compiled code only")
 
 
+@lean
+def has_room(weights, features, i, n):
+    """Tell whether a step of sample ``i`` with n classes finds room for all that it may move; where it grows, not."""
+    raise TypeError("compiled code only")
+
+
 _ONE = np.float32(1)
+
+
+@otherwise(has_room)
+def _has_room(weights, features, i, n):
+    return True
 
 
 @otherwise(array_of)

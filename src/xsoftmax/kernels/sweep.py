@@ -16,6 +16,7 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements, otherwise
 from xsoftmax.kernels.draws import empty_candidates
+from xsoftmax.kernels.layout import has_room
 from xsoftmax.kernels.prefetch import prefetch_step
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.sample import coefficients_of, excluded_of, lowest_of
@@ -58,7 +59,8 @@ def room_for(batch, parts, samples, order):
 def take(batch, parts, samples, weights, some, clock, rate, room):
     """Take the steps of some samples, as many as ``batch.ahead`` steps have; return how many samples were used.
 
-    It stops early only before a step whose scores are not finite. ``clock`` is at the first of the samples.
+    It stops early only before a step whose scores are not finite, or that weights which grow have no room for.
+    ``clock`` is at the first of the samples.
     """
     raise TypeError("compiled code only")
 
@@ -67,7 +69,7 @@ def take(batch, parts, samples, weights, some, clock, rate, room):
 def sweep(batch, parts, samples, weights, order, clock, rate):
     """Take the steps of all samples of ``order``; return how many samples were used.
 
-    It stops early only before a step whose scores are not finite.
+    It stops early only before a step whose scores are not finite, or that weights which grow have no room for.
 
     Parameters
     ----------
@@ -132,6 +134,8 @@ def _take_steps(parts, samples, weights, some, clock, rate, ahead):
         if b + 1 < some.size:
             following = some[b + 1]
             prefetch_step(features, following, weights, np.int64(labels[following]), ahead.classes[b + 1])
+        if not has_room(weights, features, i, candidates.classes.size):
+            return b
         candidates.classes[0], candidates.weights[0] = labels[i], np.float32(1)
         _copy_draws(ahead, b, candidates.draws)
         if not coefficients_of(parts, samples, weights, i, clock.key, clock.position + b, rate, candidates):

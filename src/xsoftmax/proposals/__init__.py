@@ -18,7 +18,13 @@ __all__ = ["Proposal", "TrainingSet", "proposal"]
 
 
 def proposal(
-    *, draws: bool, distribution: bool = True, adaptive: bool = False, by_row: bool = False, cost: str = ""
+    *,
+    draws: bool,
+    distribution: bool = True,
+    adaptive: bool = False,
+    by_row: bool = False,
+    finds: bool = False,
+    cost: str = "",
 ) -> Callable[[Any], Any]:
     """Describe a proposal: a decorator for its NamedTuple of parameters.
 
@@ -32,13 +38,15 @@ def proposal(
         Whether it follows the weights as they move: the fitted one is ``Adaptive``.
     by_row : bool
         Whether its distribution differs from row to row.
+    finds : bool
+        Whether it looks for some classes, those that score highest, so that what a step sees stands for no sum.
     cost : str
         What a draw costs, in words; parameters stand in braces, K for the number of classes.
     """
 
     def describe(member: Any) -> Any:
         member.draws, member.distribution, member.adaptive = draws, distribution, adaptive
-        member.by_row, member.cost = by_row, cost
+        member.by_row, member.finds, member.cost = by_row, finds, cost
         return member
 
     return describe

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.kernels.layout import Averaged, averaged
+from xsoftmax.kernels.layout import averaged
 
 
 class Average:
@@ -15,20 +15,21 @@ class Average:
     """
 
     def __init__(self, method: Any, weights: Any) -> None:
-        self._half = method.average == "half"
-        self.weights = averaged(weights) if method.average != "none" else weights
+        self._half, self._averages = method.average == "half", method.average != "none"
+        # those that list their entries list totals beside them
+        self.weights = averaged(weights) if self._averages and not hasattr(weights, "period") else weights
 
     def begin(self, samples: np.ndarray, epoch: int, first: int) -> None:
         """Get ready for samples, if there are any, from position ``first`` of an epoch on."""
         doubled = first == 0 and epoch & (epoch - 1) == 0
-        if isinstance(self.weights, Averaged) and self._half and doubled and samples.size:
+        if self._half and doubled and samples.size:
             self.weights.start_again(int(self.weights.period[1]))
 
     def end(self, n_steps: int) -> None:
         """Note how many steps of the fit have been made."""
-        if isinstance(self.weights, Averaged):
+        if self._averages:
             self.weights.period[1] = max(n_steps, self.weights.period[1])
 
-    def of_weights(self) -> np.ndarray:
+    def of_weights(self) -> Any:
         """Weights to be looked at and kept: their average, if there is one."""
-        return self.weights.average() if isinstance(self.weights, Averaged) else self.weights.weights()
+        return self.weights.average() if self._averages else self.weights.weights()

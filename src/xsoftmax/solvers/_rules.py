@@ -80,6 +80,11 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
             f"{objective} learns a contrast with its proposal, {proposal} changes with the weights; "
             "take uniform, frequency or tree",
         ),
+        (
+            of.n_states and by.finds,
+            f"{objective} keeps a variable per sample that follows the sum over all classes, {proposal} finds those "
+            "that score highest only; take objective hinge or sampled-softmax",
+        ),
         missing_offer(method),
         (
             n_joint > n_head,
@@ -121,6 +126,11 @@ def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
         (
             method.objective.draws_numbers,
             f"{objective} draws random numbers, which {proposal} does not pass on; take proposal uniform",
+        ),
+        (
+            method.weights != "dense",
+            f"weights are sparse, and {proposal} moves every class, after which none of them is zero; take weights: "
+            "dense, or a proposal that draws",
         ),
         (
             method.batch.size > 1,

@@ -17,7 +17,7 @@ class ImplicitSolver(SampledSolver):
     @staticmethod
     def takes(method: Any) -> bool:
         """See ``Solver``."""
-        return method.proposal.draws and solves_batches(method)
+        return method.proposal.draws and method.weights == "dense" and solves_batches(method)
 
     @staticmethod
     def refuses(method: Any) -> str:

@@ -38,7 +38,8 @@ class SampledSolver:
     @staticmethod
     def takes(method: Any) -> bool:
         """See ``Solver``: those whose proposal draws, unless implicit steps are for batches."""
-        return method.proposal.draws and method.optimizer.needs != "full_gradient" and not solves_batches(method)
+        steps = method.proposal.draws and method.optimizer.needs != "full_gradient"
+        return steps and method.weights == "dense" and not solves_batches(method)
 
     @staticmethod
     def refuses(method: Any) -> str:
@@ -82,13 +83,7 @@ class SampledSolver:
         self._batches_per_epoch = -(-y.size // method.batch.size)
         draws_from = proposal.kernel(data.X)
         self._parts = Parts(objective, draws_from, method.optimizer.fit(data), method.n_sampled)
-        width, dense = n_columns(features) + 1, isinstance(features, Dense)
-        self._weights = allocate(method.optimizer, data.n_classes, width, dense)
-        if data.start is not None:
-            load_start(data.start.W, self._weights.weights())
-        if (inverse_touch := self._inverse_touch(method, proposal, draws_from, data)) is not None:
-            decay = np.float32(method.shrinkage / max(1, y.size))
-            self._weights = Decayed(self._weights, np.ones(data.n_classes, np.float32), decay, inverse_touch)
+        self._weights: Any = self._allocated(method, proposal, data, features, draws_from)
         self._average = Average(method, self._weights)
         self._weights = self._average.weights
         uses_log_q, view = method.objective.uses_log_q, View(self._weights, features)
@@ -96,8 +91,23 @@ class SampledSolver:
         self._samples = Samples(features, y, self.states, log_q if uses_log_q else None)
         self._kind = self._batch_type(method, proposal, data)
         if log_q is not None and method.bias_start == "minus-log-q":
-            stored = self._weights.inner if hasattr(self._weights, "inner") else self._weights
-            stored.weights()[:, -1] = minus_mean_log_q(log_q, y, data.n_classes)
+            self._load_biases(minus_mean_log_q(log_q, y, data.n_classes))
+
+    def _allocated(self, method: Any, proposal: Proposal, data: TrainingSet, features: Any, kernel: Any) -> Any:
+        """Make the layout that the optimizer needs for such rows, and load it with where weights begin."""
+        width, dense = n_columns(features) + 1, isinstance(features, Dense)
+        weights = allocate(method.optimizer, data.n_classes, width, dense)
+        if data.start is not None:
+            load_start(data.start.W, weights.weights())
+        inverse_touch = self._inverse_touch(method, proposal, kernel, data)
+        if inverse_touch is None:
+            return weights
+        decay = np.float32(method.shrinkage / max(1, len(data.y)))
+        return Decayed(weights, np.ones(data.n_classes, np.float32), decay, inverse_touch)
+
+    def _load_biases(self, biases: np.ndarray) -> None:
+        stored = self._weights.inner if hasattr(self._weights, "inner") else self._weights
+        stored.weights()[:, -1] = biases
 
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
@@ -112,14 +122,18 @@ class SampledSolver:
         """See ``Solver``."""
         if self._refresh is not None:
             self._refresh(self._weights)
-        size = self._batch.size
         self._average.begin(samples, epoch, first)
-        parts = [slice(part.start * size, part.stop * size) for part in self._parts_of(-(-samples.size // size))]
-        used = self._team.run([self._task(samples[part], epoch, first + part.start, rate) for part in parts])
+        used = self._swept(samples, epoch, first, rate)
         if isinstance(self._weights, Decayed):
             self._weights.fold()
-        self._average.end(epoch * self._batches_per_epoch + -(-(first + sum(used)) // size))
-        return sum(used)
+        self._average.end(epoch * self._batches_per_epoch + -(-(first + used) // self._batch.size))
+        return used
+
+    def _swept(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
+        """Take the steps of all threads; return how many samples they used."""
+        size = self._batch.size
+        parts = [slice(part.start * size, part.stop * size) for part in self._parts_of(-(-samples.size // size))]
+        return sum(self._team.run([self._task(samples[part], epoch, first + part.start, rate) for part in parts]))
 
     def _parts_of(self, n_steps: int) -> list[slice]:
         """What each thread does of some steps; they change the weights without locks."""
@@ -157,7 +171,7 @@ MEMBER = SampledSolver
 
 def solves_batches(method: Any) -> bool:
     """Whether its implicit steps are those for batches, many classes and a ridge, rather than the closed form."""
-    several_classes = method.n_sampled > 1 or not method.proposal.distribution
+    several_classes = method.n_sampled > 1 or not (method.proposal.distribution or method.proposal.finds)
     more = method.batch.size > 1 or several_classes or method.ridge > 0
     return method.optimizer.needs == "proximal" and more
 

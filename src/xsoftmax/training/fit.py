@@ -15,7 +15,6 @@ from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.windows import taken
 from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.free_memory import check_free
-from xsoftmax.internal.hdf5_checks import check_arrays, copy_arrays
 from xsoftmax.internal.progress import Progress
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import MOST_NUMBER, Method
@@ -23,6 +22,7 @@ from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import Solver, make_solver, solver_of
 from xsoftmax.training.beginning import find_beginning
+from xsoftmax.training.best import BestWeights
 from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
 from xsoftmax.training.looks import Looks, all_finite
 from xsoftmax.training.memory import check_memory, must_stream, size_of
@@ -134,7 +134,8 @@ class _Fit:
         compiled = 0.0 if proposal or plan.tree else time.perf_counter() - begin - self.proposal.seconds
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
         keeps_best = plan.keeps_best(data.n_samples("validation"))
-        self.best_W = np.zeros((data.n_classes, data.n_features + 1) if keeps_best else (0, 0), np.float32)
+        shape = (data.n_classes, data.n_features + 1) if keeps_best else (0, 0)
+        self.best = BestWeights(shape, method.weights == "sparse")
         self.looks = Looks(data, self.train, self.objective, self.proposal, method, self.team, plan.rows)
         self.setup_seconds = self.proposal.seconds + plan.spent + self.beginning.seconds
         self.compile_seconds = max(0.0, compiled)
@@ -224,7 +225,7 @@ class _Fit:
             self._diverge("its weights are not finite")
         elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self.looks.watched)):
             self._diverge(f"its training log-likelihood is {row['train_log_likelihood']}")
-        elif self.plan.patience is not None or self.best_W.size:
+        elif self.plan.patience is not None or self.best.kept:
             self._judge(row)
         if self.solver.converged and state.status == "running":
             state.status, state.message = "finished", f"converged after {state.epoch} epochs"
@@ -235,8 +236,8 @@ class _Fit:
         value = row[self._judged]
         if value > state.best:
             state.best, state.best_epoch, state.without_gain = value, row["epoch"], 0
-            if self.best_W.size:
-                self.best_W[:] = self.solver.weights()
+            if self.best.kept:
+                self.best.take(self.solver.weights())
             return
         state.without_gain += 1
         if patience is not None and state.without_gain >= patience:
@@ -253,7 +254,7 @@ class _Fit:
         """Say which row of the history has the model's weights, and why."""
         if self.state.status == "diverged":
             return {}
-        if self.best_W.size:
+        if self.best.kept:
             return {"epoch": self.state.best_epoch, "by": self._judged, "value": self.state.best}
         return {"epoch": self.state.history[-1]["epoch"], "by": "last"}
 
@@ -268,9 +269,9 @@ class _Fit:
         """The model to keep: the best one, or the last, as the plan says; None after divergence."""
         if self.state.status == "diverged":
             return None
-        return self.looks.calibrated(self._model_of(self.best_W if self.best_W.size else self.solver.weights()))
+        return self.looks.calibrated(self._model_of(self.best.W if self.best.kept else self.solver.weights()))
 
-    def _model_of(self, W: np.ndarray) -> Model:
+    def _model_of(self, W: Any) -> Model:
         correction = self.proposal if self.method.objective.adds_log_q else None
         attributes = {"dataset": self.data.name, "method": self.method.name}
         others = {"bias": self.method.bias, "correction": correction, "transform": self.transform}
@@ -310,17 +311,16 @@ class _Fit:
         return self.solver.converged or self._spent() >= min(following, self.plan.budget)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        return {**self.solver.arrays(), "best_W": self.best_W}
+        return {**self.solver.arrays(), **self.best.arrays()}
 
     def _restore(self, found: Mapping[str, Any]) -> None:
         """Take the arrays of a checkpoint; those that do not fit are refused before anything is changed."""
         more = sum(array.nbytes for array in found.values()) - sum(array.nbytes for array in self._arrays().values())
         check_free(more, "the arrays of the checkpoint")
-        own = {"best_W": self.best_W}
-        best = {name: array for name, array in found.items() if name in own}
-        check_arrays(own, best)
-        self.solver.restore({name: array for name, array in found.items() if name not in own})
-        copy_arrays(own, best)
+        best = {name: array for name, array in found.items() if name.startswith("best_")}
+        self.best.check(best)
+        self.solver.restore({name: array for name, array in found.items() if name not in best})
+        self.best.restore(best)
 
     def _identity(self) -> str:
         """Hash of everything that the bits of a fit depend on."""

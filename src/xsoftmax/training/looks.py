@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import some, taken
@@ -104,7 +105,9 @@ class Looks:
         return 0.5 * self._ridge * float(np.sum(np.square(W, dtype=np.float64))) / self._n_samples
 
 
-def all_finite(W: np.ndarray) -> bool:
+def all_finite(W: Any) -> bool:
     """Tell whether no weight is infinite or NaN, looking at a block at a time: the answers take memory, too."""
+    if issparse(W):
+        W = W.data[:, None]
     step = max(1, LOOKED_AT_ONCE // W.shape[1])
     return all(np.isfinite(W[start : start + step]).all() for start in range(0, len(W), step))

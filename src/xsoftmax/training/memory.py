@@ -93,7 +93,8 @@ def estimate(
     """Bytes that a fit will hold, by purpose."""
     size = size_of(data)
     solver, width = solver_of(method, size), data.n_features + 1
-    one_copy = 4 * data.n_classes * width
+    dense = method.weights == "dense"
+    one_copy = 4 * data.n_classes * width if dense else 3 * data.nbytes("train")
     n_train = data.n_samples("train")
     n_rows = max(data.n_samples(split) for split in SPLITS)
     data_bytes = 0 if data.in_memory else sum(data.nbytes(split) for split in SPLITS)
@@ -105,7 +106,7 @@ def estimate(
         "variables per sample": 8 * n_train * (method.objective.n_states + 2)
         + 4 * n_train * method.objective.uses_log_q,
         # for sparse rows, a copy of some weights (a row per feature) and of the rows; a block of scores; whole rows
-        "evaluation": (4 * weights_copied(data.n_classes * width) + _of_looks(data) if data.sparse else 0)
+        "evaluation": (4 * weights_copied(data.n_classes * width) * dense + _of_looks(data) if data.sparse else 0)
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }

@@ -185,6 +185,8 @@ def _unbiased_for(method: Method) -> str:
     """Name what the mean gradient is that of, and under what conditions."""
     objective = method.objective
     target = objective.target if method.proposal.draws else objective.target_of_all
+    if method.proposal.finds:
+        return "the loss of the classes that score highest"
     if target == "nothing":
         return ", ".join(filter(None, ["nothing", objective.qualifier]))
     name = "softmax" if target == "softmax" else objective.title

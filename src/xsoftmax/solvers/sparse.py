@@ -1,0 +1,98 @@
+"""Single steps on sparse rows, with weights of which only those that are not zero are held."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from xsoftmax.internal.errors import InputError
+from xsoftmax.kernels.lists import Lists, bytes_of, checked, empty_lists
+from xsoftmax.kernels.rows import Csr, n_columns
+from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.solvers import Size
+from xsoftmax.solvers._rules import first_broken, named, rules_of_draws
+from xsoftmax.solvers.sampled import SampledSolver
+
+
+class SparseSolver(SampledSolver):
+    """As ``SampledSolver``, by one thread; lists of weights grow as classes meet features for the first time."""
+
+    @staticmethod
+    def takes(method: Any) -> bool:
+        """See ``Solver``: what asks for it."""
+        return method.weights == "sparse" and method.proposal.draws and method.optimizer.needs != "full_gradient"
+
+    @staticmethod
+    def refuses(method: Any) -> str:
+        """See ``Solver``."""
+        optimizer = named(method)[2]
+        shrinking = "ridge" if method.ridge else "decay"
+        return first_broken(
+            [
+                *rules_of_draws(method),
+                (
+                    method.batch.size > 1,
+                    "weights are sparse, which move sample by sample; leave batch out, or take weights: dense",
+                ),
+                (
+                    method.optimizer.needs == "proximal" and method.n_sampled > 1,
+                    f"{optimizer} solves its step for one drawn class; set n_sampled: 1",
+                ),
+                (
+                    method.proposal.finds and method.bias,
+                    f"{named(method)[1]} finds the classes that share a feature with a row, whatever the biases of "
+                    "others; set bias: false, or take weights: dense",
+                ),
+                (
+                    method.shrinkage,
+                    f"{shrinking} is {method.shrinkage:g}, but sparse weights do not shrink; leave it out, or take "
+                    "weights: dense",
+                ),
+                (
+                    method.optimizer.fade < 1,
+                    f"weights are sparse, and what {optimizer} accumulates fades in every step; take adagrad or sgd",
+                ),
+            ]
+        )
+
+    @staticmethod
+    def copies(method: Any) -> int:
+        """See ``Solver``: none that is dense."""
+        return 0
+
+    @staticmethod
+    def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
+        """See ``Solver``: lists as long as the rows, twice as they grow; what more they need is asked for then."""
+        n_arrays = 1 + method.optimizer.accumulates + (method.average != "none")
+        n_entries = int(size.n_samples * size.n_entries)
+        lists = bytes_of(n_entries, size.n_features, size.n_classes, n_arrays)
+        return SampledSolver.memory(method, size, 1) | {"weights that are not zero, as they grow": 2 * lists}
+
+    def _allocated(self, method: Any, proposal: Proposal, data: TrainingSet, features: Any, kernel: Any) -> Lists:
+        if not isinstance(features, Csr):
+            raise InputError(
+                f"method {method.name}: weights are sparse, and the rows are dense; take weights: dense, or rows "
+                "of a sparse format"
+            )
+        optimizer = method.optimizer
+        initial = getattr(optimizer, "initial_accumulator", 0.0)
+        averages = method.average != "none"
+        lists = empty_lists(data.n_classes, n_columns(features), optimizer.accumulates, averages, initial)
+        return lists if data.start is None else lists.load(data.start.W)
+
+    def _load_biases(self, biases: np.ndarray) -> None:
+        self._weights.biases[0] = biases
+
+    def _swept(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
+        used = self._task(samples, epoch, first, rate)()
+        while used < samples.size and self._weights.full[0]:
+            self._weights = self._average.weights = self._weights.grown()
+            used += self._task(samples[used:], epoch, first + used, rate)()
+        return used
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """See ``Solver``; lists come in the length that they have there."""
+        self._weights = self._average.weights = checked(self._weights, self.states, arrays)
+
+
+MEMBER = SparseSolver
