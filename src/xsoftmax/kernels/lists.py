@@ -47,9 +47,10 @@ class Lists(NamedTuple):
     classes : ndarray of shape (n_places,), int32
         Rising within a list.
     values : ndarray of shape (n_places,), float32
-    accumulators : ndarray of shape (n_places,), or (0,) for an optimizer that accumulates nothing, float32
-    totals : ndarray of shape (n_places,), or (0,) without an average, float32
-        As of ``xsoftmax.kernels.layout.Averaged``.
+    accumulates, averages : bool
+        Whether ``accumulators`` and ``totals`` are there; otherwise they are of shape (0,).
+    accumulators, totals : ndarray of shape (n_places,), float32
+        What the optimizer keeps, and as of ``xsoftmax.kernels.layout.Averaged``.
     biases : ndarray of shape (3, n_classes), float32
         Values, accumulators and totals.
     period : ndarray of shape (2,), int64
@@ -64,6 +65,8 @@ class Lists(NamedTuple):
     sizes: np.ndarray
     classes: np.ndarray
     values: np.ndarray
+    accumulates: bool
+    averages: bool
     accumulators: np.ndarray
     totals: np.ndarray
     biases: np.ndarray
@@ -129,8 +132,10 @@ def empty_lists(n_classes: int, n_features: int, accumulates: bool, averages: bo
         none,
         np.empty(0, np.int32),
         np.empty(0, np.float32),
-        np.empty(int(accumulates), np.float32),
-        np.empty(int(averages), np.float32),
+        accumulates,
+        averages,
+        np.empty(0, np.float32),
+        np.empty(0, np.float32),
         biases,
         np.zeros(2, np.int64),
         np.float32(initial),
@@ -155,7 +160,7 @@ def _laid_out(like: Lists, sizes: np.ndarray, wanted: Any) -> Lists:
     """
     rooms = sizes + (SPARE_SHARE * sizes).astype(np.int64) + SPARE + wanted
     starts = np.concatenate([[0], np.cumsum(rooms)])
-    n_arrays = 2 + (like.accumulators.size > 0) + (like.totals.size > 0)
+    n_arrays = 2 + like.accumulates + like.averages
     check_free(4 * n_arrays * int(starts[-1]), "the weights that are not zero")
     n = int(starts[-1])
     return like._replace(
@@ -163,8 +168,8 @@ def _laid_out(like: Lists, sizes: np.ndarray, wanted: Any) -> Lists:
         sizes=sizes.copy(),
         classes=np.zeros(n, np.int32),
         values=np.zeros(n, np.float32),
-        accumulators=np.full(n if like.accumulators.size else 0, like.initial, np.float32),
-        totals=np.zeros(n if like.totals.size else 0, np.float32),
+        accumulators=np.full(n * like.accumulates, like.initial, np.float32),
+        totals=np.zeros(n * like.averages, np.float32),
         biases=like.biases.copy(),
         period=like.period.copy(),
         full=np.zeros(1, np.int64),
@@ -185,16 +190,16 @@ def checked(own: Lists, states: np.ndarray, arrays: Mapping[str, Any]) -> Lists:
     ContentError
         If they are no such lists; nothing has been changed by then.
     """
-    lists = {name: getattr(own, name) for name in ("classes", "values", "accumulators", "totals")}
+    lists = {"classes": True, "values": True, "accumulators": own.accumulates, "totals": own.averages}
     fixed = {name: getattr(own, name) for name in ("starts", "sizes", "biases", "period", "full")}
     fixed["states"] = states
     if missing := lists.keys() - arrays.keys():
         raise ContentError(f"no {', '.join(sorted(missing))}")
     check_arrays(fixed, {name: array for name, array in arrays.items() if name not in lists})
     n = len(arrays["classes"])
-    for name, array in lists.items():
-        check_array(arrays[name], array.dtype, n if array.size or name in ("classes", "values") else 0)
-    found = own._replace(**{name: arrays[name][...] for name in own._fields if name != "initial"})
+    for name, there in lists.items():
+        check_array(arrays[name], getattr(own, name).dtype, n * there)
+    found = own._replace(**{name: arrays[name][...] for name in (*lists, *fixed) if name != "states"})
     rooms = np.diff(found.starts)
     if found.starts[0] != 0 or found.starts[-1] != n or (rooms < 0).any():
         raise ContentError("lists that begin where there is nothing")
@@ -281,12 +286,12 @@ def _move(weights, at, optimizer, step, k, d, g):
     if not _is_there(weights, place, k, d):
         _insert(weights, place, k, np.int64(d))
     before = weights.values[place]
-    if weights.accumulators.size:
+    if weights.accumulates:
         now, weights.accumulators[place] = updated(optimizer, step, before, weights.accumulators[place], g)
     else:
         now, _ = updated(optimizer, step, before, np.float32(0), g)
     weights.values[place] = now
-    if weights.totals.size:
+    if weights.averages:
         weights.totals[place] += np.float32(step.number - weights.period[0]) * (now - before)
 
 
@@ -297,10 +302,10 @@ def _insert(weights, place, k, d):
     _shift(weights.classes, place, last)
     _shift(weights.values, place, last)
     weights.classes[place], weights.values[place] = k, np.float32(0)
-    if weights.accumulators.size:
+    if weights.accumulates:
         _shift(weights.accumulators, place, last)
         weights.accumulators[place] = weights.initial
-    if weights.totals.size:
+    if weights.averages:
         _shift(weights.totals, place, last)
         weights.totals[place] = np.float32(0)
     weights.sizes[d] += 1

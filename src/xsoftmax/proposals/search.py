@@ -1,8 +1,8 @@
 """Search: the classes that score highest now, the true one left out; nothing is drawn.
 
 Where a loss moves only classes that score near the true one, and higher, these are the classes to look at: Yen et
-al., Loss decomposition for fast learning in large output spaces, ICML 2018, section 3. Of classes that score below what
-moves anything (``floor`` of the objective) none is taken, so that there may be fewer than ``n_sampled``, or none.
+al., Loss decomposition for fast learning in large output spaces, ICML 2018, section 3. Classes that score below what
+moves anything (``floor`` of the objective) are left out, so that there may be fewer than ``n_sampled``, or none.
 
 It is exact. Weights that are listed by feature are an index already: what a row's features list is added up, class by
 class; classes that share no feature with the row score 0 and are not found. Of weights that lie in rows, every row is
