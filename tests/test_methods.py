@@ -48,6 +48,7 @@ def test_defaults_are_filled_in():
         "ridge": 0.0,
         "decay": 0.0,
         "average": "none",
+        "weights": "dense",
         "start": {"name": "zero"},
         "bias": True,
         "bias_start": "zero",
@@ -348,6 +349,7 @@ def test_component_modules():
         "xsoftmax.objectives.double_sum",
         "xsoftmax.proposals.frequency",
         "xsoftmax.optimizers.u_max",
+        "xsoftmax.starts.zero",
         *solvers.MODULES,
     ]
     method = build_method("mine", settings("double-sum", "frequency", "u-max"))

@@ -19,7 +19,7 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_candidates, empty_draws, gather_repeats, weigh_by_probability, weigh_for
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, draw
+from xsoftmax.kernels.steps import Clock, draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.max_margin import MaxMargin
@@ -197,8 +197,13 @@ def _look(proposal, view, i, excluded, lowest, rng, draws):
     draws.weights[:] = 1
 
 
+@implements(log_probability, Looking)
+def _no_log_probability(proposal, view, i, k):
+    return np.float32(0)
+
+
 @pytest.mark.parametrize("batch", [None, Own(1), Own(4)], ids=["single", "own 1", "own 4"])
-def test_a_proposal_that_reads_weights_sees_those_of_its_step(batch):
+def test_a_proposal_that_reads_weights_sees_those_of_its_step(batch, nothing_cached):
     X, y, W = problem()
     kernel, order, room = Looking(np.zeros((N, 2))), np.arange(N)[y != 1], laid_out(Sgd(), W)
     arguments = (np.zeros((N, 0)), room, order, Clock(KEY, 0, 0), np.float32(0.5), 1)

@@ -116,5 +116,5 @@ def test_what_follows_the_sum_over_all_classes_is_refused():
         method("nce")
     with pytest.raises(InputError, match="whatever the biases of others; set bias: false"):
         method("hinge", weights="sparse")
-    assert method("hinge", weights="sparse", bias=False).weights == "sparse"
+    assert method("hinge", weights="sparse", bias=False, start="class-means").weights == "sparse"
     assert method("hinge", optimizer={"name": "implicit"}).optimizer.needs == "proximal"

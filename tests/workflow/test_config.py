@@ -287,6 +287,7 @@ def test_auto_stands_for_its_candidates():
         "xsoftmax.optimizers.adagrad",
         "xsoftmax.proposals.all",
         *solvers.MODULES,
+        "xsoftmax.starts.zero",
     ]
 
 

@@ -44,6 +44,11 @@ class SparseSolver(SampledSolver):
                     "others; set bias: false, or take weights: dense",
                 ),
                 (
+                    method.proposal.finds and method.settings["start"]["name"] == "zero",
+                    f"{named(method)[1]} finds nothing where all weights are zero; set start: class-means, or take "
+                    "weights: dense",
+                ),
+                (
                     method.shrinkage,
                     f"{shrinking} is {method.shrinkage:g}, but sparse weights do not shrink; leave it out, or take "
                     "weights: dense",
