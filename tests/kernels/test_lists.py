@@ -132,7 +132,7 @@ def test_memory_is_asked_for_before_they_grow(monkeypatch):
     _, _, W = problem()
     found = listed(Sgd(), W)
     monkeypatch.setattr("xsoftmax.internal.free_memory.free_bytes", lambda: 100)
-    with pytest.raises(InputError, match="the weights that are not zero: .* MB of memory"):
+    with pytest.raises(InputError, match=r"the weights that are not zero: .* MB of memory"):
         found.grown()
 
 

@@ -161,7 +161,7 @@ def test_json_holds_settings_with_their_defaults(capsys):
 
 def test_a_file_with_an_unknown_member_is_an_error(tmp_path, capsys):
     path = tmp_path / "mine.yaml"
-    path.write_text("mine: {objective: {name: hinge}, proposal: {name: uniform}, optimizer: {name: sgd}}\n")
+    path.write_text("mine: {objective: {name: hingo}, proposal: {name: uniform}, optimizer: {name: sgd}}\n")
     assert main(["methods", "--methods", str(path)]) == 1
-    assert "unknown objective 'hinge'; known: " in capsys.readouterr().err
+    assert "unknown objective 'hingo'; known: " in capsys.readouterr().err
     assert main(["methods", "--methods", str(tmp_path / "none.yaml")]) == 1
