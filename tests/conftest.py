@@ -6,7 +6,6 @@ os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # whichever test impor
 
 import numpy as np
 import pytest
-from numba.core.caching import FunctionCache
 from scipy.sparse import csr_array
 
 from xsoftmax.data.dataset import Dataset, Split
@@ -17,12 +16,6 @@ from xsoftmax.data.transform import Transform
 @pytest.fixture
 def rng():
     return np.random.default_rng(20250101)
-
-
-@pytest.fixture
-def nothing_cached(monkeypatch):
-    """Keep what numba compiles for types of a test's own out of its cache, which other programs read."""
-    monkeypatch.setattr(FunctionCache, "save_overload", lambda self, signature, data: None)
 
 
 @pytest.fixture(scope="session")

@@ -6,12 +6,17 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba import typeof, types
 from numba.core import caching
+from numba.core.caching import FunctionCache
 
 from xsoftmax.internal.numba_cache import CheckedFile
+from xsoftmax.proposals.mixture import MixtureDraws
+from xsoftmax.proposals.uniform import UniformDraws
 
 SOURCES = Path(__file__).parents[2] / "src"
 
@@ -246,3 +251,29 @@ def test_a_user_whom_the_system_does_not_know(tmp_path):
     own = tmp_path / f"xsoftmax-{os.getuid()}"
     assert done.stdout.startswith(f"{own}/numba/"), done.stderr
     assert stat.S_IMODE(own.stat().st_mode) == 0o700
+
+
+class OfAScript(NamedTuple):
+    """A type that other programs cannot import."""
+
+    n: int
+
+
+@pytest.mark.fault(
+    "compiled code for a type of someone's own script, read by another program",
+    happens="it is not kept, so that no other program fails on it; it is compiled again next time",
+    user="nothing",
+    lost="the seconds that compiling takes",
+)
+def test_what_others_could_not_read_is_not_kept(monkeypatch):
+    """numba's index of a function names the types of all its signatures; who lacks one of them could read none."""
+    saved = []
+    monkeypatch.setattr(caching.Cache, "save_overload", lambda self, sig, data: saved.append(sig))
+    own, ours, plain = typeof(OfAScript(1)), typeof(UniformDraws(3)), types.int64
+    mixed = typeof(MixtureDraws(OfAScript(1), UniformDraws(3), *np.ones(3, np.float32)))
+    for signature in ((own,), (plain, own), (mixed,), plain(own)):
+        FunctionCache.save_overload(None, signature, None)
+        assert not saved
+    for n, signature in enumerate([(ours,), (plain, ours), plain(ours), ()]):
+        FunctionCache.save_overload(None, signature, None)
+        assert len(saved) == n + 1

@@ -182,7 +182,6 @@ def _updated(optimizer, step, w, a, g):
     return np.float32(step.number), a
 
 
-@pytest.mark.usefixtures("nothing_cached")
 @pytest.mark.parametrize("size", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_steps_are_counted_in_batches_across_chunks_and_epochs(size):
     X, y, _ = problem()

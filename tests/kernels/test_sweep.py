@@ -203,7 +203,7 @@ def _no_log_probability(proposal, view, i, k):
 
 
 @pytest.mark.parametrize("batch", [None, Own(1), Own(4)], ids=["single", "own 1", "own 4"])
-def test_a_proposal_that_reads_weights_sees_those_of_its_step(batch, nothing_cached):
+def test_a_proposal_that_reads_weights_sees_those_of_its_step(batch):
     X, y, W = problem()
     kernel, order, room = Looking(np.zeros((N, 2))), np.arange(N)[y != 1], laid_out(Sgd(), W)
     arguments = (np.zeros((N, 0)), room, order, Clock(KEY, 0, 0), np.float32(0.5), 1)

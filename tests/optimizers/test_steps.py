@@ -51,7 +51,7 @@ def updated_by(optimizer, step, w, a, g):
 
 
 @pytest.mark.parametrize("rule", [r for r in RULES if r.needs != "full_gradient"], ids=lambda rule: rule.__name__)
-def test_every_rule_keeps_to_what_it_says_of_itself(rule, nothing_cached):
+def test_every_rule_keeps_to_what_it_says_of_itself(rule):
     """A ridge may shrink weights only where steps are minus the rate times the gradient; nothing is float64."""
     fitted = rule().fit(TrainingSet(np.zeros((6, 1), np.float32), np.arange(6, dtype=np.int32), 6))
     w, a, rate = np.float32(0.7), np.float32(0.5), np.float32(0.1)

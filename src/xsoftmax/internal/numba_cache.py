@@ -14,6 +14,9 @@ next one, which reads the cache. Here each function keeps its own copies.
 
 numba's folders are named after where the sources lie. Ours are named after what the sources say, so that a copy of
 them, such as another working tree, reads what this one has compiled.
+
+An index names the types of all signatures, and who cannot import one of them cannot read it: what is compiled for a
+type from outside of this package, such as a proposal in a script, is not kept.
 """
 
 import hashlib
@@ -64,11 +67,21 @@ class CheckedFile(caching.IndexDataCacheFile):
 
 
 def _save_overload(self: caching.FunctionCache, sig: Any, data: Any) -> None:
-    """As numba does; a disk that does not take it costs only time."""
+    """As numba does, for types of ours; a disk that does not take it costs only time."""
+    if not all(_is_known_to_all(kind) for kind in getattr(sig, "args", sig)):
+        return
     try:
         caching.Cache.save_overload(self, sig, data)
     except OSError as error:
         _tell(f"{self.cache_path}: cannot keep compiled code ({error.strerror}); it is compiled again next time")
+
+
+def _is_known_to_all(kind: Any) -> bool:
+    """Whether whoever reads the index can import a type: one of a module of someone's own would be an error there."""
+    member = getattr(kind, "instance_class", None)
+    if member is not None and not member.__module__.startswith(f"{ROOT.name}."):
+        return False
+    return all(_is_known_to_all(part) for part in getattr(kind, "types", ()))
 
 
 def _subpath_of_any_copy(py_file: str) -> str:
