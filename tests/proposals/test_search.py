@@ -49,7 +49,7 @@ def problem(layout):
     X, y, W = sparse_problem(np.random.default_rng(1), N, D, K, filled=0.2)
     W = W * (np.random.default_rng(2).random(W.shape) < 0.2)
     W[:, -1] = 0
-    kernel = Search().fit(TrainingSet(X, y, K)).kernel(X)
+    kernel = Search().fit(TrainingSet(X, y, K)).kernel(X if layout == "dense" else csr_array(X))
     if layout == "lists":
         weights = empty_lists(K, D, False, False, 0.0).load(csc_array(W[:, :-1]))
         return Problem(kernel, View(weights, features_of(csr_array(X), False)), X), y

@@ -57,6 +57,8 @@ class Lists(NamedTuple):
         Number of steps before the first that counts for the average, and before the next.
     initial : float32
         Accumulator of an entry that has not moved.
+    most : ndarray of shape (n_features,), float32
+        No weight of a feature is further from zero: what a search may leave lists out by.
     full : ndarray of shape (1,), int64
         1 more than the most classes that a step wanted to put into a list without room; 0: there was room.
     """
@@ -72,6 +74,7 @@ class Lists(NamedTuple):
     biases: np.ndarray
     period: np.ndarray
     initial: np.float32
+    most: np.ndarray
     full: np.ndarray
 
     def weights(self) -> csc_array:
@@ -109,6 +112,7 @@ class Lists(NamedTuple):
         found = _laid_out(self, sizes, np.zeros_like(sizes))
         used = _places_used(found.starts, found.sizes)
         found.classes[used], found.values[used] = columns.indices, columns.data
+        bound(found)
         return found
 
     def grown(self) -> "Lists":
@@ -119,6 +123,7 @@ class Lists(NamedTuple):
             if getattr(self, name).size:
                 getattr(found, name)[used] = getattr(self, name)[before]
         found.biases[:], found.period[:] = self.biases, self.period
+        bound(found)
         return found
 
 
@@ -139,6 +144,7 @@ def empty_lists(n_classes: int, n_features: int, accumulates: bool, averages: bo
         biases,
         np.zeros(2, np.int64),
         np.float32(initial),
+        np.zeros(n_features, np.float32),
         np.zeros(1, np.int64),
     )
     return _laid_out(like, none, none)
@@ -172,6 +178,7 @@ def _laid_out(like: Lists, sizes: np.ndarray, wanted: Any) -> Lists:
         totals=np.zeros(n * like.averages, np.float32),
         biases=like.biases.copy(),
         period=like.period.copy(),
+        most=np.zeros(sizes.size, np.float32),
         full=np.zeros(1, np.int64),
     )
 
@@ -191,7 +198,7 @@ def checked(own: Lists, states: np.ndarray, arrays: Mapping[str, Any]) -> Lists:
         If they are no such lists; nothing has been changed by then.
     """
     lists = {"classes": True, "values": True, "accumulators": own.accumulates, "totals": own.averages}
-    fixed = {name: getattr(own, name) for name in ("starts", "sizes", "biases", "period", "full")}
+    fixed = {name: getattr(own, name) for name in ("starts", "sizes", "biases", "period", "most", "full")}
     fixed["states"] = states
     if missing := lists.keys() - arrays.keys():
         raise ContentError(f"no {', '.join(sorted(missing))}")
@@ -213,7 +220,18 @@ def checked(own: Lists, states: np.ndarray, arrays: Mapping[str, Any]) -> Lists:
     if not rises.all() or (classes.size and not 0 <= classes.min() <= classes.max() < own.biases.shape[1]):
         raise ContentError("lists whose classes do not rise, or are none")
     copy_arrays({"states": states}, {"states": arrays["states"]})
+    bound(found)
     return found
+
+
+@njit(**OPTIONS)
+def bound(weights):
+    """Find the weight of each feature that is furthest from zero."""
+    for d in range(weights.sizes.size):
+        most = np.float32(0)
+        for place in range(weights.starts[d], weights.starts[d] + weights.sizes[d]):
+            most = max(most, abs(weights.values[place]))
+        weights.most[d] = most
 
 
 @njit(**LEAN)
@@ -235,12 +253,16 @@ def _is_there(weights, place, k, d):
     return place < weights.starts[d] + weights.sizes[d] and weights.classes[place] == k
 
 
-@implements(stored, Lists)
-def _stored(weights, k, d):
-    if d == weights.sizes.size:
-        return weights.biases[0, k]
+@njit(**LEAN)
+def stored_at(weights, k, d):
+    """Weight of class ``k`` for feature ``d``."""
     place = place_of(weights, k, np.int64(d))
     return weights.values[place] if _is_there(weights, place, k, d) else np.float32(0)
+
+
+@implements(stored, Lists)
+def _stored(weights, k, d):
+    return weights.biases[0, k] if d == weights.sizes.size else stored_at(weights, k, d)
 
 
 @implements(stored_score, Lists)
@@ -291,6 +313,7 @@ def _move(weights, at, optimizer, step, k, d, g):
     else:
         now, _ = updated(optimizer, step, before, np.float32(0), g)
     weights.values[place] = now
+    weights.most[d] = max(weights.most[d], abs(now))
     if weights.averages:
         weights.totals[place] += np.float32(step.number - weights.period[0]) * (now - before)
 

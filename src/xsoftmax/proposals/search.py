@@ -5,22 +5,28 @@ al., Loss decomposition for fast learning in large output spaces, ICML 2018, sec
 moves anything (``floor`` of the objective) are left out, so that there may be fewer than ``n_sampled``, or none.
 
 It is exact. Weights that are listed by feature are an index already: what a row's features list is added up, class by
-class; classes that share no feature with the row score 0 and are not found. Of weights that lie in rows, every row is
-scored. Cost: the entries of the lists of a row's features, or all rows of the weights.
+class; classes that share no feature with the row score 0 and are not found. Lists that even together cannot lift a
+class above ``floor`` are not walked: a class that other lists name is looked up in them, until it cannot be among
+the highest any more (MaxScore: Turtle and Flood, Query evaluation, 1995). Of weights that lie in rows, every row is
+scored. Cost: the entries of the short lists of a row's features, or all rows of the weights.
 """
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
-from xsoftmax.kernels.lists import Lists
+from xsoftmax.kernels.lists import Lists, bound, stored_at
 from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Adaptive, TrainingSet, proposal
+
+# So that no sum of float32 numbers is above what bounds it.
+_ROUNDED_UP = np.float32(1.00001)
 
 
 @proposal(
@@ -47,17 +53,26 @@ class FittedSearch(Adaptive):
     name = "search"
     seconds = 0.0
 
+    def refresh(self, weights: Any) -> None:
+        """Tighten the bounds of lists, which only ever rise as weights move."""
+        if isinstance(weights, Lists):
+            bound(weights)
+
     def kernel(self, X: Any) -> "SearchDraws":
         """What the training loop asks."""
         stamps, seen = (np.zeros(self.n_classes, np.int64) for _ in range(2))
-        return SearchDraws(self.n_classes, np.zeros(self.n_classes, np.float32), stamps, seen, np.zeros(1, np.int64))
+        longest = int(np.diff(X.indptr).max(initial=0)) if issparse(X) else 0
+        order, rest = np.zeros(longest, np.int64), np.zeros(longest + 1, np.float32)
+        scores, searches = np.zeros(self.n_classes, np.float32), np.zeros(1, np.int64)
+        return SearchDraws(self.n_classes, scores, stamps, seen, searches, order, rest)
 
 
 class SearchDraws(NamedTuple):
     """What the kernels see: how many classes there are, and room of so many entries to add up what lists say.
 
     ``stamps`` say in which search ``scores`` of a class began, ``searches``, (1,), how many there were; ``seen`` are
-    the classes of a search.
+    the classes of a search. ``order`` are the entries of a row, those of short lists first, and ``rest`` by how much
+    each of them and all later ones can lift a score together.
     """
 
     n_classes: int
@@ -65,6 +80,8 @@ class SearchDraws(NamedTuple):
     stamps: np.ndarray
     seen: np.ndarray
     searches: np.ndarray
+    order: np.ndarray
+    rest: np.ndarray
 
 
 SearchDraws.reads_weights = True  # type: ignore[attr-defined]
@@ -119,10 +136,55 @@ def _find_among_rows(weights, features, i, room, excluded, lowest, draws):
 
 @implements(find, Lists)
 def _find_in_lists(weights, features, i, room, excluded, lowest, draws):
+    n_entries = _order_entries(weights, features, i, room)
+    n_walked = 0
+    while n_walked < n_entries and room.rest[n_walked] > lowest:
+        n_walked += 1
+    n_seen = _walk(weights, features, room, n_walked)
+    n, least = np.int64(0), lowest
+    for s in range(n_seen):
+        k = room.seen[s]
+        if k == excluded:
+            continue
+        score, j = room.scores[k], n_walked
+        while j < n_entries and score + room.rest[j] > least:
+            entry = room.order[j]
+            score += features.data[entry] * stored_at(weights, k, features.indices[entry])
+            j += 1
+        if j == n_entries and score > least:
+            n = _keep_highest(draws, n, k, score)
+            if n == draws.classes.size:
+                least = max(lowest, draws.scores[n - 1])
+    return n
+
+
+@njit(**LEAN)
+def _order_entries(weights, features, i, room):
+    """Put the entries of a row in order of the lengths of their lists; return how many there are."""
+    first = features.indptr[i]
+    n = features.indptr[i + 1] - first
+    for j in range(n):
+        size, place = weights.sizes[features.indices[first + j]], j
+        while place > 0 and weights.sizes[features.indices[room.order[place - 1]]] > size:
+            room.order[place] = room.order[place - 1]
+            place -= 1
+        room.order[place] = first + j
+    room.rest[n] = np.float32(0)
+    for j in range(n - 1, -1, -1):
+        entry = room.order[j]
+        lift = abs(features.data[entry]) * weights.most[features.indices[entry]]
+        room.rest[j] = (room.rest[j + 1] + lift) * _ROUNDED_UP
+    return n
+
+
+@njit(**LEAN)
+def _walk(weights, features, room, n_walked):
+    """Add up what the first lists of a row say; return how many classes they name."""
     room.searches[0] += 1
     now, n_seen = room.searches[0], 0
-    for j in range(features.indptr[i], features.indptr[i + 1]):
-        d, x = features.indices[j], features.data[j]
+    for j in range(n_walked):
+        entry = room.order[j]
+        d, x = features.indices[entry], features.data[entry]
         first = weights.starts[d]
         for place in range(first, first + weights.sizes[d]):
             k = weights.classes[place]
@@ -131,9 +193,4 @@ def _find_in_lists(weights, features, i, room, excluded, lowest, draws):
                 room.seen[n_seen] = k
                 n_seen += 1
             room.scores[k] += x * weights.values[place]
-    n = np.int64(0)
-    for s in range(n_seen):
-        k = room.seen[s]
-        if k != excluded and room.scores[k] > lowest:
-            n = _keep_highest(draws, n, k, room.scores[k])
-    return n
+    return n_seen
