@@ -159,6 +159,7 @@ def test_threads_change_nothing(model, new, capsys):
     happens="each gives the same bytes",
     user="nothing",
 )
+@pytest.mark.slow
 def test_eight_at_once_say_the_same(prepare, tmp_path, capsys):
     """Nothing that one reads or keeps, such as compiled code, disturbs another."""
     rng, n = np.random.default_rng(0), 60

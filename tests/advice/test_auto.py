@@ -110,6 +110,7 @@ def test_a_pilot_without_validation_rows_or_too_short_is_left_out(dataset):
     assert "is a guess, without a pilot: a trial would see too little of the data" in short.sentence
 
 
+@pytest.mark.slow
 def test_a_rate_that_diverges_is_not_taken(data, monkeypatch):
     monkeypatch.setattr("xsoftmax.advice.pilot.RATE_FACTORS", (1e30, 1.0))
     choice = choice_for(data, 0, Plan(epochs=60), Asked(("sampled-softmax-5",)))
@@ -278,6 +279,7 @@ def test_setting_up_for_the_timing_counts(data, compiled, dataset, monkeypatch):
     assert times["sampled-softmax-5"]["seconds"] > 7 > times["softmax"]["seconds"]
 
 
+@pytest.mark.slow
 def test_what_a_pilot_fitted_is_not_fitted_again(data, monkeypatch):
     """A tree counts once, and is the one that the fit itself would have made."""
     choice = choice_for(data, 0, Plan(epochs=60), Asked(("adversarial",)))

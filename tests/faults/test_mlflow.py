@@ -118,6 +118,7 @@ def folders(tmp_path):
     happens="what it has taken stays, the other fits are pending; the next `track` logs them, and none twice",
     user="`warning: n fits are not logged: …`; no fit fails",
 )
+@pytest.mark.slow
 def test_a_server_that_dies_in_the_middle(server, folders, tmp_path, monkeypatch):
     dying = Between(server, calls=25)
     record, said = track(tmp_path, folders, dying.uri, "dying", monkeypatch)

@@ -220,6 +220,7 @@ def flip_a_bit(path):
     user="`error: …: damaged: …; delete it and start the same command again`, and that nothing was started",
 )
 @pytest.mark.parametrize("damaged", INPUTS)
+@pytest.mark.slow
 def test_a_damaged_input_costs_no_finished_output(damaged, whole_run):
     tree, results = whole_run, whole_run.folder / "results/tiny"
     (path,) = tree.folder.glob(damaged)

@@ -61,8 +61,14 @@ METHODS = {
 }
 
 
-@storages
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    ("name", "dense"),
+    [
+        pytest.param(name, dense, marks=[pytest.mark.slow] * ((n % 2 == 0) == dense), id=f"{name} {dense}")
+        for n, name in enumerate(METHODS)
+        for dense in (True, False)
+    ],
+)
 def test_the_average_is_that_of_the_weights_after_every_step(name, dense):
     """And training goes on as without, up to how a compiler orders sums."""
     objective, proposal, optimizer, others = METHODS[name]

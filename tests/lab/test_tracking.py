@@ -314,6 +314,7 @@ def test_an_objective_gives_a_name_that_mlflow_takes(words, name):
     assert metric_name(words) == name
 
 
+@pytest.mark.slow
 def test_two_processes_at_once_on_a_new_database(here):
     folders = [str(folder) for folder in write_fits(here, methods=("softmax", "u-max"))]
     call = [sys.executable, "-m", "xsoftmax", "track", *folders, "--experiment", "quick"]

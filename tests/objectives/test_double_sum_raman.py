@@ -193,6 +193,7 @@ def test_a_step_of_no_length_goes_nowhere():
 
 @pytest.mark.parametrize("rate", [1.0, 1e5])
 @pytest.mark.parametrize("gap", [1.0, 1e4])
+@pytest.mark.slow
 def test_implicit_steps_stay_finite_with_two_classes(gap, rate):
     """Rows of many lengths, 0 among them, and scores far apart; neither U-max nor SGD returns NaN before it stops."""
     rng = np.random.default_rng(1)

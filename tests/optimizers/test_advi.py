@@ -117,6 +117,7 @@ def coefficients_of(X, y, i, W, position):
     ("batch", "dense"),
     [(1, True), (4, False), *(pytest.param(*case, marks=pytest.mark.slow) for case in [(1, False), (4, True)])],
 )
+@pytest.mark.slow
 def test_whole_fits_are_the_dense_rule(batch, dense):
     """In the loop of single steps and in that of minibatches, from the same draws; sums are float32."""
     X, y = rows()

@@ -78,6 +78,7 @@ def imported_packages(verb):
 
 
 @pytest.mark.parametrize("way_out", ["none", "pip", "apt", "apt, not allowed"])
+@pytest.mark.slow
 def test_without_ensurepip_setup_does_without_or_says_what_to_type(tmp_path, way_out):
     """A Python as Debian has it, whose venv stops half-way until a package is installed."""
     installed, folder, asked = tmp_path / "installed", tmp_path / "venv", tmp_path / "asked"

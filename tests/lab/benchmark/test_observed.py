@@ -43,6 +43,7 @@ def test_peak_memory_grows_by_what_is_held(train):
     assert few < 2**30
 
 
+@pytest.mark.slow
 def test_peak_memory_is_not_that_of_whoever_asks(train):
     large = np.ones(2**28)  # 2 GB
     assert observed(train(3)).peak_bytes < large.nbytes / 2

@@ -374,6 +374,7 @@ def test_all_see_the_same_rows(tmp_path):
     assert export(prepared(tmp_path), tmp_path / "e", {"test": 50})["n_test"] == 50
 
 
+@pytest.mark.slow
 def test_a_benchmark_from_data_to_table(tmp_path, monkeypatch):
     """With scikit-learn, which is in our own environment."""
     monkeypatch.setattr(rounds, "prepared_file", lambda name: prepared(tmp_path))
