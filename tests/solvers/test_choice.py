@@ -38,7 +38,8 @@ def test_every_solver_has_what_a_solver_has(name):
     member = registry.load(solvers.FOLDER, name).MEMBER
     promised = {part for part in vars(solvers.Solver) if not part.startswith("_")}
     assert not {part for part in promised if not hasattr(member, part)}
-    known = [build_method("mine", settings) for settings in (DRAWING, IMPLICIT, FULL, LBFGS)]
+    sparse = merged(DRAWING, {"weights": "sparse"})
+    known = [build_method("mine", settings) for settings in (DRAWING, IMPLICIT, FULL, LBFGS, sparse)]
     taken = [chosen for chosen in known if member.takes(chosen)]
     assert taken
     for chosen in taken:
