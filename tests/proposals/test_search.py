@@ -114,6 +114,8 @@ def test_what_follows_the_sum_over_all_classes_is_refused():
         method("double-sum")
     with pytest.raises(InputError, match="is a mean over draws from one distribution"):
         method("nce")
+    with pytest.raises(InputError, match="what proposal search finds says nothing of how often a class is touched"):
+        method("hinge", decay=0.1)
     with pytest.raises(InputError, match="whatever the biases of others; set bias: false"):
         method("hinge", weights="sparse")
     assert method("hinge", weights="sparse", bias=False, start="class-means").weights == "sparse"

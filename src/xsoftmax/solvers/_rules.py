@@ -107,6 +107,11 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
             f"say nothing of how often a class is touched; set {shrinking}: 0, and its regularizer if it has one",
         ),
         (
+            method.shrinkage and by.finds,
+            f"{shrinking} is {method.shrinkage:g}, but what {proposal} finds says nothing of how often a class is "
+            f"touched; set {shrinking}: 0, or take a proposal that draws",
+        ),
+        (
             method.shrinkage and method.average != "none",
             f"average is {method.average}, but where {proposal} leaves classes out, weights with a ridge or decay "
             "shrink when they are touched, which no average follows; leave one of them out, or take proposal all",
