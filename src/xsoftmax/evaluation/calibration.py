@@ -19,7 +19,7 @@ from xsoftmax.kernels.mathematics import exp32
 from xsoftmax.model import Model
 from xsoftmax.scores import Calibration
 
-# Rows that decide, at most: the temperature of as many others differs by less than a percent.
+# Rows that decide, at most.
 ROWS = 2**12
 # Passes over the scores, at most; how far one step goes, as a factor; and which step is too short to be taken.
 PASSES, FARTHEST, NEAREST = 40, 8.0, 1e-3

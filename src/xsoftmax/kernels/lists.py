@@ -20,13 +20,7 @@ from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_arrays, copy_arrays
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.layout import (
-    has_room,
-    move_entry,
-    stored,
-    stored_score,
-    stored_scores,
-)
+from xsoftmax.kernels.layout import has_room, move_entry, stored, stored_score, stored_scores
 from xsoftmax.kernels.prefetch import fetch
 from xsoftmax.kernels.rows import bias_of
 from xsoftmax.kernels.steps import updated
@@ -60,7 +54,7 @@ class Lists(NamedTuple):
     most : ndarray of shape (n_features,), float32
         No weight of a feature is further from zero: what a search may leave lists out by.
     full : ndarray of shape (1,), int64
-        1 more than the most classes that a step wanted to put into a list without room; 0: there was room.
+        How many classes a step wanted to put into a list that has no room for them; 0: there was room.
     """
 
     starts: np.ndarray
@@ -117,7 +111,7 @@ class Lists(NamedTuple):
 
     def grown(self) -> "Lists":
         """Lists with the same entries and more room: as much more as a step wanted, everywhere, and a share."""
-        found = _laid_out(self, self.sizes, np.maximum(self.full[0], 0))
+        found = _laid_out(self, self.sizes, self.full[0])
         used, before = _places_used(found.starts, found.sizes), _places_used(self.starts, self.sizes)
         for name in ("classes", "values", "accumulators", "totals"):
             if getattr(self, name).size:
@@ -238,10 +232,15 @@ def bound(weights):
 def place_of(weights, k, d):
     """Place of class ``k`` in the list of feature ``d``, or where it would be put."""
     low = weights.starts[d]
-    high = low + weights.sizes[d]
+    return _first_from(weights.classes, low, low + weights.sizes[d], k)
+
+
+@njit(**LEAN)
+def _first_from(classes, low, high, k):
+    """Place of the first class, of those that rise from ``low`` up to ``high``, that is not below ``k``."""
     while low < high:
         middle = (low + high) >> 1
-        if weights.classes[middle] < k:
+        if classes[middle] < k:
             low = middle + 1
         else:
             high = middle
@@ -354,14 +353,7 @@ def add_scores(weights_of, features, first_row, first_class, scores):
         out = scores[b]
         for j in range(features.indptr[first_row + b], features.indptr[first_row + b + 1]):
             d, x = features.indices[j], features.data[j]
-            low, high = indptr[d], indptr[d + 1]
-            while low < high:
-                middle = (low + high) >> 1
-                if indices[middle] < first_class:
-                    low = middle + 1
-                else:
-                    high = middle
-            place = low
+            place = _first_from(indices, indptr[d], indptr[d + 1], first_class)
             while place < indptr[d + 1] and indices[place] < last_class:
                 out[indices[place] - first_class] += x * data[place]
                 place += 1

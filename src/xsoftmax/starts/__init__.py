@@ -21,8 +21,8 @@ class Start(NamedTuple):
     ----------
     W : ndarray or csr_array of shape (n_classes, n_features), float32
     n_alike : float
-        How many equally likely classes are as uncertain as these weights, on rows that they have not seen: what
-        variables per sample begin at, which at zero weights is the number of classes.
+        How many equally likely classes are as uncertain as these weights, on validation rows, or where there are none
+        on training rows: what variables per sample begin at, which at zero weights is the number of classes.
     """
 
     W: Any
