@@ -53,8 +53,8 @@ class Looks:
     ) -> None:
         self._objective, self._proposal, self._team = objective, proposal, team
         self._ridge, self._n_samples = method.ridge, train.n_samples
-        self._calibrates_on = None if method.calibration == "none" else some(whole["validation"], ROWS)
         whole = {name: data.split(name) for name in ("validation", "test")}
+        self._calibrates_on = None if method.calibration == "none" else some(whole["validation"], ROWS)
         splits = {name: some(split, rows) for name, split in whole.items()}
         self._others = {name: split for name, split in splits.items() if split.n_samples}
         drawn = np.random.default_rng(0).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
