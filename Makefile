@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 CONFIG ?=
 CORES ?= all
-MINUTES ?= 150
+MINUTES ?= 480
 PAPERS ?= titsias2016 fagan2018 ruiz2018 yen2018 bamler2020
 QUICK ?=
 WORKERS ?= auto
@@ -60,7 +60,7 @@ docs: setup ## run the experiment of the documentation, draw its figures, renew 
 	python -m xsoftmax figures results/methods -o docs/methods/figures
 	python -m xsoftmax methods --update README.md docs/*.md docs/methods/*.md
 
-benchmark: setup ## run ours beside other programs for MINUTES (150), on a quiet machine: table and figures
+benchmark: setup ## run ours beside other programs for MINUTES (480), on a quiet machine: table and figures
 	python -m xsoftmax benchmark peers --minutes $(MINUTES) --json results/benchmark/peers.json
 
 papers: setup ## reproduce PAPERS, by default all five, into docs/papers (3 hours; QUICK=1: 15 minutes, results/ only)

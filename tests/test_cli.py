@@ -102,9 +102,10 @@ def test_wrong_options_of_train(data, tmp_path, capsys, arguments, message, monk
     assert not (tmp_path / "fit").exists()
 
 
-@pytest.mark.parametrize("budget", [[], ["--epochs", 1, "--seconds", 1]])
-def test_one_budget_must_be_given(data, tmp_path, budget):
-    assert training(data, tmp_path, *budget) == 2
+@pytest.mark.parametrize(("budget", "status"), [([], 1), (["--epochs", 1, "--seconds", 1], 2)])
+def test_one_budget_must_be_given(data, tmp_path, budget, status):
+    assert training(data, tmp_path, *budget) == status
+    assert not (tmp_path / "fit").exists()
 
 
 def test_train_and_evaluate(data, tmp_path, capsys):

@@ -40,6 +40,7 @@ PARAMETERS = {
     "tree": {"dimension": 2, "regularizer": 10.0},
     "all": {"batch_size": 16},
     "head": {"n_head": 2},
+    "found-and-uniform": {"n_found": 2},
     # A class whose score is about 0 is drawn once in K alpha s^2 draws, and weighs as much.
     "quadratic-kernel": {"alpha": 1.0},
     "one-vs-each-joint": {"n_joint": 2},

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from xsoftmax.fits import flatten
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.marked_blocks import renewed
 from xsoftmax.lab.pages.catalogue import catalogue
@@ -71,8 +72,8 @@ def test_figures_are_those_of_the_methods_and_small():
 def test_a_page_tells_what_its_run_changed():
     experiment = yaml.safe_load((ROOT / "config" / "experiments" / "methods.yaml").read_text())
     for name in METHODS:
-        changed = experiment["set"].get(name, {}).get("optimizer", {}).get("learning_rate")
-        run = "these settings" if changed is None else f"optimizer.learning_rate {changed}"
+        changed = flatten(experiment["set"].get(name, {}))
+        run = ", ".join(f"{key} {value}" for key, value in changed.items()) or "these settings"
         assert f"On bibtex-pca, with {run}, " in (ROOT / PAGES / f"{name}.md").read_text(), name
 
 

@@ -49,6 +49,8 @@ def test_defaults_are_filled_in():
         "decay": 0.0,
         "average": "none",
         "weights": "dense",
+        "frequency_power": 0.0,
+        "prune": 0.0,
         "start": {"name": "zero"},
         "bias": True,
         "bias_start": "zero",
@@ -97,7 +99,7 @@ def test_the_settings_build_the_same_method_again():
         (settings("sofmax"), "unknown objective 'sofmax'; known: "),
         (settings(proposal="unifrom"), "unknown proposal 'unifrom'; known: "),
         (settings(optimizer="adam"), "unknown optimizer 'adam'; known: "),
-        (settings(schedule={"name": "cosine"}), "unknown schedule 'cosine'; known: constant, exponential, power"),
+        (settings(schedule={"name": "stepped"}), "unknown schedule 'stepped'; known: constant, exponential, power"),
         (settings(schedule="constant"), "schedule is 'constant'; write it as schedule: {name: ...}"),
         (settings(proposal={"n_sampled": 3}), "proposal is {'n_sampled': 3}; write it as proposal: {name: ...}"),
         ({"proposal": {"name": "uniform"}, "optimizer": {"name": "sgd"}}, "objective is None; write it as"),
@@ -229,7 +231,7 @@ def test_parts_that_do_not_combine_name_both_partners(chosen, parts):
 def test_schedules_that_cannot_be_are_input_errors(parameters):
     """A schedule of scale 0 would divide by zero at its first step."""
     with pytest.raises(InputError):
-        build_method("mine", settings(schedule=parameters)).schedule.factor(0, 0)
+        build_method("mine", settings(schedule=parameters)).schedule.factor(0, 0, 0.0)
 
 
 def test_an_accumulator_of_zero_is_refused():
@@ -239,11 +241,11 @@ def test_an_accumulator_of_zero_is_refused():
 
 
 def test_schedules():
-    assert [Constant().factor(3, 1000)] == [1.0]
-    assert [Exponential().factor(epoch, 99) for epoch in (0, 1, 2)] == pytest.approx([1, 0.9, 0.81])
-    assert Power().factor(7, 0) == 1.0
-    assert Power(scale=100, exponent=0.5).factor(0, 300) == pytest.approx(0.5)
-    assert Power(scale=100, exponent=0).factor(0, 300) == 1.0
+    assert [Constant().factor(3, 1000, 0.0)] == [1.0]
+    assert [Exponential().factor(epoch, 99, 0.0) for epoch in (0, 1, 2)] == pytest.approx([1, 0.9, 0.81])
+    assert Power().factor(7, 0, 0.0) == 1.0
+    assert Power(scale=100, exponent=0.5).factor(0, 300, 0.0) == pytest.approx(0.5)
+    assert Power(scale=100, exponent=0).factor(0, 300, 0.0) == 1.0
     assert [schedule_type(name) for name in ("constant", "exponential", "power")] == [Constant, Exponential, Power]
 
 

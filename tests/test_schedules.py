@@ -1,10 +1,18 @@
 import pytest
 
-from xsoftmax.schedules import Stairs, schedule_type
+from xsoftmax.schedules import Cosine, Linear, Stairs, schedule_type
 
 
 def test_stairs_fall_after_so_many_samples():
     stairs = Stairs(decay=0.9, every=2000)
     steps = (0, 1999, 2000, 3999, 4000, 20_000)
-    assert [stairs.factor(7, step) for step in steps] == pytest.approx([1, 1, 0.9, 0.9, 0.81, 0.9**10])
+    assert [stairs.factor(7, step, 0.5) for step in steps] == pytest.approx([1, 1, 0.9, 0.9, 0.81, 0.9**10])
     assert schedule_type("stairs") is Stairs
+
+
+def test_schedules_by_progress_end_at_zero():
+    progress = (0.0, 0.25, 0.5, 0.75, 1.0)
+    linear, cosine = ([kind().factor(3, 99, done) for done in progress] for kind in (Linear, Cosine))
+    assert linear == pytest.approx([1, 0.75, 0.5, 0.25, 0], abs=1e-12)
+    assert cosine == pytest.approx([1, (1 + 0.5**0.5) / 2, 0.5, (1 - 0.5**0.5) / 2, 0], abs=1e-12)
+    assert (schedule_type("linear"), schedule_type("cosine")) == (Linear, Cosine)

@@ -24,14 +24,16 @@ STARTS = "xsoftmax.starts"
 AUTO = "auto"
 _KEYS = {
     *AXES,
-    *("schedule", "batch", "ridge", "decay", "average", "weights", "start", "bias", "bias_start", "calibration"),
-    *("device", "solver", "source"),
+    *("schedule", "batch", "ridge", "decay", "average", "weights", "start", "frequency_power", "prune"),
+    *("bias", "bias_start", "calibration", "device", "solver", "source"),
 }
 DEVICES = ("cpu", "cuda")
 AVERAGES = ("none", "all", "half")
 WEIGHTS = ("dense", "sparse")
 BIAS_STARTS = ("zero", "minus-log-q")
-CALIBRATIONS = ("none", "temperature")
+CALIBRATIONS = ("none", "temperature", "temperature-and-frequency")
+# Of how many rows have a feature, in the length of steps along it.
+MOST_POWER = 4
 # What compiled code takes for a count, int64, and for a number, float32.
 MOST_COUNT, MOST_NUMBER = 2**63 - 1, (2 - 2**-23) * 2.0**127
 
@@ -68,6 +70,12 @@ class Method:
         epochs, half of them at most; training itself goes on with the last weights (Polyak and Juditsky 1992).
     weights : {"dense", "sparse"}
         Whether all weights are held, or those that are not zero.
+    frequency_power : float
+        Of sparse rows, steps along a feature are as long as the number of rows that have it, to this power, on
+        average as long as with 0: above 0 frequent features learn more, below 0 rare ones.
+    prune : float
+        Of the weights of the model that are not zero, the share that is dropped once training has ended, the smallest
+        ones: 0.5 drops the smaller half, and the model is sparse; 0 drops none. Calibration comes afterwards.
     start : NamedTuple
         Where weights begin, biases left out: a member of ``xsoftmax.starts``.
     bias : bool
@@ -75,8 +83,9 @@ class Method:
     bias_start : {"zero", "minus-log-q"}
         Where biases begin: at 0, or at minus the mean log-probability that the proposal gives to the class on its
         own training rows (Bamler and Mandt's published code).
-    calibration : {"none", "temperature"}
-        Whether models, and looks at the fit, have the temperature under which validation rows are likeliest.
+    calibration : {"none", "temperature", "temperature-and-frequency"}
+        Whether models, and looks at the fit, have the temperature under which validation rows are likeliest, and an
+        offset by the logarithm of how many training rows a class has.
     device : {"cpu", "cuda"}
         Where it is to be trained; with cuda a cluster gives the job a GPU. No solver trains on one yet.
     solver : str
@@ -97,6 +106,8 @@ class Method:
     decay: float
     average: str
     weights: str
+    frequency_power: float
+    prune: float
     start: Any
     bias: bool
     bias_start: str
@@ -166,6 +177,8 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         "decay": _as_type_of(f"{where}: decay", 0.0, settings.get("decay", 0.0)),
         "average": _as_type_of(f"{where}: average", AVERAGES, settings.get("average", "none")),
         "weights": _as_type_of(f"{where}: weights", WEIGHTS, settings.get("weights", "dense")),
+        "frequency_power": _as_type_of(f"{where}: frequency_power", 0.0, settings.get("frequency_power", 0.0)),
+        "prune": _as_type_of(f"{where}: prune", 0.0, settings.get("prune", 0.0)),
         "start": _start(where, settings.get("start", {"name": "zero"})),
         "bias": _as_type_of(f"{where}: bias", True, settings.get("bias", True)),
         "bias_start": _as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
@@ -179,6 +192,15 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     method = Method(
         name, **parts, schedule=schedule, **others, settings=filled, source=str(settings.get("source", ""))
     )
+    if method.frequency_power > MOST_POWER:
+        raise InputError(
+            f"method {name}: frequency_power is {method.frequency_power:g}; set it to {MOST_POWER} or less, "
+            "such as 0.5"
+        )
+    if method.prune >= 1:
+        raise InputError(
+            f"method {name}: prune is {method.prune:g}, the share of the weights that is dropped; set it below 1"
+        )
     if method.calibration != "none" and method.objective.link != "softmax":
         link = f"objective {filled['objective']['name']} has those of another model ({method.objective.link})"
         raise InputError(
@@ -309,7 +331,8 @@ def _named(where: str, key: str, chosen: Any) -> Mapping[str, Any]:
 def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
     """Instance of a NamedTuple type with the parameters given, each of its default's type.
 
-    A default that is itself a proposal takes any proposal, written as on its axis but without ``n_sampled``.
+    A default that is itself a proposal takes any proposal, written as on its axis but without ``n_sampled``. Words
+    that may stand for a number are in the type's ``words``, by parameter.
     A type that cannot take every value says so in a method ``problem``: what is wrong, or nothing.
     """
     given = {key: value for key, value in chosen.items() if key != "name"}
@@ -325,7 +348,7 @@ def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
                     "whole proposal, which counts"
                 )
             given[key] = _member(where, "proposal", value, key)
-        else:
+        elif value not in getattr(member, "words", {}).get(key, ()):
             given[key] = _as_type_of(f"{where}: {key}", defaults[key], value)
     built = member(**given)
     if problem := getattr(built, "problem", str)():
@@ -334,7 +357,7 @@ def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
 
 
 def _as_type_of(where: str, default: Any, value: Any) -> Any:
-    """Check a parameter against its default: a flag, a count from 1, a number from 0, or one of several words."""
+    """Check a parameter against its default: a flag, a count from 1 or 0, a number from 0, or one of some words."""
     kind = type(default)
     if kind is tuple:
         if value in default:
@@ -347,7 +370,7 @@ def _as_type_of(where: str, default: Any, value: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or (kind is int and value % 1 != 0):
         raise InputError(f"{where} is {value!r}; set it to {'a whole number' if kind is int else 'a number'}")
-    lowest, most = (1, MOST_COUNT) if kind is int else (0, MOST_NUMBER)
+    lowest, most = (min(1, default), MOST_COUNT) if kind is int else (0, MOST_NUMBER)
     if not lowest <= value < math.inf:
         raise InputError(f"{where} is {value!r}; set it to {lowest} or more")
     if value > most:

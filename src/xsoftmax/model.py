@@ -84,7 +84,7 @@ class Model:
     def of_rows(cls, rows: Any, class_names: Sequence[str], n_features: int, **others: Any) -> "Model":
         """Make a model of rows as solvers keep them, (n_classes, n_features + 1), the bias last.
 
-        Of an array nothing is copied; a ``csc_array`` stays sparse.
+        Nothing is copied; a ``csc_array`` stays sparse.
         ``bias=False`` says that the last column does not count.
         """
         has_bias = others.pop("bias", True)
@@ -92,7 +92,9 @@ class Model:
             return cls(None, class_names, n_features, **others)
         if issparse(rows):
             b = rows[:, [-1]].toarray()[:, 0] if has_bias else None
-            return cls(csc_array(rows[:, :-1]), class_names, n_features, b, **others)
+            n, shape = rows.indptr[-2], (rows.shape[0], rows.shape[1] - 1)
+            W = csc_array((rows.data[:n], rows.indices[:n], rows.indptr[:-1]), shape=shape)
+            return cls(W, class_names, n_features, b, **others)
         return cls(rows[:, :-1], class_names, n_features, rows[:, -1] if has_bias else None, **others)
 
     @property
@@ -135,6 +137,17 @@ class Model:
         """Whether features of that number and kind (as ``features_sha256``; None is any) mean to it what they say."""
         known = {sha256, self.features_sha256} - {None}
         return self.n_features == n_features and len(known) < 2
+
+    def to_sparse(self) -> "Model":
+        """The same model, of whose weights those that are not zero are held: ``W`` is a ``csc_array``."""
+        return self._with_weights(None if self.W is None else csc_array(self.W))
+
+    def to_dense(self) -> "Model":
+        """The same model, all of whose weights are held: ``W`` is an array."""
+        return self._with_weights(None if self.W is None else dense(self.W))
+
+    def _with_weights(self, W: Any) -> "Model":
+        return self if W is self.W else replace(self, W=W)
 
     def without_correction(self) -> "Model":
         """The same weights, not calibrated either: scores are what the method trained."""
@@ -201,7 +214,7 @@ class Model:
         # None: all the same, so that blocks of scores lack it, too
         if self.correction is not None and self.correction.log_q(X[:0], 0, 1) is not None:
             add_log_q(self.correction.kernel(X), y, scores)
-        correct(scores, None, self.calibration)
+        correct(scores, None, self.calibration, y)
         return scores
 
     def _check_width(self, X: Any) -> None:
@@ -223,7 +236,7 @@ def save_model(model: Model, path: str | Path) -> None:
             put(file, correction=model.correction.name)
             model.correction.save(file.create_group("correction"))
         if model.calibration is not None:
-            put(file.create_group("calibration"), inverse_temperature=float(model.calibration.inverse_temperature))
+            _write_calibration(file.create_group("calibration"), model.calibration)
         if model.transform is not None:
             model.transform.to_group(file.create_group("transform"))
 
@@ -265,7 +278,7 @@ def load_model(path: str | Path) -> Model:
             n_features=n_features,
             b=b,
             correction=_restore(file, len(class_names), n_features),
-            calibration=_read_calibration(file),
+            calibration=_read_calibration(file, len(class_names)),
             transform=Transform.from_group(file["transform"], n_features) if "transform" in file else None,
             attributes=attributes,
             link=str(known["link"]),
@@ -320,10 +333,25 @@ def _restore(file: h5py.File, n_classes: int, n_features: int) -> Any:
     return proposal.restore(file["correction"], n_classes, n_features)
 
 
-def _read_calibration(file: h5py.File) -> Calibration | None:
+def _write_calibration(group: h5py.Group, calibration: Calibration) -> None:
+    put(group, inverse_temperature=float(calibration.inverse_temperature))
+    if calibration.log_counts is not None:
+        put(group, frequency=float(calibration.frequency))
+        group.create_dataset("log_counts", data=calibration.log_counts)
+
+
+def _read_calibration(file: h5py.File, n_classes: int) -> Calibration | None:
     if "calibration" not in file:
         return None
-    return Calibration(float(attribute(file["calibration"], "inverse_temperature")))
+    group = file["calibration"]
+    temperature = float(attribute(group, "inverse_temperature"))
+    if "log_counts" not in group:
+        return Calibration(temperature)
+    check_array(group["log_counts"], np.float32, n_classes)
+    log_counts = group["log_counts"][:]
+    if not np.isfinite(log_counts).all():
+        raise ContentError("numbers of rows that are NaN or infinite")
+    return Calibration(temperature, float(attribute(group, "frequency")), log_counts)
 
 
 def _tree_as_model(path: Path) -> Model:

@@ -1,5 +1,6 @@
-"""How the learning rate falls: its factor after some epochs and steps."""
+"""How the learning rate falls: its factor after some epochs and steps, and some share of the fit."""
 
+import math
 from typing import NamedTuple
 
 from xsoftmax.internal.errors import InputError
@@ -8,7 +9,7 @@ from xsoftmax.internal.errors import InputError
 class Constant(NamedTuple):
     """Factor 1 for ever."""
 
-    def factor(self, epoch: int, step: int) -> float:
+    def factor(self, epoch: int, step: int, progress: float) -> float:
         """What the learning rate is multiplied with."""
         return 1.0
 
@@ -18,7 +19,7 @@ class Exponential(NamedTuple):
 
     decay: float = 0.9
 
-    def factor(self, epoch: int, step: int) -> float:
+    def factor(self, epoch: int, step: int, progress: float) -> float:
         """What the learning rate is multiplied with."""
         return self.decay**epoch
 
@@ -33,7 +34,7 @@ class Power(NamedTuple):
         """Say what is wrong with the parameters, or nothing."""
         return "" if self.scale > 0 else "scale is 0; set it above 0"
 
-    def factor(self, epoch: int, step: int) -> float:
+    def factor(self, epoch: int, step: int, progress: float) -> float:
         """What the learning rate is multiplied with."""
         return (self.scale / (self.scale + step)) ** self.exponent
 
@@ -47,13 +48,38 @@ class Stairs(NamedTuple):
     decay: float = 0.9
     every: int = 2000
 
-    def factor(self, epoch: int, step: int) -> float:
+    def factor(self, epoch: int, step: int, progress: float) -> float:
         """What the learning rate is multiplied with."""
         return self.decay ** (step // self.every)
 
 
-Schedule = Constant | Exponential | Power | Stairs
-_SCHEDULES = {"constant": Constant, "exponential": Exponential, "power": Power, "stairs": Stairs}
+class Linear(NamedTuple):
+    """1 - progress: from the whole learning rate at the start of a fit to 0 at its end."""
+
+    def factor(self, epoch: int, step: int, progress: float) -> float:
+        """What the learning rate is multiplied with."""
+        return 1 - progress
+
+
+class Cosine(NamedTuple):
+    """(1 + cos(pi progress)) / 2: slower than ``Linear`` at first and at last (Loshchilov and Hutter 2017)."""
+
+    def factor(self, epoch: int, step: int, progress: float) -> float:
+        """What the learning rate is multiplied with."""
+        return (1 + math.cos(math.pi * progress)) / 2
+
+
+Schedule = Constant | Exponential | Power | Stairs | Linear | Cosine
+# Those that follow the share of the fit that is done, so that another number of epochs makes another fit of them.
+BY_PROGRESS = (Linear, Cosine)
+_SCHEDULES = {
+    "constant": Constant,
+    "exponential": Exponential,
+    "power": Power,
+    "stairs": Stairs,
+    "linear": Linear,
+    "cosine": Cosine,
+}
 
 
 def schedule_type(name: str) -> type:

@@ -1,7 +1,7 @@
 """Scores of rows for all classes of a model, in blocks of a size that caches like."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from scipy.sparse import csc_array, issparse
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.lists import add_scores
+from xsoftmax.kernels.lists import add_scores, add_scores_of
 from xsoftmax.kernels.minibatch import score_block
 from xsoftmax.kernels.rows import Csr, features_of
 from xsoftmax.kernels.steps import log_probability
@@ -43,20 +43,28 @@ class ScoreBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class Calibration:
-    """How sharp probabilities are: scores, corrected, are multiplied before the link (Guo et al. 2017).
+    """How sharp probabilities are, and how much frequencies count: t (s + log q) + c log n goes to the link.
+
+    That is Guo et al. 2017, and with c Menon et al. 2021.
 
     Attributes
     ----------
     inverse_temperature : float
-        Below 1, probabilities are closer to each other; above 1, further apart. Their order stays.
+        t: below 1, probabilities are closer to each other; above 1, further apart. Their order stays.
+    frequency : float
+        c: above 0, frequent classes are likelier than their scores say; 0 adds nothing.
+    log_counts : ndarray of shape (n_classes,), float32, or None
+        log n; None where ``frequency`` is 0.
 
     Raises
     ------
     InputError
-        If it is no positive, finite float32.
+        If t is no positive, finite float32, or c is not finite, or stands alone.
     """
 
     inverse_temperature: float
+    frequency: float = 0.0
+    log_counts: np.ndarray | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not SMALLEST <= self.inverse_temperature <= LARGEST:  # nor NaN
@@ -64,15 +72,27 @@ class Calibration:
                 f"calibration: inverse_temperature is {self.inverse_temperature}; give a finite number above 0, from "
                 f"{SMALLEST:.3g} to {LARGEST:.3g}"
             )
+        if not abs(self.frequency) <= LARGEST or (self.frequency and self.log_counts is None):
+            raise InputError(
+                f"calibration: frequency is {self.frequency}; give a finite number, and the rows of each class"
+            )
+
+    def offsets(self, classes: Any) -> np.ndarray | float:
+        """Give what is added to the scores of some classes, a slice or numbers: c log n, float32."""
+        if not self.frequency or self.log_counts is None:
+            return 0.0
+        return np.float32(self.frequency) * self.log_counts[classes]
 
 
-def correct(scores: np.ndarray, log_q: np.ndarray | None, calibration: Calibration | None) -> None:
-    """Make of scores those that predict, in place: inverse_temperature (s + log q)."""
+def correct(scores: np.ndarray, log_q: np.ndarray | None, calibration: Calibration | None, classes: Any) -> None:
+    """Make of scores of some classes, a slice or numbers, those that predict, in place: t (s + log q) + c log n."""
     if log_q is not None:
         scores += log_q
     if calibration is not None:
         with np.errstate(over="ignore", invalid="ignore"):  # what is not finite makes the likelihood NaN
             scores *= np.float32(calibration.inverse_temperature)
+            if calibration.frequency:
+                scores += calibration.offsets(classes)
 
 
 def weights_copied(size: int) -> int:
@@ -138,7 +158,7 @@ class Scorer:
             scores = buffer[: n * (last - first)].reshape(n, last - first)
             write(first, last, scores)
             of_block = None if log_q is None else log_q[:, first - stretch.start : last - stretch.start]
-            correct(scores, of_block, calibration)
+            correct(scores, of_block, calibration, slice(first, last))
             yield ScoreBlock(rows.start, first, scores)
 
     def _writer(self, rows: slice, stretch: range) -> Callable[[int, int, np.ndarray], Any]:
@@ -170,6 +190,10 @@ class Scorer:
 
 def score_each(X: Any, y: np.ndarray, W: Any, b: np.ndarray | None, scores: np.ndarray) -> None:
     """Write the score of class y[i] for each sample i."""
+    if issparse(W) and issparse(X):
+        add_scores_of(columns_of(W), features_of(X, False), np.ascontiguousarray(y, np.int64), scores)
+        scores += 0 if b is None else b[y]
+        return
     W = W.tocsr() if issparse(W) else W
     with np.errstate(over="ignore", invalid="ignore"):  # a fit says that it diverged
         for first in range(0, len(y), ROWS_AT_A_TIME):
@@ -189,7 +213,9 @@ def columns_of(W: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Give the arrays of sparse weights by feature, as kernels take them, classes rising: indptr, indices, data."""
     columns = csc_array(W)
     columns.sort_indices()
-    return columns.indptr.astype(np.int64), columns.indices.astype(np.int32), columns.data.astype(np.float32)
+    kinds = (columns.indptr, np.int64), (columns.indices, np.int32), (columns.data, np.float32)
+    indptr, indices, data = (array.astype(kind, copy=False) for array, kind in kinds)
+    return indptr, indices, data
 
 
 def dense(W: Any) -> np.ndarray:

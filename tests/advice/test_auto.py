@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from xsoftmax.advice import choice as choice_module
+from xsoftmax.advice import grounds, measured
 from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.choice import choice_for
 from xsoftmax.advice.costs import setup_work
@@ -121,7 +122,7 @@ def test_a_rate_that_diverges_is_not_taken(data, monkeypatch):
 def test_a_resumed_fit_goes_on_with_its_choice(data, tmp_path, monkeypatch):
     plan = Plan(epochs=40, checkpoint=tmp_path / "fit.h5")
     first = choice_for(data, 0, plan, Asked(AMONG))
-    monkeypatch.setattr(choice_module, "tune_rate", lambda *_: pytest.fail("a second pilot"))
+    monkeypatch.setattr(measured, "tune_rate", lambda *_: pytest.fail("a second pilot"))
     again = choice_for(data, 0, plan, Asked(AMONG))
     assert again == first
     monkeypatch.undo()
@@ -139,7 +140,10 @@ def test_nothing_is_left_beside_a_finished_fit(file, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["fit"]
 
 
-def test_rates_go_down_until_one_is_better_than_a_guess(data):
+def test_rates_go_down_until_one_is_better_than_a_guess(data, monkeypatch):
+    monkeypatch.setattr(
+        measured, "improved", lambda method, *_: method
+    )  # a temperature mends rates that are too large
     model = shipped()
     rates = [replace(each, rates=dict.fromkeys(each.rates, 1e4)) for each in model.experience]
     wild = CostModel(model.machine, model.candidates, model.costs, rates)
@@ -150,10 +154,13 @@ def test_rates_go_down_until_one_is_better_than_a_guess(data):
 
 
 @pytest.fixture
-def compiled(data):
-    """Leave it to no test's clock to compile or to read compiled code."""
-    for name in (*AMONG, "negative-frequency"):
+def compiled(data, dataset):
+    """Leave it to no test's clock to compile or to read compiled code, of averages and without them."""
+    names = (*AMONG, "negative-frequency")
+    unjudged = dataset(data.split("train").X, data.split("train").y, K)
+    for name in names:
         choice_for(data, 0, Plan(epochs=60), Asked((name,)))
+        choice_for(unjudged, 0, Plan(seconds=60.0), Asked(names))
 
 
 @pytest.mark.alone
@@ -210,7 +217,7 @@ def slowed(monkeypatch, **seconds):
 def test_a_choice_takes_a_tenth_of_the_seconds_or_less(data, compiled, monkeypatch, slow, word):
     """Of a machine on which all takes longer than on the one that was measured, with none of it foreseen."""
     slowed(monkeypatch, **slow)
-    monkeypatch.setattr(choice_module, "TIMING_SHARE", 0.0)  # the formula is believed
+    monkeypatch.setattr(measured, "TIMING_SHARE", 0.0)  # the formula is believed
     plan = Plan(seconds=5.0)
     choice = choice_for(data, 0, plan, Asked(("softmax",)))
     assert word in choice.sentence
@@ -251,7 +258,7 @@ def test_the_first_few_are_timed_on_the_data(data, compiled, dataset, monkeypatc
         objective = ground.method.settings["objective"]["name"]
         return {"seconds_per_sample": 1.0 if objective in plain.name else 1e-6, "seconds": 0.0}
 
-    monkeypatch.setattr(choice_module, "timed", slow)
+    monkeypatch.setattr(measured, "timed", slow)
     assert choice_for(data, 0, Plan(seconds=5.0), Asked(tuple(names))).name == next(
         name for name in names if name != plain.name
     )
@@ -369,7 +376,7 @@ def test_what_memory_does_not_hold_is_not_chosen(data, monkeypatch):
         if method.name == names[0]:
             raise InputError("too large")
 
-    monkeypatch.setattr(choice_module, "check_memory", check)
+    monkeypatch.setattr(grounds, "check_memory", check)
     assert choice_for(data, 0, Plan(epochs=40), Asked(AMONG)).name not in names
     with pytest.raises(InputError, match="too large"):
         choice_for(data, 0, Plan(epochs=40), Asked(tuple(names)))

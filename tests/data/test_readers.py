@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
-from xsoftmax.data.readers import arrays, folders, gaussians, hierarchy, icd10, idx, table, zipf
+from xsoftmax.data.readers import arrays, documents, folders, gaussians, hierarchy, icd10, idx, table, zipf
 from xsoftmax.data.readers import images as images_reader
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
@@ -487,3 +488,37 @@ def test_a_cell_that_float32_does_not_hold_gives_no_raw_warning(tmp_path):
     (tmp_path / "a.csv").write_text("a,label\n1,y\n1e39,y\n")
     with pytest.raises(InputError, match="line 3: not a finite number: '1e39'"):
         table.read(data=tmp_path / "a.csv")
+
+
+def test_documents_follow_zipf_and_can_be_learned():
+    options = {"n_samples": {"train": 600, "test": 300}, "n_features": 5000, "n_classes": 60, "seed": 4}
+    train, test = (documents.read(**options, part=part) for part in ("train", "test"))
+    X = train.features
+    assert (X.shape, set(train.labels)) == ((600, 5000), set(range(60)))
+    assert X.has_sorted_indices
+    np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1, rtol=1e-5)
+    again = documents.read(**options, part="train")
+    np.testing.assert_array_equal((again.features != X).sum(), 0)
+    np.testing.assert_array_equal(again.labels, train.labels)
+    means = normalize(sparse.csr_array((np.ones(600), (train.labels, np.arange(600)))) @ X)
+    assert 0.3 < ((test.features @ means.T).toarray().argmax(axis=1) == test.labels).mean() < 0.98
+    rows = documents.read(n_samples=3000, n_features=5000, n_classes=60, topic_share=0.0, class_share=0.0)
+    share_of_rows = np.sort(np.bincount(rows.features.indices, minlength=5000) / 3000)[::-1]
+    count = -np.log1p(-share_of_rows[50:1000])  # Poisson's mean, where a row has a word or not
+    slope = np.polyfit(np.log(np.arange(50, 1000)), np.log(count), 1)[0]
+    assert slope == pytest.approx(-1, abs=0.1)
+    assert 60 < rows.features.nnz / 3000 < 130
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"branching": 1}, "branching at least 2"),
+        ({"length": 0.5}, "length must be 1 or more"),
+        ({"class_share": 0.6, "topic_share": 0.6}, "class_share is 0.6 and topic_share 0.6; give shares"),
+        ({"part": "train", "n_samples": 5}, "5 training rows for 10000 classes; each class needs one"),
+    ],
+)
+def test_documents_refuse_options(options, says):
+    with pytest.raises(InputError, match=says):
+        documents.read(**options)

@@ -29,7 +29,7 @@ NEEDS_MIRROR = {
     "debian-section": "debian-descriptions",
     "books-words": "books",
 }
-GENERATED = ("zipf", "zipf-300k", "zipf-1m", "ten-values", "hierarchy", "five-gaussians")
+GENERATED = ("zipf", "zipf-300k", "zipf-1m", "ten-values", "hierarchy", "documents", "five-gaussians")
 DEFAULT = ("bibtex", "digits", "five-gaussians", "ten-values")  # which take a second
 NAMES = ("icd10", "icd10-subcategory", "icd10-subcategory-pca", "digits", *GENERATED, *NEEDS_MIRROR)
 

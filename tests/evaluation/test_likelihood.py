@@ -149,7 +149,7 @@ def test_no_rows_give_nan():
 def test_precision():
     ranks = np.array([0, 1, 2, 3, 4, 5, 0])
     assert [precision_at(k, ranks) for k in (1, 3, 5)] == pytest.approx([2 / 7, 4 / 21, 6 / 35])
-    assert metrics_of(RowScores(np.zeros(7), ranks))["accuracy"] == pytest.approx(2 / 7)
+    assert metrics_of(RowScores(np.zeros(7), ranks, np.ones(7)))["accuracy"] == pytest.approx(2 / 7)
 
 
 # The correction of methods whose scores lack the proposal's log-probabilities: once, with a plus.

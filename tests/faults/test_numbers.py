@@ -45,7 +45,7 @@ def test_a_rate_far_too_large_is_a_result(method, data, tmp_path, train):
     """Or the method holds, as implicit steps do; what is never there is a model with numbers that are none."""
     rates = [None] if METHODS[method]["optimizer"]["name"] in HOLDS else RATES
     for rate in rates:
-        changes = {} if rate is None else {"optimizer": {"learning_rate": rate}}
+        changes = {"weights": "dense"} | ({} if rate is None else {"optimizer": {"learning_rate": rate}})
         ended, said = train(data, method, tmp_path / "fit", "--set", json.dumps(changes))
         assert ended == 0, said
         status = json.loads((tmp_path / "fit" / "status.json").read_text())

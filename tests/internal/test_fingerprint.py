@@ -68,7 +68,11 @@ def changed_by_edit(copy, asked, module):
 
 
 # Proposals that import others.
-MADE_OF = {"head": {"uniform", "frequency"}, "mixture": {"uniform", "frequency"}}
+MADE_OF = {
+    "head": {"uniform", "frequency"},
+    "mixture": {"uniform", "frequency"},
+    "found-and-uniform": {"uniform", "search"},
+}
 
 
 def methods_with(axis, member):

@@ -55,6 +55,8 @@ METHODS = {
     "adagrad": ("one-vs-each", "uniform", "adagrad", {}),
     "advi": ("one-vs-each", "uniform", {"name": "advi", "gradient_scale": 5.0}, {}),
     "batches": ("one-vs-each", "uniform", "adagrad", {"batch": {"size": 4}}),
+    "decay": ("one-vs-each", "uniform", "adagrad", {"decay": 30.0}),
+    "batches, decay": ("negative-sampling", "uniform", "sgd", {"batch": {"size": 4}, "decay": 30.0}),
     "shared batches": ("one-vs-each", "uniform", "sgd", {"batch": {"size": 4, "shared": True}}),
     "all classes": ("softmax", {"name": "all", "batch_size": 4}, "adagrad", {}),
     "all classes, decay": ("softmax", {"name": "all", "batch_size": 4}, "adagrad", {"decay": 3.0}),
@@ -109,7 +111,7 @@ def test_half_of_the_epochs_are_averaged_by_doubling():
     happens="totals, and the steps that they are of, are in the checkpoint: the average ends with the same bits",
     user="`resumed … at epoch …`",
 )
-@pytest.mark.parametrize("name", ["adagrad", "all classes, decay"])
+@pytest.mark.parametrize("name", ["adagrad", "decay", "all classes, decay"])
 def test_an_average_survives_a_checkpoint(name, tmp_path):
     objective, proposal, optimizer, others = METHODS[name]
     chosen = method(objective, proposal, optimizer, average="half", **others)
@@ -176,7 +178,7 @@ def test_factors_are_folded_only_where_nobody_reads(optimizer):
         (("one-vs-each", "uniform", "sgd", {"ridge": 1.0, "average": "all"}), "shrink when they are touched"),
         (("one-vs-each", "uniform", "adagrad", {"ridge": 1.0}), "and decay: 1, which leaves the gradient alone"),
         (("one-vs-each", "uniform", "sgd", {"ridge": 1.0, "decay": 2.0}), "ridge is 1 and decay 2"),
-        (("negative-sampling", "uniform", "sgd", {"decay": 2.0}), "decay is 2, but draws of objective"),
+        (("negative-sampling", "uniform", "sgd", {"ridge": 2.0}), "ridge is 2, but draws of objective"),
         (("softmax", "all", "lbfgs", {"average": "all"}), "goes to the optimum itself"),
         (("double-sum", "uniform", "implicit", {"ridge": 1.0, "average": "all"}), "leave one of them out"),
         (("double-sum", "uniform", "implicit", {"batch": {"size": 4}, "decay": 1.0}), "leave decay and average out"),

@@ -1,4 +1,4 @@
-"""Weights listed by feature: the same numbers as in an array, whatever room there is."""
+"""Weights listed by feature, or by class: the same numbers as in an array, whatever room there is."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from problems import sparse_problem
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5_checks import ContentError
 from xsoftmax.kernels import lists
+from xsoftmax.kernels.class_lists import empty_class_lists
 from xsoftmax.kernels.layout import averaged
 from xsoftmax.kernels.lists import add_scores, checked, empty_lists
 from xsoftmax.kernels.random import stream
@@ -31,11 +32,14 @@ def problem(filled=0.15):
     return csr_array(X), y, W * (np.random.default_rng(3).random(W.shape) < 0.2)
 
 
-def listed(optimizer, W, average=False):
+KINDS = pytest.mark.parametrize("empty", [empty_lists, empty_class_lists], ids=["by feature", "by class"])
+
+
+def listed(optimizer, W, average=False, empty=empty_lists):
     """Lists of weights (K, D + 1), the biases last."""
     initial = getattr(optimizer, "initial_accumulator", 0.0)
-    empty = empty_lists(len(W), W.shape[1] - 1, optimizer.accumulates, average, initial)
-    found = empty.load(csc_array(W[:, :-1]))
+    none = empty(len(W), W.shape[1] - 1, optimizer.accumulates, average, initial)
+    found = none.load(csc_array(W[:, :-1]))
     found.biases[0] = W[:, -1]
     return found
 
@@ -50,29 +54,31 @@ def stepped(optimizer, weights, X, y, order, first=0, n_sampled=3):
         if used == order.size:
             return weights, n_grown
         assert weights.full[0]
-        weights, n_grown = weights.grown(), n_grown + 1
+        weights, n_grown = lists.grown([weights]), n_grown + 1
 
 
+@KINDS
 @pytest.mark.parametrize("spare", [(0.0, 0), (0.5, 8)], ids=["no room", "room"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
-def test_steps_are_those_of_an_array(optimizer, spare, monkeypatch):
+def test_steps_are_those_of_an_array(optimizer, spare, empty, monkeypatch):
     monkeypatch.setattr(lists, "SPARE_SHARE", spare[0])
     monkeypatch.setattr(lists, "SPARE", spare[1])
     X, y, W = problem()
     order = np.random.default_rng(0).integers(0, N, 200)
-    found, n_grown = stepped(optimizer, listed(optimizer, W), X, y, order)
+    found, n_grown = stepped(optimizer, listed(optimizer, W, empty=empty), X, y, order)
     dense = laid_out(optimizer, W, dense=False)
     clock = Clock(KEY, 0, 0)
     arguments = (np.zeros((N, 0)), dense, order, clock, np.float32(0.5), 3)
     assert sweep(OneVsEach(), UniformDraws(K), optimizer, features_of(X, True), y, *arguments) == order.size
     assert np.allclose(found.weights().toarray(), dense.weights(), atol=1e-6)
     assert np.abs(dense.weights() - W).max() > 0.1
-    assert n_grown > (20 if spare == (0.0, 0) else 0)
+    assert n_grown > (5 if spare == (0.0, 0) else 0)
 
 
-def test_memory_is_what_is_not_zero():
+@KINDS
+def test_memory_is_what_is_not_zero(empty):
     X, y, W = problem(filled=0.05)
-    before = listed(Sgd(), 0 * W)
+    before = listed(Sgd(), 0 * W, empty=empty)
     assert before.weights().nnz == 0
     after, _ = stepped(Sgd(), before, X, y, np.arange(5))
     touched = {d for i in range(5) for d in X.indices[X.indptr[i] : X.indptr[i + 1]]}
@@ -81,10 +87,11 @@ def test_memory_is_what_is_not_zero():
     assert 0 < columns[:, :-1].nnz < K * len(touched)
 
 
+@KINDS
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
-def test_the_average_is_that_of_the_weights_after_every_step(optimizer):
+def test_the_average_is_that_of_the_weights_after_every_step(optimizer, empty):
     X, y, W = problem()
-    found, seen = listed(optimizer, W, average=True), []
+    found, seen = listed(optimizer, W, True, empty), []
     order = np.random.default_rng(1).integers(0, N, 40)
     for first in range(40):
         found, _ = stepped(optimizer, found, X, y, order[first : first + 1], first)
@@ -103,15 +110,17 @@ def test_the_average_is_that_of_the_weights_after_every_step(optimizer):
     assert like.totals.shape == W.shape
 
 
-def test_what_is_loaded_is_there_and_accumulators_begin_anew():
+@KINDS
+def test_what_is_loaded_is_there_and_accumulators_begin_anew(empty):
     _, _, W = problem()
-    found = listed(Adagrad(initial_accumulator=0.25), W)
+    found = listed(Adagrad(initial_accumulator=0.25), W, empty=empty)
     assert np.array_equal(found.weights().toarray(), W)
     assert (found.accumulators == 0.25).all()
     assert (found.biases[1] == 0.25).all()
-    grown = found.grown()
+    grown = lists.grown([found])
     assert np.array_equal(grown.weights().toarray(), W)
-    assert np.diff(grown.starts).min() >= 8
+    assert (grown.rooms - grown.sizes).min() >= lists.SPARE
+    assert grown.members.size > grown.free[0]
 
 
 @pytest.mark.parametrize("first", [0, 5])
@@ -133,7 +142,7 @@ def test_memory_is_asked_for_before_they_grow(monkeypatch):
     found = listed(Sgd(), W)
     monkeypatch.setattr("xsoftmax.internal.free_memory.free_bytes", lambda: 100)
     with pytest.raises(InputError, match=r"the weights that are not zero: .* MB of memory"):
-        found.grown()
+        lists.grown([found])
 
 
 def crafted(found, name):
@@ -145,24 +154,28 @@ def crafted(found, name):
         arrays["colour"] = np.zeros(1)
     elif name == "shorter values":
         arrays["values"] = arrays["values"][:-1]
-    elif name == "no first":
-        arrays["starts"][0] = 1
+    elif name == "before the first":
+        arrays["starts"][0] = -1
     elif name == "beyond the end":
         arrays["starts"][-1] += 10
-    elif name == "falling starts":
+    elif name == "in another's room":
         arrays["starts"][3] = arrays["starts"][5] + 1
+    elif name == "negative room":
+        arrays["rooms"][2] = -1
+    elif name == "free beyond the end":
+        arrays["free"][0] = arrays["members"].size + 1
     elif name == "longer than its room":
-        arrays["sizes"][2] = arrays["starts"][3] - arrays["starts"][2] + 1
+        arrays["sizes"][2] = arrays["rooms"][2] + 1
     elif name == "negative size":
         arrays["sizes"][2] = -1
-    elif name in ("class too high", "class negative", "classes fall"):
-        d = int(np.argmax(arrays["sizes"]))
-        place = arrays["starts"][d]
-        assert arrays["sizes"][d] > 1
-        arrays["classes"][place + (name == "class too high") * (arrays["sizes"][d] - 1)] = {
-            "class too high": K,
-            "class negative": -1,
-            "classes fall": arrays["classes"][place + 1],
+    elif name in ("member too high", "member negative", "member twice"):
+        longest = int(np.argmax(arrays["sizes"]))
+        place = arrays["starts"][longest]
+        assert arrays["sizes"][longest] > 1
+        arrays["members"][place + (name == "member too high") * (arrays["sizes"][longest] - 1)] = {
+            "member too high": max(D, K),
+            "member negative": -1,
+            "member twice": arrays["members"][place + 1],
         }[name]
     elif name == "float64":
         arrays["values"] = arrays["values"].astype(float)
@@ -170,8 +183,9 @@ def crafted(found, name):
 
 
 CRAFTED = [
-    *("missing", "more", "shorter values", "no first", "beyond the end", "falling starts", "longer than its room"),
-    *("negative size", "class too high", "class negative", "classes fall", "float64"),
+    *("missing", "more", "shorter values", "before the first", "beyond the end", "in another's room", "float64"),
+    *("negative room", "free beyond the end", "longer than its room", "negative size", "member too high"),
+    *("member negative", "member twice"),
 ]
 
 
@@ -181,18 +195,30 @@ CRAFTED = [
     user="`warning: …`; the fit begins anew",
     lost="what the checkpoint held",
 )
+@KINDS
 @pytest.mark.parametrize("name", CRAFTED)
-def test_crafted_lists_are_refused_and_change_nothing(name):
+def test_crafted_lists_are_refused_and_change_nothing(name, empty):
     _, _, W = problem()
-    own, states = listed(Sgd(), 0 * W), np.full((N, 0), 1.0)
+    own, states = listed(Sgd(), 0 * W, empty=empty), np.full((N, 0), 1.0)
     with pytest.raises(ContentError):
-        checked(own, states, crafted(listed(Sgd(), W), name))
+        checked(own, states, crafted(listed(Sgd(), W, empty=empty), name))
     assert own.weights().nnz == 0
 
 
-def test_lists_of_any_length_are_taken():
+def test_members_of_a_feature_rise():
+    _, _, W = problem()
+    arrays = crafted(listed(Sgd(), W), "nothing")
+    longest = int(np.argmax(arrays["sizes"]))
+    place = arrays["starts"][longest]
+    arrays["members"][place : place + 2] = arrays["members"][place : place + 2][::-1]
+    with pytest.raises(ContentError, match="rise"):
+        checked(listed(Sgd(), 0 * W), np.zeros((N, 0)), arrays)
+
+
+@KINDS
+def test_lists_of_any_length_are_taken(empty):
     X, y, W = problem()
-    after, _ = stepped(Sgd(), listed(Sgd(), W), X, y, np.arange(N))
+    after, _ = stepped(Sgd(), listed(Sgd(), W, empty=empty), X, y, np.arange(N))
     states = np.zeros((N, 0))
-    found = checked(listed(Sgd(), 0 * W), states, crafted(after, "nothing"))
+    found = checked(listed(Sgd(), 0 * W, empty=empty), states, crafted(after, "nothing"))
     assert np.array_equal(found.weights().toarray(), after.weights().toarray())

@@ -150,9 +150,7 @@ def test_long_fits_stay_where_float64_has_them(dense):
 
 # Its mean, for every proposal.
 
-DRAWING = [
-    name for name in registry.names("xsoftmax.proposals") if registry.load("xsoftmax.proposals", name).MEMBER.draws
-]
+MEMBERS = {name: registry.load("xsoftmax.proposals", name).MEMBER for name in registry.names("xsoftmax.proposals")}
 SETTINGS = {"head": {"n_head": 2}, "tree": {"dimension": 2, "regularizer": 10.0}}
 
 
@@ -162,10 +160,10 @@ PULLS = [
     pytest.param(
         proposal, *sizes, id=f"{proposal}-{name}", marks=[pytest.mark.slow] * ((proposal, name) not in SOONER)
     )
-    for proposal in DRAWING
-    if proposal != "search"  # what it finds says nothing of how often a class is touched
+    for proposal, member in MEMBERS.items()
+    if member.draws and not member.finds  # what is found says nothing of how often a class is touched
     for name, sizes in SIZES.items()
-    if not (sizes[1] and proposal in ("tree", "quadratic-kernel"))  # these draw differently for each sample
+    if not (sizes[1] and member.by_row)  # these draw differently for each sample
 ]
 
 

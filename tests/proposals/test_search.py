@@ -13,14 +13,16 @@ from problems import sparse_problem
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
-from xsoftmax.kernels.lists import empty_lists
+from xsoftmax.kernels.lists import empty_lists, grown
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.shortlist import nearest_classes
 from xsoftmax.kernels.steps import Clock, View, draw
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.hinge import Hinge
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.search import Search
+from xsoftmax.starts import Start
 
 N, D, K = 80, 25, 40
 
@@ -97,7 +99,7 @@ def test_it_is_brute_force_after_thousands_of_steps(layout):
         used += sweep(Hinge(0.5), found.kernel, Sgd(), features, y.astype(np.int32), *arguments)
         if used < order.size:
             assert weights.full[0]
-            weights = weights.grown()
+            weights = grown([weights])
     moved = found._replace(view=View(weights, features))
     assert not np.allclose(moved.scores(3)[0], found.scores(3)[0]) or layout != "lists"
     for i in range(N):
@@ -115,8 +117,65 @@ def test_what_follows_the_sum_over_all_classes_is_refused():
     with pytest.raises(InputError, match="is a mean over draws from one distribution"):
         method("nce")
     with pytest.raises(InputError, match="what proposal search finds says nothing of how often a class is touched"):
-        method("hinge", decay=0.1)
+        method("hinge", ridge=0.1)
+    assert method("hinge", decay=0.1, average="half").decay == 0.1  # of all weights, touched or not
     with pytest.raises(InputError, match="whatever the biases of others; set bias: false"):
         method("hinge", weights="sparse")
     assert method("hinge", weights="sparse", bias=False, start="class-means").weights == "sparse"
     assert method("hinge", optimizer={"name": "implicit"}).optimizer.needs == "proximal"
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_shortlists_are_the_highest_where_weights_begin(storage):
+    X, y, W = sparse_problem(np.random.default_rng(1), N, D, K, filled=0.2)
+    W = np.abs(W[:, :-1]) * (np.random.default_rng(2).random((K, D)) < 0.3)
+    X = np.abs(X)
+    stored = (X, W) if storage == "dense" else (csr_array(X), csr_array(W.astype(np.float32)))
+    found = nearest_classes(stored[0], y, stored[1], 4, budget=10**6)
+    for i in range(N):
+        s = X[i].astype(float) @ W.T
+        s[y[i]] = -np.inf
+        expected = np.sort(s)[::-1][:4]
+        n_found = (found[i] >= 0).sum()
+        assert n_found == (4 if storage == "dense" else (expected > 0).sum())
+        assert np.allclose(s[found[i][:n_found]], expected[:n_found], atol=1e-5)
+        assert (found[i][n_found:] == -1).all()
+
+
+def test_a_budget_leaves_few_classes_out_and_scores_are_whole():
+    X, y, W = sparse_problem(np.random.default_rng(1), 200, 400, 300, filled=0.05)
+    X, W = csr_array(np.abs(X)), csr_array(np.abs(W[:, :-1]) * (np.random.default_rng(2).random((300, 400)) < 0.1))
+    exact, quick = (nearest_classes(X, y, W, 5, budget) for budget in (10**6, 400))
+    shared = np.mean([len(set(a) & set(b)) for a, b in zip(exact, quick, strict=True)]) / 5
+    assert 0.6 < shared < 1
+    s = (X @ W.T).toarray()
+    of_quick = np.take_along_axis(s, quick.astype(int), axis=1)
+    assert (np.diff(of_quick, axis=1) <= 1e-6).all()
+
+
+def test_a_shortlist_is_searched_as_weights_are_now():
+    X, y, W = sparse_problem(np.random.default_rng(1), N, D, K, filled=0.2)
+    start = Start(csr_array(np.abs(W[:, :-1])), float(K))
+    kernel = Search(n_sampled=2, shortlist=6).fit(TrainingSet(csr_array(X), y, K, start=start)).kernel(X)
+    W[:, -1] = 0
+    view = View(laid_out(Sgd(), W, dense=False), features_of(csr_array(X), False))
+    for i in range(N):
+        classes, weights, _ = searched(kernel, view, i, np.int64(y[i]), np.float32(-0.1), 2)
+        of_list = [k for k in kernel.shortlists[i] if k >= 0]
+        s = W[:, :-1] @ X[i]
+        expected = sorted((s[k] for k in of_list if s[k] > -0.1), reverse=True)[:2]
+        assert weights.sum() == len(expected)
+        assert np.allclose(s[classes[: len(expected)]], expected, atol=1e-5)
+
+
+def test_a_shortlist_needs_a_start_and_is_no_shorter_than_what_is_taken_of_it():
+    X, y, _ = sparse_problem(np.random.default_rng(1), N, D, K, filled=0.2)
+    with pytest.raises(InputError, match="begin at zero; set start: class-means"):
+        Search(shortlist=3).fit(TrainingSet(csr_array(X), y, K))
+    settings = {
+        "objective": {"name": "sampled-softmax"},
+        "proposal": {"name": "search", "n_sampled": 5, "shortlist": 3},
+        "optimizer": {"name": "sgd"},
+    }
+    with pytest.raises(InputError, match="shortlist is 3, n_sampled 5; set shortlist to 5 or more"):
+        build_method("m", settings)

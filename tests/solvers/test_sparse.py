@@ -25,6 +25,22 @@ METHODS = {
         *("sampled-softmax", {"name": "search", "n_sampled": 4}, "sgd"),
         {"bias": False, "start": "class-means"},
     ),
+    "shortlist": (
+        *("hinge", {"name": "search", "shortlist": 5}, "implicit"),
+        {"bias": False, "average": "half", "start": "class-means", "frequency_power": 0.5},
+    ),
+    "shortlist, softmax": (
+        *("sampled-softmax", {"name": "search", "n_sampled": 5, "shortlist": 5}, "adagrad"),
+        {"start": "class-means"},
+    ),
+    "decay": (
+        *("sampled-softmax", {"name": "uniform", "n_sampled": 3}, "adagrad"),
+        {"decay": 30.0, "average": "half", "start": "class-means"},
+    ),
+    "found, decay": (
+        *("hinge", "search", "sgd"),
+        {"bias": False, "decay": 300.0, "average": "all", "start": "class-means"},
+    ),
     "biases": ("negative-sampling", "frequency", "sgd", {"bias_start": "minus-log-q"}),
     "temperature": ("hinge", "uniform", "sgd", {"calibration": "temperature", "start": "class-means"}),
 }
@@ -81,7 +97,7 @@ def test_a_model_survives_its_file_and_says_the_same(name, tmp_path):
 
 @pytest.mark.fault(
     "a killed fit of sparse weights",
-    happens="lists, their average and the best weights so far come back as long as they were",
+    happens="lists, their decay, their average and the best weights so far come back as they were",
     user="starts it again",
     lost="nothing but the time since the last checkpoint",
 )
@@ -127,8 +143,7 @@ def test_rates_that_are_too_high_diverge_and_lists_that_are_full_do_not(monkeypa
             "proposal all moves every class, after which none of them is zero",
         ),
         ({"batch": {"size": 4}}, "weights are sparse, which move sample by sample; leave batch out"),
-        ({"ridge": 1.0}, "ridge is 1, but sparse weights do not shrink"),
-        ({"decay": 0.5}, "decay is 0.5, but sparse weights do not shrink"),
+        ({"ridge": 1.0}, "sparse weights shrink all together; set ridge: 0 and decay: 1"),
         ({"optimizer": "advi"}, "what optimizer advi accumulates fades in every step"),
         (
             {"objective": "hinge", "proposal": "search", "bias": False},
@@ -161,4 +176,4 @@ def test_they_are_not_counted_as_dense_ones():
         for w in ("sparse", "dense")
     }
     assert needed["dense"] > 7e10
-    assert needed["sparse"] < 3e8
+    assert needed["sparse"] < 4e8  # scores of rows are 216 MB, room that each class has spare 176 MB

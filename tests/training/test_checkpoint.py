@@ -255,6 +255,17 @@ def test_a_checkpoint_of_another_fit_is_not_taken(change, dataset, tmp_path, kil
     assert curve(found) == curve(expected)
 
 
+@pytest.mark.parametrize("epochs", [3, 6])
+def test_a_rate_that_falls_by_progress_goes_on_falling(epochs, dataset, tmp_path, killed_after):
+    """Of as many epochs as were asked for; asked for more, the fit begins anew, as its rates were others."""
+    data, path = dataset(*rows(), K), tmp_path / "kept.h5"
+    chosen = method(schedule={"name": "linear"})
+    interrupted(data, chosen, path, killed_after, epochs=3)
+    found, expected = (fit(data, chosen, 0, Plan(epochs=epochs, checkpoint=kept)) for kept in (path, None))
+    assert np.array_equal(found.model.rows, expected.model.rows)
+    assert curve(found) == curve(expected)
+
+
 def test_a_checkpoint_of_other_rows_is_not_taken(dataset, tmp_path, killed_after):
     """The same labels and name."""
     (X, y), path = rows(), tmp_path / "kept.h5"

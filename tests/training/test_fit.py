@@ -147,6 +147,35 @@ def test_the_learning_rate_follows_its_schedule(data, small_chunks):
     assert rates == pytest.approx([0.1, 0.05, 0.1 / 3])
 
 
+@pytest.mark.parametrize("name", ["linear", "cosine"])
+def test_a_rate_by_progress_falls_to_zero_over_the_fit(data, monkeypatch, name):
+    """In hundredths of the fit, whatever the solver's chunk; halfway it is half of what it was."""
+    rates, advance = [], sampled.SampledSolver.advance
+
+    def noted(self, samples, epoch, first, rate):
+        if samples.size:
+            rates.append(rate)
+        return advance(self, samples, epoch, first, rate)
+
+    monkeypatch.setattr(sampled.SampledSolver, "advance", noted)
+    chosen = method(optimizer={"name": "adagrad", "learning_rate": 0.5}, schedule={"name": name})
+    looked = column(trained(data, chosen=chosen, epochs=4, at=(2.0,)), "learning_rate")
+    assert looked == pytest.approx([0.5, 0.25, 0], abs=1e-12)
+    assert len(rates) == 100
+    assert rates == sorted(rates, reverse=True)
+    assert (rates[0], rates[50]) == pytest.approx((0.5, 0.25))
+    assert 0 < rates[-1] <= 0.5 / 100 * (1 + 1e-9)
+
+
+@pytest.mark.alone
+def test_a_rate_by_progress_falls_over_a_budget_of_seconds(data, small_chunks):
+    trained(data, epochs=1)  # compiled
+    chosen = method(optimizer={"name": "adagrad", "learning_rate": 0.5}, schedule={"name": "linear"})
+    result = trained(data, chosen=chosen, seconds=0.3, at=(0.1, 0.2))
+    rates, seconds = (np.array(column(result, name)) for name in ("learning_rate", "seconds"))
+    assert rates == pytest.approx(0.5 * np.maximum(0, 1 - seconds / 0.3))
+
+
 def test_the_schedule_is_what_moves_the_weights(data):
     """A rate that falls to 0 after the first epoch leaves it at one epoch."""
     scheduled = method("one-vs-each", optimizer={"name": "sgd", "learning_rate": 0.4},
@@ -327,7 +356,8 @@ def test_what_is_written_of_a_fit(path, tmp_path):
     assert [float(row["learning_rate"]) for row in history] == pytest.approx([1, 0.81, 0.6561])
     seconds = [float(row["seconds"]) for row in history]
     assert seconds == sorted(seconds)
-    assert all((row[name] == "") == (name == "frequency_error") for row in history for name in COLUMNS)
+    of_others = {"frequency_error", "search_recall", "gradient_found"}
+    assert all((row[name] == "") == (name in of_others) for row in history for name in COLUMNS)
     status = json.loads((tmp_path / "fit" / "status.json").read_text())
     assert status["status"] == "finished"
     assert (status["dataset"], status["method"], status["seed"]) == ("synthetic", "implicit-sgd", 7)
@@ -493,6 +523,7 @@ SOONER = ("softmax", "one-vs-each", "u-max", "softmax-lbfgs")
 )
 def test_shipped_methods_learn(name, data):
     settings = merged(SHIPPED[name], {"optimizer": {"learning_rate": RATES[name]}} if name in RATES else {})
+    settings = merged(settings, {"weights": "dense"})  # as the rows are
     result = trained(data, chosen=build_method(name, settings), epochs=5)
     assert result.state.status == "finished"
     first, *_, last = curve(result)

@@ -47,10 +47,10 @@ def test_threads_share_the_samples_of_a_chunk(data, monkeypatch, name):
     taken = []
     task = sampled.SampledSolver._task
 
-    def noted(self, samples, epoch, first, rate):
+    def noted(self, samples, epoch, first, rate, weights):
         taken.extend((epoch, first + j, i) for j, i in enumerate(samples))
         assert first % self._batch.size == 0
-        return task(self, samples, epoch, first, rate)
+        return task(self, samples, epoch, first, rate, weights)
 
     monkeypatch.setattr(sampled.SampledSolver, "_task", noted)
     fit(data, METHODS[name], 0, Plan(epochs=2, threads=3))

@@ -19,6 +19,10 @@ class Clock:
         """Seconds so far."""
         return time.perf_counter() - self._begin
 
+    def excuse(self, seconds: float) -> None:
+        """Leave so many seconds out, as of compiling, which is kept for the next time."""
+        self._begin += seconds
+
     @property
     def left(self) -> float:
         """Seconds to the limit; below 0 once it is passed."""

@@ -101,7 +101,8 @@ def _rates(begin: float, guess: float, found: Sequence[Mapping[str, Any]]) -> It
     yield from (factor * begin for factor in RATE_FACTORS)
     rate = RATE_FACTORS[0] * begin
     for _ in range(TIMES_DOWN):
-        if any((outcome["log_likelihood"] or -math.inf) > guess for outcome in found):
+        known = [each["log_likelihood"] for each in found if each["log_likelihood"] is not None]
+        if max(known, default=-math.inf) > guess:
             return
         rate *= DOWN
         yield rate

@@ -1,20 +1,24 @@
 """A short run of a method, judged by some validation rows: no test rows, nothing kept."""
 
+import json
 import time
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import taken
+from xsoftmax.evaluation.calibration import fit_calibration
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import make_solver
+from xsoftmax.training.beginning import Beginning, find_beginning
 from xsoftmax.training.visits import Visits
 
 ROWS = 2000  # of validation, at most
@@ -33,6 +37,8 @@ class Ground:
     method : Method
     seed : int
     team : Team
+    known : dict
+        Where other methods on the same rows begin, and what their proposals fitted, by settings: not done again.
     """
 
     data: Dataset
@@ -41,6 +47,7 @@ class Ground:
     method: Method
     seed: int
     team: Team
+    known: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def validation(self) -> Split:
@@ -52,8 +59,16 @@ class Ground:
     @cached_property
     def training_set(self) -> TrainingSet:
         """Training rows as the members of the method learn from them."""
-        rows, n_sampled = self.train, self.method.n_sampled
-        return TrainingSet(rows.X, rows.y, self.data.n_classes, self.seed, n_sampled=n_sampled)
+        rows, n_sampled, start = self.train, self.method.n_sampled, self.beginning.start
+        return TrainingSet(rows.X, rows.y, self.data.n_classes, self.seed, n_sampled=n_sampled, start=start)
+
+    @cached_property
+    def beginning(self) -> Beginning:
+        """Where weights begin."""
+        rows, found = self.train, partial(find_beginning, self.method, self.data)
+        return self._known_by(
+            json.dumps(self.method.settings["start"], sort_keys=True), make=lambda: found(rows.X, rows.y, self.team)
+        )
 
     @cached_property
     def objective(self) -> Any:
@@ -63,12 +78,41 @@ class Ground:
     @cached_property
     def proposal(self) -> Proposal:
         """The fitted proposal."""
-        return self.method.proposal.fit(self.training_set)
+        proposal = self.method.proposal
+        if proposal.adaptive and not getattr(proposal, "shortlist", 0):  # it changes as weights do
+            return proposal.fit(self.training_set)
+        return self._known_by(_of_proposal(self.method), make=lambda: proposal.fit(self.training_set))
+
+    @property
+    def prepared(self) -> bool:
+        """Whether shortlists are known, or not asked for: to find them takes longer than anything else."""
+        return not getattr(self.method.proposal, "shortlist", 0) or _of_proposal(self.method) in self.known
+
+    def _known_by(self, key: str, make: Callable[[], Any]) -> Any:
+        """Make something that depends on these settings alone, or take it from where another method has left it."""
+        if key not in self.known:
+            self.known[key] = make()
+        return self.known[key]
+
+
+def _of_proposal(method: Method) -> str:
+    """Settings that the fit of its proposal depends on: how many of a shortlist are taken makes no difference."""
+    settings = [dict(method.settings[key]) for key in ("start", "proposal")]
+    if settings[1].get("shortlist"):
+        del settings[1]["n_sampled"]
+    return json.dumps(settings, sort_keys=True)
+
+
+def known_proposal(method: Method, known: Mapping[str, Any]) -> Proposal | None:
+    """Give what a method's proposal fitted in a trial, as one that takes no more seconds, if that can be."""
+    found: Any = known.get(_of_proposal(method))
+    return replace(found, seconds=0.0) if "seconds" in getattr(found, "__dataclass_fields__", ()) else None
 
 
 class Trial:
     """Steps of a method at one learning rate, from the start.
 
+    A schedule by progress stays at its beginning, as of a long fit of which a trial is the first steps.
     ``samples`` and ``seconds`` (of steps) are what was used so far; ``finite`` whether all scores and weights were.
     """
 
@@ -82,13 +126,18 @@ class Trial:
         """Take steps for so many samples, or for one chunk of the solver, or to the end of the epoch."""
         ground = self._ground
         epoch, position = divmod(self.samples, ground.train.n_samples)
-        rate = self.rate * ground.method.schedule.factor(epoch, self.samples)
+        rate = self.rate * ground.method.schedule.factor(epoch, self.samples, progress=0.0)
         start = time.perf_counter()
         samples = ground.visits.samples(epoch, position, min(self._solver.chunk, at_most))
         used = self._solver.advance(samples, epoch, position, rate)
         self.seconds += time.perf_counter() - start
         self.samples += used
         self.finite = used == samples.size
+
+    @property
+    def pace(self) -> float:
+        """Seconds of a sample, so far."""
+        return self.seconds / max(1, self.samples)
 
     def scoring_seconds(self) -> float:
         """Estimate how long ``log_likelihood`` takes, from a few rows, which are scored twice: once to compile."""
@@ -115,6 +164,8 @@ class Trial:
         )
         with np.errstate(all="ignore"):
             X, y = ground.validation.X[:at_most], ground.validation.y[:at_most]
+            if method.calibration != "none":
+                model = replace(model, calibration=fit_calibration(model, X, y, ground.team))
             value = evaluate(model, X, y, ground.team)["log_likelihood"]
         self.finite = bool(np.isfinite(value))
         return float(value) if self.finite else None

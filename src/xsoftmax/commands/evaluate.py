@@ -19,7 +19,9 @@ from xsoftmax.data.labels import choose
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import as_published
 from xsoftmax.evaluation.closeness import closeness
-from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.evaluation.likelihood import score_rows
+from xsoftmax.evaluation.metrics import metrics_of
+from xsoftmax.evaluation.reliability import reliability
 from xsoftmax.fits import check_model
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
@@ -66,7 +68,10 @@ def run(options: argparse.Namespace) -> None:
     for name, (dataset, split) in splits:
         metrics["dataset"], metrics[name] = dataset, {"n_samples": split.n_samples}
         if model is not None:
-            values = dict(evaluate(model, split.X, split.y, team))
+            scores = score_rows(model, split.X, split.y, team, confident=True)
+            binned = reliability(scores)
+            values = metrics_of(scores) | {"expected_calibration_error": binned.error}
+            metrics.setdefault("reliability", {})[name] = binned.as_json() if math.isfinite(binned.error) else None
             values |= as_published.log_likelihoods(model, split.X, split.y, options.as_published, team)
             metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
     if options.reference is not None:

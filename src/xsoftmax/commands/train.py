@@ -31,7 +31,10 @@ from xsoftmax.training.record import summary, write_fit
 
 WRITES = ("model.h5", "history.csv", "status.json")  # into the folder of the fit
 MOST_POINTS = 100_000  # their list alone would take minutes, and memory
+POINTS = 10  # evaluations of a fit that is not told how many
 MOST_EPOCHS = 2**53  # which float64 counts exactly
+# What auto does if it is not told: it ends when validation rows gain no more, after so many seconds at most.
+AUTO_SECONDS, AUTO_PATIENCE = 120.0, 4
 _STREAM = {"auto": None, "always": True, "never": False}
 
 
@@ -54,13 +57,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--share", type=float, default=1.0, help="train on so many of the rows, drawn with the seed")
     parser.add_argument("--tree", type=Path, help="fitted tree, for proposal tree; without it one is fitted")
     parser.add_argument("--seed", type=int, default=0)
-    budget = parser.add_mutually_exclusive_group(required=True)
+    budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
-    budget.add_argument("--seconds", type=float, help="training time, evaluation not counted")
+    budget.add_argument(
+        "--seconds", type=float, help=f"training time, evaluation not counted; default of auto: {AUTO_SECONDS:g}"
+    )
     looks = parser.add_mutually_exclusive_group()
-    looks.add_argument("--points", type=int, default=10, help="evaluations, evenly spaced (default: %(default)s)")
+    looks.add_argument("--points", type=int, help=f"evaluations, evenly spaced (default: {POINTS})")
     looks.add_argument("--at", type=float, nargs="+", metavar="X", help="epochs, or seconds, at which to evaluate")
-    parser.add_argument("--patience", type=int, help="stop after so many evaluations without a better validation")
+    parser.add_argument(
+        "--patience",
+        type=int,
+        help=f"stop after so many evaluations without a better validation; default of auto: {AUTO_PATIENCE}",
+    )
     parser.add_argument(
         "--keep",
         choices=KEEP,
@@ -92,11 +101,16 @@ def run(options: argparse.Namespace) -> None:
     """Train and write the fit; a fit that diverges is a result, not an error."""
     if options.checkpoint:
         check_checkpoint(options.checkpoint)
+    seconds, automatic = options.seconds, options.method == AUTO
+    if options.epochs is None and seconds is None:
+        if not automatic:
+            raise InputError(f"no budget; give --epochs or --seconds, which only {AUTO} does without")
+        seconds = AUTO_SECONDS
     plan = Plan(
         epochs=options.epochs,
-        seconds=options.seconds,
-        at=_evaluations(options, options.seconds if options.epochs is None else options.epochs),
-        patience=options.patience,
+        seconds=seconds,
+        at=_evaluations(options, seconds if options.epochs is None else options.epochs),
+        patience=AUTO_PATIENCE if automatic and options.patience is None else options.patience,
         keep=options.keep,
         rows=options.rows,
         checkpoint=options.checkpoint,
@@ -109,13 +123,15 @@ def run(options: argparse.Namespace) -> None:
     )
     with open_prepared(options.prepared) as data:
         # A fit of a given method does not depend on the advice, which is loaded for auto alone.
-        advice = registry.load("xsoftmax.advice", "choice") if options.method == AUTO else None
+        advice = registry.load("xsoftmax.advice", "choice") if automatic else None
         if advice:
             asked = advice.Asked.from_settings(_changes(options), "--set")
             choice = advice.choice_for(data, options.seed, plan, asked)
             print(f"auto: {choice.sentence}\nauto: {choice.account(plan)}", file=sys.stderr)
             method, plan = choice.method, choice.planned(plan)
             plan = replace(plan, at=_evaluations(options, plan.budget))
+            if plan.epochs is None and options.at is None and options.points is None:
+                plan = replace(plan, at=choice.looks(plan.spent))
             modules, proposal, found = [*method.modules, advice.__name__], choice.proposal, choice.as_json()
         else:
             method = _method(options)
@@ -176,9 +192,10 @@ def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...
         return tuple(options.at)
     if isinstance(budget, int) and budget > MOST_EPOCHS:
         raise InputError(f"--epochs is more than {MOST_EPOCHS}; set it lower")
-    if not 1 <= options.points <= MOST_POINTS:
-        raise InputError(f"--points is {options.points}; set it to 1 or more, {MOST_POINTS} at most")
-    return tuple(budget * (k + 1) / options.points for k in range(options.points)) if budget > 0 else ()
+    points = POINTS if options.points is None else options.points
+    if not 1 <= points <= MOST_POINTS:
+        raise InputError(f"--points is {points}; set it to 1 or more, {MOST_POINTS} at most")
+    return tuple(budget * (k + 1) / points for k in range(points)) if budget > 0 else ()
 
 
 def _method(options: argparse.Namespace) -> Method:

@@ -9,6 +9,7 @@ Layout (schema version 3): groups ``train``, ``validation`` and ``test``, each w
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -77,7 +78,7 @@ class Prepared(Dataset):
         """Close the file."""
         self._file.close()
 
-    @property
+    @cached_property
     def class_names(self) -> Names:
         """Original names of classes 0..n_classes-1."""
         with reading(self.path, REMEDY):
@@ -89,7 +90,7 @@ class Prepared(Dataset):
         with reading(self.path, REMEDY):
             return self._file["classes/counts"][:]
 
-    @property
+    @cached_property
     def transform(self) -> Transform:
         """What makes features of new raw rows."""
         with reading(self.path, REMEDY):

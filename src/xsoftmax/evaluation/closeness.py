@@ -44,4 +44,5 @@ def _weights(model: Model) -> np.ndarray | None:
         W[:, -1] += 0 if log_q is None else log_q[0]
     if model.calibration is not None:
         W *= model.calibration.inverse_temperature
+        W[:, -1] += model.calibration.offsets(slice(None))
     return W - W.mean(axis=0)

@@ -36,13 +36,18 @@ class RowScores:
         log p(y | x), in nats.
     rank : ndarray of shape (n_samples,), int64
         Classes that score no lower than the true one: 0 is a hit. Ties, and NaN, count against the model.
+    confidence : ndarray of shape (n_samples,), float64
+        Probability of the class that scores highest; NaN where it was not asked for.
     """
 
     log_likelihood: np.ndarray
     rank: np.ndarray
+    confidence: np.ndarray
 
 
-def score_rows(model: Model, X: Any, y: np.ndarray, team: Team | None = None, **blocks: int) -> RowScores:
+def score_rows(
+    model: Model, X: Any, y: np.ndarray, team: Team | None = None, confident: bool = False, **blocks: int
+) -> RowScores:
     """Compute the exact log-likelihood and rank of the true class of every row.
 
     Where all classes are not one block, the true class's score is a sum of its own, and ranks are those of scores
@@ -55,17 +60,20 @@ def score_rows(model: Model, X: Any, y: np.ndarray, team: Team | None = None, **
     y : ndarray of shape (n_samples,), int32
     team : Team, optional
         Of threads; results do not depend on how many.
+    confident : bool
+        Whether the confidence is asked for where it costs something: of links other than the softmax.
     **blocks
         Passed to ``Model.visit_scores``; links other than the softmax look at whole rows.
     """
     sums = no_sums(y)
     if model.link != "softmax":
-        return _score_rows_of_link(model, X, sums, team)
+        return _score_rows_of_link(model, X, sums, team, confident)
     one_block = model.n_classes <= blocks.get("classes_at_a_time", CLASSES_AT_A_TIME)
     if not one_block:
         sums.score_true[:] = model.true_scores(X, y)
     model.visit_scores(X, lambda block: accumulate(block, sums, one_block), team, **blocks)
-    return RowScores(sums.score_true - log_totals(sums), sums.rank)
+    with np.errstate(divide="ignore"):
+        return RowScores(sums.score_true - log_totals(sums), sums.rank, 1 / sums.total)
 
 
 def score_together(model: Model, sets: Sequence[tuple[Any, np.ndarray]], team: Team | None = None) -> list[RowScores]:
@@ -79,22 +87,26 @@ def score_together(model: Model, sets: Sequence[tuple[Any, np.ndarray]], team: T
     rows = csr_of(data, indices, np.concatenate(indptr), model.n_features)
     found = score_rows(model, rows, np.concatenate([y for _, y in sets]), team)
     cuts = np.cumsum([len(y) for _, y in sets])[:-1]
-    return [
-        RowScores(*parts)
-        for parts in zip(np.split(found.log_likelihood, cuts), np.split(found.rank, cuts), strict=True)
-    ]
+    parts = (np.split(each, cuts) for each in (found.log_likelihood, found.rank, found.confidence))
+    return [RowScores(*of_set) for of_set in zip(*parts, strict=True)]
 
 
-def _score_rows_of_link(model: Model, X: Any, sums: "RunningSums", team: Team | None) -> RowScores:
+def _score_rows_of_link(
+    model: Model, X: Any, sums: "RunningSums", team: Team | None, confident: bool = False
+) -> RowScores:
     log_likelihood, link = np.empty(len(sums.y)), links.load(model.link)
+    confidence = np.full(len(sums.y), np.nan)
 
     def visit(block: ScoreBlock) -> None:
         rows = slice(block.first_row, block.first_row + len(block.scores))
         log_likelihood[rows] = link.log_probabilities(block.scores, sums.y[rows, None])[:, 0]
+        if confident:
+            likeliest = block.scores.argmax(axis=1)[:, None]
+            confidence[rows] = np.exp(link.log_probabilities(block.scores, likeliest)[:, 0])
         accumulate(block, sums, True)
 
     visit_whole_rows(model, X, visit, team)
-    return RowScores(log_likelihood, sums.rank)
+    return RowScores(log_likelihood, sums.rank, confidence)
 
 
 def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], team: Team | None = None) -> None:

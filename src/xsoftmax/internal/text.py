@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 _SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
@@ -31,3 +32,15 @@ def text_table(rows: Sequence[Mapping[str, str]], headings: Mapping[str, str], w
             parts = ((row[key][k] if k < len(row[key]) else "").ljust(size[key]) for key in headings)
             lines.append("  ".join(parts).rstrip())
     return "\n".join(lines) + "\n"
+
+
+def pruning_in_words(cost: Mapping[str, Any]) -> str:
+    """Say in a line what pruning cost: see ``xsoftmax.evaluation.pruning``."""
+    left = f"pruned: {cost['n_after']:,} of {cost['n_before']:,} weights are left"
+    if not cost["before"]:
+        return f"{left}; there are no validation rows to say what that costs"
+    nats, share = ([cost[when][key] for when in ("before", "after")] for key in ("log_likelihood", "accuracy"))
+    return (
+        f"{left}; on validation rows log-likelihood {nats[0]:.4f} became {nats[1]:.4f} nats a row, accuracy "
+        f"{share[0]:.4f} became {share[1]:.4f}"
+    )

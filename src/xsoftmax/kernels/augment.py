@@ -12,7 +12,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.mathematics import softplus
 from xsoftmax.kernels.noise import (
     Logistic,
@@ -96,9 +96,9 @@ def minus_elbo_of(noise, mu, gamma, others):
     return -total / norm - entropy(noise) - log_sigma
 
 
+@declared
 def reach(noise):
     """How far the trapezoidal sum goes to both sides, in units of q's scale."""
-    raise TypeError("compiled code only")
 
 
 @implements(reach, Normal)

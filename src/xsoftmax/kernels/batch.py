@@ -12,9 +12,9 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.draws import empty_candidates
-from xsoftmax.kernels.layout import shrink
+from xsoftmax.kernels.layout import age, shrink
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.rows import Csr, Dense
 from xsoftmax.kernels.sample import coefficients_of, excluded_of, lowest_of
@@ -82,6 +82,7 @@ def _fill(parts, samples, weights, some, clock, rate, room):
 @njit(**OPTIONS)
 def _move_all(weights, features, optimizer, samples, step, per_sample, room):
     """Move each class that was touched, once."""
+    age(weights, step)
     _, classes, slopes, touches, gathered = room
     by_class = np.argsort(classes[: samples.size * per_sample], kind="mergesort")
     first = 0
@@ -99,14 +100,14 @@ def _move_all(weights, features, optimizer, samples, step, per_sample, room):
         first = stop
 
 
+@declared
 def room_for_gathering(features):
     """Give room for one gathered row: its values, the columns touched, and which columns they are."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def gather(features, samples, entries, slopes, per_sample, room):
     """Sum of slope times sample over some entries, as features of one row."""
-    raise TypeError("compiled code only")
 
 
 @implements(room_for_gathering, Dense)
@@ -159,4 +160,4 @@ def _gather_csr(features, samples, entries, slopes, per_sample, room):
         totals[d] = np.float32(0)
         touched[d] = False
     indptr[1] = n
-    return Csr(values, columns, indptr, features.n_features, constant)
+    return Csr(values, columns, indptr, features.n_features, constant, None)

@@ -11,7 +11,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.layout import factor_of, row_of, shrink
 from xsoftmax.kernels.rows import Csr, Dense
 from xsoftmax.kernels.walk import move
@@ -55,24 +55,24 @@ class CsrRoom(NamedTuple):
     indptr: np.ndarray
 
 
+@declared
 def room_for_block(features, order, batch_size, n_draws):
     """Room for batches of ``order``, to be allocated once."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def take_samples(features, samples, room):
     """Make samples ready; return features that hold them, near in memory if they can be, and where they are there."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def score_block_of(features, weights, samples, classes, scores, room):
     """See ``score_drawn``, which puts the weights first."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def move_block_of(features, weights, optimizer, samples, step, classes, slopes, touches, room):
     """See ``move_drawn``, which puts the weights first."""
-    raise TypeError("compiled code only")
 
 
 @njit(**OPTIONS)
@@ -286,7 +286,8 @@ def _move_csr(features, weights, optimizer, samples, step, classes, slopes, touc
             for b in range(samples.size):
                 constant += slopes[b, first + j]
             shrink(weights, step, some[j], touches[first + j])
-            gradient = Csr(rows[j], columns, room.indptr, features.n_features, features.constant * constant)
+            of_bias = features.constant * constant
+            gradient = Csr(rows[j], columns, room.indptr, features.n_features, of_bias, None)
             move(weights, gradient, optimizer, 0, step, _ONE, some[j])
 
 

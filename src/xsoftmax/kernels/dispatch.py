@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Literal
 
 from xsoftmax.internal.compiled import overload
@@ -10,10 +11,21 @@ from xsoftmax.internal.compiled import overload
 NO_COUNTS: Any = {"_nrt": False}
 
 
+def declared(function: Callable) -> Callable:
+    """Declare a name that kernels call, of signature and docstring alone: its code comes by type."""
+
+    @wraps(function)
+    def uncompiled(*_: Any) -> Any:
+        raise TypeError(f"{function.__name__} is called outside compiled code; call it from a kernel")
+
+    return uncompiled
+
+
 def lean(function: Callable) -> Callable:
-    """Mark a name whose code allocates nothing, whatever the type: see ``xsoftmax.kernels.LEAN``."""
-    function.lean = True  # type: ignore[attr-defined]
-    return function
+    """Declare a name whose code allocates nothing, whatever the type: see ``xsoftmax.kernels.LEAN``."""
+    name = declared(function)
+    name.lean = True  # type: ignore[attr-defined]
+    return name
 
 
 def implements(
@@ -24,7 +36,7 @@ def implements(
     Parameters
     ----------
     function : callable
-        The name that kernels call; its Python body is never run.
+        The name that kernels call, ``declared`` or ``lean``.
     member : type
         The NamedTuple of ``first`` for which this code is meant.
     inline : {"never", "always"}

@@ -71,3 +71,28 @@ def gather_repeats(candidates):
                 out[j] = np.float32(0)
                 weights[j] = np.float32(0)
                 break
+
+
+@njit(**LEAN)
+def weigh_found(draws, n, excluded):
+    """Give the n classes found weight 1, and the places behind them none."""
+    for j in range(draws.classes.size):
+        draws.log_q[j] = np.float32(0)
+        draws.weights[j] = np.float32(j < n)
+        if j >= n:
+            draws.classes[j] = max(excluded, np.int64(0))
+
+
+@njit(**LEAN)
+def keep_highest(draws, n, k, score):
+    """Put a class among the first n, which fall, if it belongs there; return how many these are then."""
+    if n == draws.classes.size:
+        if not score > draws.scores[n - 1]:
+            return n
+        n -= 1
+    place = n
+    while place > 0 and draws.scores[place - 1] < score:
+        draws.scores[place], draws.classes[place] = draws.scores[place - 1], draws.classes[place - 1]
+        place -= 1
+    draws.scores[place], draws.classes[place] = score, k
+    return n + 1

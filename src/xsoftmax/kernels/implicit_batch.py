@@ -26,7 +26,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit, overload
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.layout import row_of, scale_class
 from xsoftmax.kernels.mathematics import is_finite, wright_omega
@@ -170,12 +170,12 @@ def _add_drawn(draws, n_drawn, n_labels, classes, weights):
     return n
 
 
+@declared
 def draw_outside(proposal, view, i, y, batch_labels, rng, draws):
     """Draw classes for a batch whose first row is ``i`` of class ``y``; return how many.
 
     The weights make a sum over those outside ``batch_labels``, sorted, unbiased for the sum over all such classes.
     """
-    raise TypeError("compiled code only")
 
 
 @overload(draw_outside)
@@ -191,9 +191,9 @@ def _draw_outside(proposal, view, i, y, batch_labels, rng, draws):
     return implementation
 
 
+@declared
 def gram(features, samples, row):
     """Inner products of some samples, constant feature left out, float64; ``row`` is room: zeros before and after."""
-    raise TypeError("compiled code only")
 
 
 @implements(gram, Dense)

@@ -13,7 +13,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.noise import (
     Logistic,
@@ -37,14 +37,14 @@ CLOSE = 0.1
 LONGEST = 2000.0
 
 
+@declared
 def bracket(noise, others):
     """Right end of an interval from 0 that holds the mode of the integrand."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def scale(noise, others, curvature):
     """Length on which the integrand changes, at its mode and at the edges that the others form."""
-    raise TypeError("compiled code only")
 
 
 @njit(**OPTIONS)
@@ -156,9 +156,9 @@ def slope_and_curvature(noise, others, e):
     return slope, curvature
 
 
+@declared
 def density_curvature(noise, slope):
     """Minus the second derivative of log phi, where its first is ``slope``."""
-    raise TypeError("compiled code only")
 
 
 @implements(density_curvature, Normal)

@@ -5,8 +5,9 @@ over a row, each of which should be one cache line with all that belongs to it. 
 whole for matrix products, and go the other way for sparse samples, one row per feature.
 
 Of a layout, compiled code knows a row's weights and how an entry moves by the rule of an optimizer (see ``updated``
-of ``xsoftmax.kernels.steps``); ``xsoftmax.kernels.walk`` goes along the rows. ``Decayed`` and ``Averaged`` are
-layouts around others, so that no optimizer knows of decay, or of averages.
+of ``xsoftmax.kernels.steps``); ``xsoftmax.kernels.walk`` goes along the rows. ``Decayed``, ``Scaled``
+(``xsoftmax.kernels.scaled``) and ``Averaged`` are layouts around others, so that no optimizer knows of a ridge, of
+decay, or of averages.
 
 A layout is a NamedTuple with ``weights()``, and compiled code for ``move_entry``; where its rows are not ``W[k]``,
 for ``row_of``, ``stored``, ``stored_score`` and ``stored_scores``, too. Of the other functions here it brings those
@@ -20,7 +21,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
-from xsoftmax.kernels.dispatch import implements, lean, otherwise
+from xsoftmax.kernels.dispatch import declared, implements, lean, otherwise
 from xsoftmax.kernels.mathematics import exp32
 from xsoftmax.kernels.rows import dot, dot_two
 from xsoftmax.kernels.steps import updated
@@ -141,12 +142,12 @@ class Averaged(NamedTuple):
 
         (W_1 + ... + W_t) / t  =  W_t - totals / t
 
-    without a look at what was not touched.
+    without a look at what was not touched; where weights decay, see ``xsoftmax.kernels.scaled``.
 
     Attributes
     ----------
     inner : NamedTuple
-        The weights that train; they do not decay lazily, as what a row lost would be missing in the totals.
+        The weights that train; not ``Decayed``, as what a row lost when it was touched would be missing here.
     totals : ndarray of the shape of the weights, float32
     period : ndarray of shape (2,), int64
         Number of steps before the first that counts, and before the next.
@@ -166,13 +167,15 @@ class Averaged(NamedTuple):
         if not n:
             return self.weights().copy()
         found = self.totals / np.float32(-n)
-        found += self.weights()
+        found += self.inner.times(self.inner.scale[2] / n) if hasattr(self.inner, "scale") else self.weights()
         return found
 
     def start_again(self, n_steps: int) -> None:
         """Begin a period after so many steps of the fit."""
         self.totals[:] = 0
         self.period[:] = n_steps
+        if hasattr(self.inner, "scale"):
+            self.inner.scale[2] = 0
 
 
 def allocate(optimizer: Any, n_classes: int, width: int, dense: bool) -> Any:
@@ -214,82 +217,97 @@ def arrays_of(weights: Any) -> dict[str, np.ndarray]:
 # Of compiled code, by type
 
 
+@declared
 def array_of(weights):
     """Give the array that holds the weights."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def row_of(weights, k):
     """View of the stored weights of row ``k``, the bias last; for code that counts arrays, not for single steps."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def stored(weights, k, d):
     """Entry ``d`` of the stored weights of row ``k``."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def stored_score(weights, features, i, k):
     """Inner product of sample ``i``, its constant feature included, with the stored weights of row ``k``."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def stored_scores(weights, features, i, k, other):
     """As ``stored_score``, with two rows, which are on their way at once."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def factor_of(weights, k):
     """Factor of the stored weights of class ``k``, the bias excepted, float32."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def opened(weights, step, k):
     """What is alike for all entries of row ``k`` in a step, to be handed to ``move_entry``."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def for_bias(weights, at):
     """Make of what ``opened`` gave what holds for the bias."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def move_entry(weights, at, optimizer, step, k, d, g):
     """Move entry ``d`` of row ``k``, whose gradient is ``g``, by the optimizer's rule."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def closed(weights, step, k):
     """Note that a step has moved row ``k``."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def shrink(weights, step, k, weight):
     """Shrink class ``k``, touched by a draw of this weight, where weights decay."""
-    raise TypeError("compiled code only")
 
 
 @lean
-def has_room(weights, features, i, n):
-    """Tell whether a step of sample ``i`` with n classes finds room for all that it may move; where it grows, not."""
-    raise TypeError("compiled code only")
+def age(weights, step):
+    """Let a step begin: all weights shrink, where they decay whether they are touched or not."""
+
+
+@lean
+def elapsed(weights, step, first):
+    """Give what a move counts in the totals of an average, float32: the steps since ``first``, or their factors."""
+
+
+@lean
+def has_room(weights, features, i, classes):
+    """Tell whether a step of sample ``i`` finds room for all that it may move of some classes."""
 
 
 _ONE = np.float32(1)
 
 
 @otherwise(has_room)
-def _has_room(weights, features, i, n):
+def _has_room(weights, features, i, classes):
     return True
+
+
+@otherwise(age)
+def _not_aged(weights, step):
+    pass
+
+
+@implements(age, Averaged)
+def _age_inner(weights, step):
+    age(weights.inner, step)
+
+
+@otherwise(elapsed)
+def _elapsed(weights, step, first):
+    return np.float32(step.number - first)
 
 
 @otherwise(array_of)
@@ -432,7 +450,8 @@ def _opened_decayed(weights, step, k):
 
 @implements(opened, Averaged)
 def _opened_averaged(weights, step, k):
-    return opened(weights.inner, step, k), np.float32(step.number - weights.period[0])
+    first = weights.period[0]
+    return opened(weights.inner, step, k), elapsed(weights.inner, step, first), np.float32(step.number - first)
 
 
 @otherwise(for_bias)
@@ -447,7 +466,7 @@ def _for_bias_decayed(weights, at):
 
 @implements(for_bias, Averaged)
 def _for_bias_averaged(weights, at):
-    return for_bias(weights.inner, at[0]), at[1]
+    return for_bias(weights.inner, at[0]), at[2], at[2]
 
 
 @otherwise(closed)

@@ -16,7 +16,7 @@ import numpy as np
 from xsoftmax.internal.compiled import njit, overload, types
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.cache_lines import FLOATS
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.layout import Multiplied, array_of, move_entry, opened
 from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
@@ -125,25 +125,25 @@ def move_classes_block(batch, optimizer, pace, slopes, weights, first, last):
     move_classes(batch, optimizer, pace, slopes, weights, first, last, 0)
 
 
+@declared
 def gather(features, samples):
     """Collect the rows of a batch."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def score_classes(batch, W, first, last, scores, skipped):
     """Write the scores of classes first..last - 1 to their columns; tell whether all are finite.
 
     ``first`` is a multiple of ``classes_of_a_block(n_classes)``; the first column is that of class ``skipped``.
     """
-    raise TypeError("compiled code only")
 
 
+@declared
 def move_classes(batch, optimizer, pace, slopes, weights, first, last, skipped):
     """Move the weights of classes first..last - 1 along the mean over the batch of slope times sample.
 
     The first column of ``slopes`` is that of class ``skipped``.
     """
-    raise TypeError("compiled code only")
 
 
 @njit(**OPTIONS)
@@ -159,9 +159,9 @@ def slope_block(objective, rate, labels, states, samples, scores):
         slope_row(objective, rate, labels[i], states[i], scores[b], scratch, ones, classes)
 
 
+@declared
 def slope_row(objective, rate, y, state, scores, scratch, ones, classes):
     """Replace the scores of a sample by its slopes; the last three are room, ones and numbers for all classes."""
-    raise TypeError("compiled code only")
 
 
 @overload(slope_row)

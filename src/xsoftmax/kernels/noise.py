@@ -14,7 +14,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS, normal
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus
 from xsoftmax.kernels.random import next_u64
 
@@ -54,44 +54,44 @@ class Others(NamedTuple):
     powers: np.ndarray
 
 
+@declared
 def draw_noise(noise, rng):
     """Draw one number from random state ``rng``; return the new state and the number."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def log_density(noise, x):
     """Log of phi."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def log_density_slope(noise, x):
     """Derivative of log phi."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def entropy(noise):
     """Entropy in nats."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def hazard(noise, x):
     """Density over cumulative probability: the derivative of log Phi."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def hazard_slope(noise, x, h):
     """Derivative of the hazard, ``h`` at ``x``: never above 0."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def others_of(noise, gaps, weights):
     """Make the other classes ready."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def sum_log_cumulative(noise, others, e):
     """Sum over the others of weight times log Phi(e - gap)."""
-    raise TypeError("compiled code only")
 
 
 @njit(**OPTIONS)

@@ -9,6 +9,7 @@ from xsoftmax.internal.compiled import cgutils, intrinsic, ir, types
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
 from xsoftmax.kernels.layout import Averaged, Decayed
 from xsoftmax.kernels.rows import Csr, Dense
+from xsoftmax.kernels.scaled import Scaled
 
 LINES = 4
 _LINE_BYTES = 64
@@ -36,7 +37,6 @@ def prefetch_row(typing_context, array, k):
 @lean
 def fetch(weights, k):
     """Ask for the first lines of row ``k`` of the weights."""
-    raise TypeError("compiled code only")
 
 
 @otherwise(fetch)
@@ -45,6 +45,7 @@ def _fetch(weights, k):
 
 
 @implements(fetch, Decayed)
+@implements(fetch, Scaled)
 @implements(fetch, Averaged)
 def _fetch_inside(weights, k):
     fetch(weights.inner, k)
@@ -53,7 +54,6 @@ def _fetch_inside(weights, k):
 @lean
 def prefetch_step(features, i, weights, y, classes):
     """Ask for what the step of sample ``i`` looks at first."""
-    raise TypeError("compiled code only")
 
 
 @implements(prefetch_step, Dense)

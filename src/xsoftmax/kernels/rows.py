@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from xsoftmax.internal.compiled import njit
+from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements, lean
 
 
@@ -20,17 +22,25 @@ class Dense(NamedTuple):
 
 
 class Csr(NamedTuple):
-    """Rows of a compressed sparse matrix: float32 values, int32 column indices, int64 row pointers."""
+    """Rows of a compressed sparse matrix: float32 values, int32 column indices, int64 row pointers.
+
+    ``rates``, float32 of shape (n_features,) or None: how much further than others a step goes along each feature.
+    """
 
     data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
     n_features: int
     constant: np.float32
+    rates: np.ndarray | None = None
 
 
-def features_of(X, bias: bool) -> Dense | Csr:
-    """Wrap ``X``, of shape (n_samples, n_features), for the kernels, with the dtypes that they are compiled for."""
+def features_of(X, bias: bool, power: float = 0.0) -> Dense | Csr:
+    """Wrap ``X``, of shape (n_samples, n_features), for the kernels, with the dtypes that they are compiled for.
+
+    Steps along a feature of sparse rows are as long as the number of rows that have it, to the ``power``, and on
+    average over rows as long as with power 0: a row's squared norm is weighed so, too.
+    """
     constant = np.float32(bias)
     if sparse.issparse(X):
         X = X.tocsr()
@@ -40,8 +50,17 @@ def features_of(X, bias: bool) -> Dense | Csr:
             np.ascontiguousarray(X.indptr, np.int64),
             X.shape[1],
             constant,
+            _rates(X, power) if power else None,
         )
     return Dense(np.ascontiguousarray(X, np.float32), constant)
+
+
+def _rates(X, power: float) -> np.ndarray:
+    """Powers of how many rows have each feature, times what leaves the mean squared norm of rows as it is."""
+    powers = np.maximum(np.bincount(X.indices, minlength=X.shape[1]), 1.0) ** power
+    squares = np.bincount(X.indices, np.square(X.data, dtype=np.float64), X.shape[1])
+    weighed = squares @ powers
+    return (powers * (squares.sum() / weighed if weighed else 1.0)).astype(np.float32)
 
 
 def n_columns(features: Dense | Csr) -> int:
@@ -52,43 +71,42 @@ def n_columns(features: Dense | Csr) -> int:
 @lean
 def dot(features, i, row):
     """Inner product of sample ``i``, constant feature included, with a row of weights."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def axpy(features, i, a, row):
     """Add ``a`` times sample ``i``, constant feature included, to a row of weights."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def dot_two(features, i, row, other):
     """Inner products of sample ``i`` with two rows of weights, read at once."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def axpy_two(features, i, a, row, b, other):
     """Add ``a`` times sample ``i`` to one row of weights and ``b`` times to another."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def bias_of(features):
     """Value of the constant feature, float32."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def width_of(features):
     """Number of features, the constant one not counted."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def squared_norm(features, i):
-    """Squared Euclidean norm of sample ``i``, constant feature included, float32."""
-    raise TypeError("compiled code only")
+    """Squared Euclidean norm of sample ``i``, constant feature included and ``rates`` as weights, float32."""
+
+
+@njit(**LEAN)
+def rate_of(rates, d):
+    """Factor of steps along feature ``d``, float32; ``rates`` may be None."""
+    return np.float32(1) if rates is None else rates[d]
 
 
 @implements(dot, Dense)
@@ -193,5 +211,5 @@ def _squared_norm_dense(features, i):
 def _squared_norm_csr(features, i):
     total = features.constant * features.constant
     for j in range(features.indptr[i], features.indptr[i + 1]):
-        total += features.data[j] * features.data[j]
+        total += features.data[j] * features.data[j] * rate_of(features.rates, features.indices[j])
     return total

@@ -19,7 +19,7 @@ from xsoftmax.kernels.batch import gather, room_for_gathering
 from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_draws, part_of, weigh_for
-from xsoftmax.kernels.layout import shrink
+from xsoftmax.kernels.layout import age, shrink
 from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.random import mix, start
 from xsoftmax.kernels.sample import OWN_NUMBERS
@@ -141,6 +141,7 @@ def _take(batch, parts, samples, weights, some, clock, rate, room):
     _slopes_of(parts, samples, view, clock, rate, drawn, scored, slopes)
     _weights_of_touch(drawn.weights, numbering.of_true[:n], slopes.touches)
     optimizer = parts.optimizer
+    age(weights, step)
     move_drawn(weights, features, optimizer, some, step, drawn.classes, slopes.drawn, slopes.touches, room.block)
     for t in range(n_others):
         k = numbering.classes[t]

@@ -9,6 +9,7 @@ sum_j draws.weights[j] f(draws.scores[j]): the weights make that an unbiased est
 classes, or of the mean under the proposal, whichever the objective asks for.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,31 +142,26 @@ class Step(NamedTuple):
 @lean
 def loss(objective, state, score_true, log_q_true, draws):
     """Value of one sample's loss, float64."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def gradient(objective, rate, state, score_true, log_q_true, draws):
     """Write the derivatives by ``draws.scores`` to ``draws.out``, return that by ``score_true``; move ``state``."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def raise_bound(objective, threshold, state, score_true, draws):
     """Lift ``state`` where it lies more than ``threshold`` below what these scores prove (for U-max)."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def proximal(objective, rate, state, squared_norm, score_true, draws):
     """As ``gradient``, but at the end point of the step, for one draw; the coefficients include the rate."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def floor(objective, score_true):
     """Score below which no class has a slope, float32; minus infinity for those that do not say."""
-    raise TypeError("compiled code only")
 
 
 # A proposal says
@@ -182,7 +178,6 @@ def draw(proposal, view, i, excluded, lowest, rng, draws):
     for n draws from a distribution q. A proposal that can do it at no cost leaves out the class ``excluded`` (-1:
     none) and then draws without replacement, ``log_q`` being that of one draw; another may draw it.
     """
-    raise TypeError("compiled code only")
 
 
 @lean
@@ -192,13 +187,11 @@ def draw_ahead(proposal, view, samples, ahead):
     A proposal may bring code of its own, which gives the same classes; for the others there is the loop of
     ``xsoftmax.kernels.sweep``.
     """
-    raise TypeError("compiled code only")
 
 
 @lean
 def log_probability(proposal, view, i, k):
     """Log-probability with which class ``k`` is drawn for sample ``i``, float32."""
-    raise TypeError("compiled code only")
 
 
 def reads_weights(proposal) -> bool:
@@ -214,9 +207,8 @@ def _reads_weights(proposal: Any, type_of: Any) -> bool:
 
 
 @lean
-def n_exact(proposal) -> int:
+def n_exact(proposal):
     """Count the classes that every step looks at, before those that are drawn: a field ``exact_classes``."""
-    raise TypeError("compiled code only")
 
 
 # An optimizer says
@@ -229,13 +221,11 @@ def updated(optimizer, step, w, a, g):
     ``a`` is 0 for an optimizer that accumulates nothing. One that ``fades`` is given the ``a`` of the step before,
     whenever that was.
     """
-    raise TypeError("compiled code only")
 
 
 @lean
 def coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws):
     """Fill ``draws.out`` with the coefficients of the drawn classes; return that of the true class."""
-    raise TypeError("compiled code only")
 
 
 @overload(coefficients, jit_options=NO_COUNTS)
@@ -256,40 +246,31 @@ def _coefficients(optimizer, objective, features, i, rate, state, score_true, lo
     return {"gradient": along_gradient, "raise_bound": within_bound, "proximal": at_the_end}[needs]
 
 
-@lean
-def excludes_true(objective) -> bool:
+def _attribute(function: Callable) -> Callable:
+    """Declare the name of an attribute of the argument's type, which is a constant to compiled code."""
+    name = lean(function)
+
+    @overload(name)
+    def of_type(objective):
+        value = getattr(objective.instance_class, function.__name__)
+        return lambda objective: value
+
+    return name
+
+
+@_attribute
+def excludes_true(objective):
     """Tell whether its sum is over the other classes (draws of the true one count nothing) or under the proposal."""
-    raise TypeError("compiled code only")
 
 
-@lean
-def uses_log_q(objective) -> bool:
+@_attribute
+def uses_log_q(objective):
     """Tell whether it looks at the proposal's log-probabilities."""
-    raise TypeError("compiled code only")
 
 
-@overload(excludes_true)
-def _excludes_true(objective):
-    flag = objective.instance_class.excludes_true
-    return lambda objective: flag
-
-
-@overload(uses_log_q)
-def _uses_log_q(objective):
-    flag = objective.instance_class.uses_log_q
-    return lambda objective: flag
-
-
-@lean
-def draws_numbers(objective) -> bool:
+@_attribute
+def draws_numbers(objective):
     """Tell whether it draws random numbers of its own, from ``draws.rng``."""
-    raise TypeError("compiled code only")
-
-
-@overload(draws_numbers)
-def _draws_numbers(objective):
-    flag = objective.instance_class.draws_numbers
-    return lambda objective: flag
 
 
 @overload(reads_weights)

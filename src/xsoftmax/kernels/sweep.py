@@ -14,7 +14,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
-from xsoftmax.kernels.dispatch import implements, otherwise
+from xsoftmax.kernels.dispatch import declared, implements, otherwise
 from xsoftmax.kernels.draws import empty_candidates
 from xsoftmax.kernels.layout import has_room
 from xsoftmax.kernels.prefetch import prefetch_step
@@ -51,18 +51,18 @@ def single(proposal) -> Single:
     return Single(1 if reads_weights(proposal) else AHEAD)
 
 
+@declared
 def room_for(batch, parts, samples, order):
     """Allocate what ``take`` needs beside its arguments."""
-    raise TypeError("compiled code only")
 
 
+@declared
 def take(batch, parts, samples, weights, some, clock, rate, room):
     """Take the steps of some samples, as many as ``batch.ahead`` steps have; return how many samples were used.
 
     It stops early only before a step whose scores are not finite, or that weights which grow have no room for.
     ``clock`` is at the first of the samples.
     """
-    raise TypeError("compiled code only")
 
 
 @njit(**OPTIONS)
@@ -134,10 +134,10 @@ def _take_steps(parts, samples, weights, some, clock, rate, ahead):
         if b + 1 < some.size:
             following = some[b + 1]
             prefetch_step(features, following, weights, np.int64(labels[following]), ahead.classes[b + 1])
-        if not has_room(weights, features, i, candidates.classes.size):
-            return b
         candidates.classes[0], candidates.weights[0] = labels[i], np.float32(1)
         _copy_draws(ahead, b, candidates.draws)
+        if not has_room(weights, features, i, candidates.classes):
+            return b
         if not coefficients_of(parts, samples, weights, i, clock.key, clock.position + b, rate, candidates):
             return b
         move_step(weights, features, parts.optimizer, i, Step(rate, clock.step + b), candidates)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from xsoftmax.internal.compiled import njit, overload, types
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.cache_lines import inner, prefetch
+from xsoftmax.kernels.dispatch import declared
 from xsoftmax.kernels.mathematics import exp32
 from xsoftmax.kernels.random import next_u64, skip, start, stream
 
@@ -69,9 +70,9 @@ class TreeView(NamedTuple):
     leaf_of_class: NDArray[np.int32]
 
 
+@declared
 def log1p_exp_of_negative(distance):
     """log(1 + e^-distance) for distance >= 0, in the precision of the argument."""
-    raise NotImplementedError("for compiled code only")
 
 
 @overload(log1p_exp_of_negative, inline="always")

@@ -13,6 +13,7 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import PART
 from xsoftmax.kernels.dispatch import lean, otherwise
 from xsoftmax.kernels.layout import (
+    age,
     closed,
     factor_of,
     for_bias,
@@ -23,32 +24,28 @@ from xsoftmax.kernels.layout import (
     stored_score,
     stored_scores,
 )
-from xsoftmax.kernels.rows import Csr, Dense, bias_of, width_of
+from xsoftmax.kernels.rows import Csr, Dense, bias_of, rate_of, width_of
 from xsoftmax.kernels.steps import NEGLIGIBLE
 
 
 @lean
 def score_class(weights, features, i, k):
     """Score of class ``k`` for sample ``i``, float32."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def score_two(weights, features, i, k, other):
     """Scores of two classes, as ``score_class`` gives them up to rounding, with both rows on their way at once."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def move(weights, features, optimizer, i, step, coefficient, k):
     """Move the weights of class ``k`` by the gradient ``coefficient`` times sample ``i``."""
-    raise TypeError("compiled code only")
 
 
 @lean
 def move_two(weights, features, optimizer, i, step, coefficient, k, other_coefficient, other):
     """Move two different classes as ``move`` does."""
-    raise TypeError("compiled code only")
 
 
 @otherwise(score_class)
@@ -85,7 +82,8 @@ def _move_dense(weights, features, optimizer, i, step, coefficient, k):
 def _move_csr(weights, features, optimizer, i, step, coefficient, k):
     at = opened(weights, step, k)
     for j in range(features.indptr[i], features.indptr[i + 1]):
-        move_entry(weights, at, optimizer, step, k, features.indices[j], coefficient * features.data[j])
+        d = features.indices[j]
+        move_entry(weights, at, optimizer, step, k, d, coefficient * (features.data[j] * rate_of(features.rates, d)))
     of_bias = coefficient * features.constant
     move_entry(weights, for_bias(weights, at), optimizer, step, k, features.n_features, of_bias)
     closed(weights, step, k)
@@ -104,7 +102,8 @@ def _move_two_dense(weights, features, optimizer, i, step, coefficient, k, other
 def _move_two_csr(weights, features, optimizer, i, step, coefficient, k, other_coefficient, other):
     at, there = opened(weights, step, k), opened(weights, step, other)
     for j in range(features.indptr[i], features.indptr[i + 1]):
-        d, x = features.indices[j], features.data[j]
+        d = features.indices[j]
+        x = features.data[j] * rate_of(features.rates, d)
         move_entry(weights, at, optimizer, step, k, d, coefficient * x)
         move_entry(weights, there, optimizer, step, other, d, other_coefficient * x)
     n = features.n_features
@@ -141,6 +140,7 @@ def score_step(weights, features, i, classes, scores):
 @njit(**PART)
 def move_step(weights, features, optimizer, i, step, candidates):
     """Move the classes of a step, whose repeats are gathered; they shrink first, where weights decay."""
+    age(weights, step)
     waiting, coefficient, waits = np.int64(0), np.float32(0), False
     for j in range(candidates.classes.size):
         k, c = candidates.classes[j], candidates.out[j]

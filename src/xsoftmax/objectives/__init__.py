@@ -55,6 +55,7 @@ def objective(
     uses_log_q: bool = False,
     adds_log_q: bool = False,
     needs_all_classes: bool = False,
+    takes_found: bool = False,
     sums_exponentials: bool = False,
     n_states: int = 0,
     solves_states: bool = False,
@@ -82,6 +83,9 @@ def objective(
         Whether its scores lack the proposal's log-probabilities, which prediction then adds.
     needs_all_classes : bool
         Whether no sampling can stand for its sum.
+    takes_found : bool
+        Of these, whether it can do with the classes that a search finds: with weight 1, and places that are left over
+        with weight 0.
     sums_exponentials : bool
         Whether its derivatives by all scores are those of the softmax, and so follow from sums of exponentials.
     n_states : int
@@ -104,7 +108,7 @@ def objective(
     def describe(member: Any) -> Any:
         member.title, member.target, member.offers = title, target, offers
         member.excludes_true, member.uses_log_q, member.adds_log_q = excludes_true, uses_log_q, adds_log_q
-        member.needs_all_classes, member.n_states = needs_all_classes, n_states
+        member.needs_all_classes, member.takes_found, member.n_states = needs_all_classes, takes_found, n_states
         member.sums_exponentials = sums_exponentials
         member.solves_states, member.link = solves_states, link
         member.n_numbers, member.draws_numbers = n_numbers, n_numbers > 0

@@ -3,22 +3,24 @@
     L = max_x sum_k x_k (s_k + 1 - s_y) - (mu / 2) (sum_k x_k^2 + t^2),  x_k >= 0,  t = sum_k x_k <= 1,  k != y
 
 It lies at most mu below the hinge [max_k s_k + 1 - s_y]_+, whose margin the paper prints with the sign reversed. Its
-slopes are x and -t (eq. 11): a projection onto the bi-simplex, zero for all classes but a few at the top. Cost of a
-step: all n_classes scores, and a few sums over them.
+slopes are x and -t (eq. 11): a projection onto the bi-simplex, zero for all classes but a few at the top. So a search
+may find these (the paper's algorithm 1); what it did not find is not there, where the paper scores it as 0. Cost of a
+step: all n_classes scores, or those found, and a few sums over them.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.internal.compiled import njit
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.bisimplex import threshold
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.steps import floor, gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
-@objective(title="smoothed max-margin loss", target="loss", excludes_true=True, needs_all_classes=True)
+@objective(
+    title="smoothed max-margin loss", target="loss", excludes_true=True, needs_all_classes=True, takes_found=True
+)
 class MaxMargin(NamedTuple):
     """Parameters: ``smoothing``, the paper's mu."""
 
@@ -56,18 +58,18 @@ def _floor(objective, score_true):
     return score_true - np.float32(1)
 
 
-# Every class is there once, so the draws' weights are all 1 and not looked at.
+# Every class is there once, with weight 1; of those found, places that are left over have weight 0.
 
 
 @implements(loss, MaxMargin, allocates=True)
 def _loss(objective, state, score_true, log_q_true, draws):
     inverse = draws.scores.dtype.type(1.0 / objective.smoothing)
     room = np.empty_like(draws.scores)  # out may be the scores
-    highest, gap, theta = _project(score_true, draws.scores, inverse, room)
+    highest, gap, theta = threshold(score_true, draws.scores, draws.weights, inverse, room)
     linear = squares = t = 0.0
     for j in range(draws.scores.size):
         below = (draws.scores[j] - highest) * inverse
-        if below > theta:
+        if below > theta and draws.weights[j] > 0:
             x = np.float64(below - theta)
             linear += x * (below + gap)
             squares += x * x
@@ -79,59 +81,10 @@ def _loss(objective, state, score_true, log_q_true, draws):
 def _gradient(objective, rate, state, score_true, log_q_true, draws):
     zero = draws.scores.dtype.type(0)
     inverse = draws.scores.dtype.type(1.0 / objective.smoothing)
-    highest, _, theta = _project(score_true, draws.scores, inverse, draws.out)
+    highest, _, theta = threshold(score_true, draws.scores, draws.weights, inverse, draws.out)
     t = zero
     for j in range(draws.scores.size):
-        draws.out[j] = max((draws.scores[j] - highest) * inverse - theta, zero)
+        is_there = draws.weights[j] > zero
+        draws.out[j] = max((draws.scores[j] - highest) * inverse - theta, zero) if is_there else zero
         t += draws.out[j]
     return -t
-
-
-@njit(**OPTIONS)
-def _project(score_true, scores, inverse, room):
-    """Solve the projection for theta, with x_k = [d_k - theta]_+ and d_k = (s_k - highest) / mu <= 0.
-
-    With g = (highest + 1 - s_y) / mu, theta is the root of a function that falls and is convex,
-
-        F(theta) = sum_k [d_k - theta]_+ - min(1, g + theta),
-
-    and lies between max(-1, -g), where F >= 0, and 0: Newton from there never overshoots, and ends when no further
-    class falls out of the sum. No class more than mu below the highest has a slope, nor one outside the margin. What
-    fell out stays out, so that each look is at the rest only, in ``room``, as long as the scores.
-
-    Returns
-    -------
-    highest, g, theta : in the precision of the scores; theta is 0, and so all slopes, if g <= 0
-    """
-    one, zero = scores.dtype.type(1), scores.dtype.type(0)
-    highest = scores.dtype.type(-np.inf)
-    for j in range(scores.size):
-        highest = max(highest, scores[j])
-    gap = (highest - score_true + one) * inverse
-    if not gap > zero:
-        return highest, gap, zero
-    theta = max(-one, -gap)
-    for j in range(scores.size):
-        room[j] = (scores[j] - highest) * inverse
-    left = room[: scores.size]
-    while True:
-        left, total = _keep_above(theta, left)
-        count = scores.dtype.type(left.size)
-        following = (total - one) / count if gap + theta >= one else (total - gap) / (count + one)
-        if not following > theta:
-            return highest, gap, theta
-        theta = following
-
-
-@njit(**OPTIONS)
-def _keep_above(theta, values):
-    """Move the values above ``theta`` to the front; return these and their sum."""
-    total = values.dtype.type(0)
-    count = 0
-    for j in range(values.size):
-        value = values[j]
-        values[count] = value  # a slot that was read already; without a branch, which would be guessed wrong
-        above = value > theta
-        count += above
-        total += value if above else values.dtype.type(0)
-    return values[:count], total

@@ -81,13 +81,21 @@ class Adaptive:
 
     ``refresh(weights)`` is called before every chunk of ``refresh_steps`` steps, while nobody writes to them; a draw
     sees the weights as they are by then. So what the proposal is derives from the weights: a checkpoint holds nothing
-    of it, and no prediction is corrected by it. One that keeps nothing of the weights needs neither of the two.
+    of it, and no prediction is corrected by it. One that keeps nothing of the weights needs neither of the two. One
+    that keeps what weights alone do not tell has it in ``arrays``, which a checkpoint writes into when it resumes.
     """
 
     refresh_steps: int = 2**15
 
     def refresh(self, weights: Any) -> None:
         """Look at the weights, in a layout of ``xsoftmax.kernels.layout``: by default not at all."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What a checkpoint holds of it beside the weights, views: by default nothing."""
+        return {}
+
+    def restored(self) -> None:
+        """Follow what was written into ``arrays``."""
 
     def inclusion(self, n_sampled: int) -> None:
         """Rows differ."""

@@ -28,7 +28,7 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.draws import weigh_by_probability
 from xsoftmax.kernels.layout import factor_of, stored
 from xsoftmax.kernels.random import next_u64
@@ -226,9 +226,9 @@ def _fraction(bits):
     return np.float64(bits >> np.uint64(11)) * 2.0**-53
 
 
+@declared
 def fill_row(features, i, z):
     """Write sample ``i`` to ``z``, (n_features + 1,), its constant feature last."""
-    raise TypeError("compiled code only")
 
 
 @implements(fill_row, Dense)

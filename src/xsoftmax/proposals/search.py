@@ -9,8 +9,13 @@ class; classes that share no feature with the row score 0 and are not found. Lis
 class above ``floor`` are not walked: a class that other lists name is looked up in them, until it cannot be among
 the highest any more (MaxScore: Turtle and Flood, Query evaluation, 1995). Of weights that lie in rows, every row is
 scored. Cost: the entries of the short lists of a row's features, or all rows of the weights.
+
+With a ``shortlist`` it is among so many classes of each row, those that score highest where weights begin, found once
+(``xsoftmax.kernels.shortlist``): the classes that a row may be mistaken for are few, and hardly change from there.
+Cost: as many rows of the weights, whatever the number of classes.
 """
 
+import time
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,9 +23,12 @@ import numpy as np
 from scipy.sparse import issparse
 
 from xsoftmax.internal.compiled import njit
+from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
+from xsoftmax.kernels.draws import keep_highest, weigh_found
 from xsoftmax.kernels.lists import Lists, bound, stored_at
+from xsoftmax.kernels.shortlist import nearest_classes
 from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Adaptive, TrainingSet, proposal
@@ -33,13 +41,37 @@ _ROUNDED_UP = np.float32(1.00001)
     draws=True, distribution=False, adaptive=True, by_row=True, finds=True, cost="what a row's features list, or all"
 )
 class Search(NamedTuple):
-    """Parameters: ``n_sampled``, how many classes a step takes, at most."""
+    """Parameters: ``n_sampled``, how many classes a step takes, at most; ``shortlist``, among how many: 0, all."""
 
     n_sampled: int = 1
+    shortlist: int = 0
+
+    def problem(self) -> str:
+        """Say what is wrong with the parameters, or nothing."""
+        if not self.shortlist or self.shortlist >= self.n_sampled:
+            return ""
+        return f"shortlist is {self.shortlist}, n_sampled {self.n_sampled}; set shortlist to {self.n_sampled} or more"
 
     def fit(self, data: TrainingSet) -> "FittedSearch":
-        """Nothing to learn."""
-        return FittedSearch(data.n_classes)
+        """Find the shortlists, if there are any.
+
+        Raises
+        ------
+        InputError
+            If weights begin at zero, where all classes score alike.
+        """
+        if not self.shortlist:
+            return FittedSearch(data.n_classes)
+        if data.start is None:
+            raise InputError(
+                f"proposal search has shortlist {self.shortlist}, the classes that score highest where weights "
+                "begin, and they begin at zero; set start: class-means, or leave shortlist out"
+            )
+        n = min(self.shortlist, data.n_classes - 1)
+        nearest_classes(data.X[:1], data.y[:1], data.start.W[:1], n)  # compiles, off the clock
+        begin = time.perf_counter()
+        shortlists = nearest_classes(data.X, data.y, data.start.W, n)
+        return FittedSearch(data.n_classes, shortlists, time.perf_counter() - begin)
 
 
 MEMBER = Search
@@ -50,16 +82,19 @@ class FittedSearch(Adaptive):
     """A search among ``n_classes``, of the weights as they are."""
 
     n_classes: int
+    shortlists: np.ndarray | None = None
+    seconds: float = 0.0
     name = "search"
-    seconds = 0.0
 
     def refresh(self, weights: Any) -> None:
         """Tighten the bounds of lists, which only ever rise as weights move."""
         if isinstance(weights, Lists):
             bound(weights)
 
-    def kernel(self, X: Any) -> "SearchDraws":
+    def kernel(self, X: Any) -> "SearchDraws | ShortlistDraws":
         """What the training loop asks."""
+        if self.shortlists is not None:
+            return ShortlistDraws(self.shortlists)
         stamps, seen = (np.zeros(self.n_classes, np.int64) for _ in range(2))
         longest = int(np.diff(X.indptr).max(initial=0)) if issparse(X) else 0
         order, rest = np.zeros(longest, np.int64), np.zeros(longest + 1, np.float32)
@@ -84,43 +119,46 @@ class SearchDraws(NamedTuple):
     rest: np.ndarray
 
 
-SearchDraws.reads_weights = True  # type: ignore[attr-defined]
+class ShortlistDraws(NamedTuple):
+    """What the kernels see: the classes of each row, (n_samples, n), -1 behind the last."""
+
+    shortlists: np.ndarray
+
+
+SearchDraws.reads_weights = ShortlistDraws.reads_weights = True  # type: ignore[attr-defined]
+SearchDraws.reads_features = True  # type: ignore[attr-defined]
 
 
 @lean
 def find(weights, features, i, room, excluded, lowest, draws):
     """Put the classes that score highest, and above ``lowest``, first into ``draws``; return how many these are."""
-    raise TypeError("compiled code only")
 
 
 @implements(draw, SearchDraws)
 def _draw(proposal, view, i, excluded, lowest, rng, draws):
-    n = find(view.weights, view.features, i, proposal, excluded, lowest, draws)
-    for j in range(draws.classes.size):
-        draws.log_q[j] = np.float32(0)
-        draws.weights[j] = np.float32(j < n)
-        if j >= n:
-            draws.classes[j] = max(excluded, np.int64(0))
+    weigh_found(draws, find(view.weights, view.features, i, proposal, excluded, lowest, draws), excluded)
 
 
+@implements(draw, ShortlistDraws)
+def _draw_from_shortlist(proposal, view, i, excluded, lowest, rng, draws):
+    n, shortlist = np.int64(0), proposal.shortlists[i]
+    if shortlist.size == draws.classes.size:  # all of them, whose scores are computed once, with that of the true one
+        while n < shortlist.size and shortlist[n] >= 0:
+            draws.classes[n] = shortlist[n]
+            n += 1
+    else:
+        for k in shortlist:
+            if k >= 0:
+                score = score_class(view.weights, view.features, i, np.int64(k))
+                if score > lowest:
+                    n = keep_highest(draws, n, np.int64(k), score)
+    weigh_found(draws, n, excluded)
+
+
+@implements(log_probability, ShortlistDraws)
 @implements(log_probability, SearchDraws)
 def _log_probability(proposal, view, i, k):
     return np.float32(0)
-
-
-@njit(**LEAN)
-def _keep_highest(draws, n, k, score):
-    """Put a class among the first n, which fall, if it belongs there; return how many these are then."""
-    if n == draws.classes.size:
-        if not score > draws.scores[n - 1]:
-            return n
-        n -= 1
-    place = n
-    while place > 0 and draws.scores[place - 1] < score:
-        draws.scores[place], draws.classes[place] = draws.scores[place - 1], draws.classes[place - 1]
-        place -= 1
-    draws.scores[place], draws.classes[place] = score, k
-    return n + 1
 
 
 @otherwise(find)
@@ -130,13 +168,13 @@ def _find_among_rows(weights, features, i, room, excluded, lowest, draws):
         if k != excluded:
             score = score_class(weights, features, i, np.int64(k))
             if score > lowest:
-                n = _keep_highest(draws, n, k, score)
+                n = keep_highest(draws, n, k, score)
     return n
 
 
 @implements(find, Lists)
 def _find_in_lists(weights, features, i, room, excluded, lowest, draws):
-    n_entries = _order_entries(weights, features, i, room)
+    n_entries, lowest = _order_entries(weights, features, i, room), lowest * np.float32(weights.scale[1])
     n_walked = 0
     while n_walked < n_entries and room.rest[n_walked] > lowest:
         n_walked += 1
@@ -152,7 +190,7 @@ def _find_in_lists(weights, features, i, room, excluded, lowest, draws):
             score += features.data[entry] * stored_at(weights, k, features.indices[entry])
             j += 1
         if j == n_entries and score > least:
-            n = _keep_highest(draws, n, k, score)
+            n = keep_highest(draws, n, k, score)
             if n == draws.classes.size:
                 least = max(lowest, draws.scores[n - 1])
     return n
@@ -187,7 +225,7 @@ def _walk(weights, features, room, n_walked):
         d, x = features.indices[entry], features.data[entry]
         first = weights.starts[d]
         for place in range(first, first + weights.sizes[d]):
-            k = weights.classes[place]
+            k = weights.members[place]
             if room.stamps[k] != now:
                 room.stamps[k], room.scores[k] = now, np.float32(0)
                 room.seen[n_seen] = k

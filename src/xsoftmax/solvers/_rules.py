@@ -59,15 +59,24 @@ def not_excluding(method: Any) -> tuple[Any, str]:
     )
 
 
+def not_word_by_word(method: Any, batch: bool) -> tuple[Any, str]:
+    """Ask for steps sample by sample, where they are longer along some features than along others."""
+    _, proposal, optimizer = named(method)
+    return (
+        method.frequency_power and batch,
+        f"frequency_power is {method.frequency_power:g}, which is for steps sample by sample; {proposal} and "
+        f"{optimizer} take them for a batch; leave frequency_power out, or take a proposal that draws and no batch",
+    )
+
+
 def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
     """What no method that draws can be made of."""
     objective, proposal, _ = named(method)
     of, by = method.objective, method.proposal
     n_joint, n_head = getattr(of, "n_joint", 0), getattr(by, "n_head", 0)
-    shrinking = "ridge" if method.ridge else "decay"
     return [
         (
-            of.needs_all_classes,
+            of.needs_all_classes and not (by.finds and of.takes_found),
             f"{objective} needs every class, {proposal} leaves some out; take proposal all, or objective double-sum",
         ),
         (
@@ -100,21 +109,23 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
             method.batch.shared and method.batch.size == 1,
             "batch is shared, but of size 1; set its size to 2 or more",
         ),
+        not_word_by_word(method, batch=method.batch.size > 1),
         *rules_of_shrinkage(method),
         (
-            method.shrinkage and not of.excludes_true,
-            f"{shrinking} is {method.shrinkage:g}, but draws of {objective}, a mean under {proposal}, "
-            f"say nothing of how often a class is touched; set {shrinking}: 0, and its regularizer if it has one",
+            method.ridge and not of.excludes_true,
+            f"ridge is {method.ridge:g}, but draws of {objective}, a mean under {proposal}, say nothing of how often "
+            f"a class is touched; set ridge: 0 and decay: {method.ridge:g}, or its regularizer if it has one",
         ),
         (
-            method.shrinkage and by.finds,
-            f"{shrinking} is {method.shrinkage:g}, but what {proposal} finds says nothing of how often a class is "
-            f"touched; set {shrinking}: 0, or take a proposal that draws",
+            method.ridge and by.finds,
+            f"ridge is {method.ridge:g}, but what {proposal} finds says nothing of how often a class is touched; set "
+            f"ridge: 0 and decay: {method.ridge:g}, or take a proposal that draws",
         ),
         (
-            method.shrinkage and method.average != "none",
-            f"average is {method.average}, but where {proposal} leaves classes out, weights with a ridge or decay "
-            "shrink when they are touched, which no average follows; leave one of them out, or take proposal all",
+            method.ridge and method.average != "none",
+            f"average is {method.average}, but where {proposal} leaves classes out, weights with a ridge shrink when "
+            f"they are touched, which no average follows; set ridge: 0 and decay: {method.ridge:g}, or leave one of "
+            "them out",
         ),
         (
             method.bias_start != "zero" and not (by.distribution and method.bias and not by.adaptive),
@@ -145,6 +156,7 @@ def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
             method.batch.shared,
             "batch is shared, but of size 1; set its size to 2 or more",
         ),
+        not_word_by_word(method, batch=True),
         *rules_of_shrinkage(method),
         (
             method.bias_start != "zero",
@@ -156,3 +168,10 @@ def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
 def differs_by_row(proposal: Any) -> bool:
     """Whether a proposal, or one that it is made of, draws differently for each sample."""
     return proposal.by_row or any(differs_by_row(part) for part in proposal if hasattr(part, "by_row"))
+
+
+def indexes_dense_rows(proposal: Any) -> bool:
+    """Whether a proposal, or one that it is made of, keeps an index of rows of weights."""
+    return hasattr(proposal, "n_clusters") or any(
+        indexes_dense_rows(part) for part in proposal if hasattr(part, "draws")
+    )

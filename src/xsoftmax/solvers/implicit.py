@@ -7,7 +7,7 @@ import numpy as np
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels.implicit_batch import Joint, Touch
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers._rules import differs_by_row, first_broken, named, rules_of_draws
+from xsoftmax.solvers._rules import differs_by_row, first_broken, named, not_word_by_word, rules_of_draws
 from xsoftmax.solvers.sampled import SampledSolver, solves_batches
 
 
@@ -27,6 +27,7 @@ class ImplicitSolver(SampledSolver):
         return first_broken(
             [
                 *rules_of_draws(method),
+                not_word_by_word(method, batch=True),
                 (
                     method.decay or method.average != "none",
                     f"{optimizer} solves its step for a ridge and the weights themselves; leave decay and average "

@@ -11,19 +11,23 @@ from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.batch import Own
+from xsoftmax.kernels.found import found_shares
 from xsoftmax.kernels.layout import Decayed, allocate, arrays_of
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
+from xsoftmax.kernels.scaled import fold, later, scale_of, scaled, steps_of_a_stretch
 from xsoftmax.kernels.shared_batch import Shared
 from xsoftmax.kernels.steps import Clock, Parts, Samples, View, log_probability
 from xsoftmax.kernels.sweep import AHEAD, single, sweep
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_states
 from xsoftmax.solvers._average import Average
-from xsoftmax.solvers._rules import first_broken, rules_of_draws
+from xsoftmax.solvers._rules import first_broken, indexes_dense_rows, rules_of_draws
 from xsoftmax.starts import load_start
 
 DEFAULT_CHUNK = 2**15
+# What is measured of a search: see ``xsoftmax.kernels.found``.
+FOUND = ("search_recall", "gradient_found")
 # Of a call, which nothing interrupts; of many draws a step there are fewer steps.
 MOST_DRAWS = 2**23
 
@@ -54,10 +58,13 @@ class SampledSolver:
     @staticmethod
     def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
         """See ``Solver``: the draws that a thread makes ahead, or those of a minibatch, with their scores."""
-        n_draws = method.n_sampled + getattr(method.proposal, "n_head", 0)
+        n_draws = method.n_sampled + sum(getattr(method.proposal, key, 0) for key in ("n_head", "n_found"))
         batch = method.batch.size
         ahead = AHEAD * 16 if batch == 1 else 24 * batch
-        return {"draws": threads * n_draws * (ahead + 8 * batch * method.batch.shared + 48)}
+        held = {"draws": threads * n_draws * (ahead + 8 * batch * method.batch.shared + 48)}
+        if indexes_dense_rows(method.proposal):  # twice copied where clusters are found
+            held["an index of the classes"] = 8 * size.n_classes * (size.n_features + 8)
+        return held
 
     @staticmethod
     def seconds(method: Any, size: Size) -> float:
@@ -71,9 +78,9 @@ class SampledSolver:
         return 1
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
-        self._team, self._batch, self._seed = team, method.batch, data.seed
-        y, features = np.ascontiguousarray(data.y, np.int32), features_of(data.X, method.bias)
-        self.states = initial_states(method, data)
+        self._team, self._batch, self._seed, self._proposal = team, method.batch, data.seed, proposal
+        y, features = np.ascontiguousarray(data.y, np.int32), features_of(data.X, method.bias, method.frequency_power)
+        self.states, self._n_classes = initial_states(method, data), data.n_classes
         n_draws = method.batch.size * method.n_sampled
         steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
         self._refresh: Callable[[Any], None] | None = None
@@ -99,11 +106,13 @@ class SampledSolver:
         weights = allocate(method.optimizer, data.n_classes, width, dense)
         if data.start is not None:
             load_start(data.start.W, weights.weights())
+        if method.decay:
+            return scaled(weights, decay_per_step(method, data))
         inverse_touch = self._inverse_touch(method, proposal, kernel, data)
         if inverse_touch is None:
             return weights
-        decay = np.float32(method.shrinkage / max(1, len(data.y)))
-        return Decayed(weights, np.ones(data.n_classes, np.float32), decay, inverse_touch)
+        ridge = np.float32(method.ridge / max(1, len(data.y)))
+        return Decayed(weights, np.ones(data.n_classes, np.float32), ridge, inverse_touch)
 
     def _load_biases(self, biases: np.ndarray) -> None:
         stored = self._weights.inner if hasattr(self._weights, "inner") else self._weights
@@ -111,11 +120,11 @@ class SampledSolver:
 
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
-        """Give what decay is weighted by, how often steps touch each class; None without any."""
-        return inverse_touch_of(method, proposal, data.class_counts) if method.shrinkage else None
+        """Give what a ridge is weighted by, how often steps touch each class; None without any."""
+        return inverse_touch_of(method, proposal, data.class_counts) if method.ridge else None
 
     def _inverse_touch(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
-        """Give what the layout's decay is weighted by; None if weights do not decay."""
+        """Give what the layout's ridge is weighted by; None if there is none."""
         return self.weighed_by(method, proposal, draws_from, data)
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
@@ -123,27 +132,50 @@ class SampledSolver:
         if self._refresh is not None:
             self._refresh(self._weights)
         self._average.begin(samples, epoch, first)
-        used = self._swept(samples, epoch, first, rate)
+        used = self._advanced(samples, epoch, first, rate)
         if isinstance(self._weights, Decayed):
             self._weights.fold()
         self._average.end(epoch * self._batches_per_epoch + -(-(first + used) // self._batch.size))
         return used
 
+    def _advanced(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
+        """Use samples, as many at a time as decay lets weights shrink before they are multiplied out."""
+        n_steps = steps_of_a_stretch(self._weights, rate)
+        size, used = samples.size if n_steps is None else n_steps * self._batch.size, 0
+        while True:
+            stretch = samples[used : used + size]
+            used_here = self._swept(stretch, epoch, first + used, rate)
+            used += used_here
+            self._fold()
+            if used_here < stretch.size or used == samples.size:
+                return used
+
+    def _fold(self) -> None:
+        fold(self._weights)
+
     def _swept(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """Take the steps of all threads; return how many samples they used."""
-        size = self._batch.size
-        parts = [slice(part.start * size, part.stop * size) for part in self._parts_of(-(-samples.size // size))]
-        return sum(self._team.run([self._task(samples[part], epoch, first + part.start, rate) for part in parts]))
+        size, weights = self._batch.size, [self._weights]
+        parts = self._parts_of(-(-samples.size // size))
+        if len(parts) > 1:
+            weights = [later(self._weights, part.start, rate) for part in parts]
+        tasks = [
+            self._task(samples[part.start * size : part.stop * size], epoch, first + part.start * size, rate, of_part)
+            for part, of_part in zip(parts, weights, strict=True)
+        ]
+        used = sum(self._team.run(tasks))
+        scale_of(self._weights)[:] = scale_of(weights[-1])
+        return used
 
     def _parts_of(self, n_steps: int) -> list[slice]:
         """What each thread does of some steps; they change the weights without locks."""
         return split_evenly(n_steps, self._team.n_threads) if n_steps else [slice(0, 0)]
 
-    def _task(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> Callable[[], int]:
+    def _task(self, samples: np.ndarray, epoch: int, first: int, rate: float, weights: Any) -> Callable[[], int]:
         """The steps of one thread, and how many samples they used."""
         size = self._batch.size
         clock = Clock(np.uint64(stream(self._seed, epoch)), first, epoch * self._batches_per_epoch + first // size)
-        arguments = (self._kind, self._parts, self._samples, self._weights, samples, clock, np.float32(rate))
+        arguments = (self._kind, self._parts, self._samples, weights, samples, clock, np.float32(rate))
         return partial(sweep, *arguments)
 
     def _batch_type(self, method: Any, proposal: Proposal, data: TrainingSet) -> Any:
@@ -157,13 +189,24 @@ class SampledSolver:
         """See ``Solver``; a view, unless they are averaged or decay."""
         return self._average.of_weights()
 
+    def found(self, rows: np.ndarray) -> dict[str, float]:
+        """Measure a search on some samples: means of what ``found_shares`` tells; what nothing tells is left out."""
+        kept = {name: array.copy() for name, array in getattr(self._proposal, "arrays", dict)().items()}
+        shares = found_shares(self._parts, self._samples, self._weights, self._n_classes, rows)
+        if kept:  # what was looked at has not moved
+            copy_arrays(self._proposal.arrays(), kept)  # type: ignore[attr-defined]
+        means = {name: shares[~np.isnan(shares[:, c]), c] for c, name in enumerate(FOUND)}
+        return {name: float(values.mean()) for name, values in means.items() if values.size}
+
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
-        return arrays_of(self._weights) | {"states": self.states}
+        return arrays_of(self._weights) | {"states": self.states} | getattr(self._proposal, "arrays", dict)()
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """See ``Solver``."""
         copy_arrays(self.arrays(), arrays)
+        if hasattr(self._proposal, "restored"):
+            self._proposal.restored()
 
 
 MEMBER = SampledSolver
@@ -185,6 +228,11 @@ def inverse_touch_of(method: Any, proposal: Proposal, class_counts: np.ndarray) 
     share = class_counts / class_counts.sum()
     touch = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
     return np.divide(1, touch, where=touch > 0, out=np.zeros_like(touch)).astype(np.float32)
+
+
+def decay_per_step(method: Any, data: TrainingSet) -> float:
+    """Give what weights lose in a step, per unit of the learning rate."""
+    return float(method.decay) / max(1, len(data.y))
 
 
 @njit(**OPTIONS)

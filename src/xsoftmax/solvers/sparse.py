@@ -6,12 +6,13 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.internal.errors import InputError
-from xsoftmax.kernels.lists import Lists, bytes_of, checked, empty_lists
+from xsoftmax.kernels.class_lists import empty_class_lists
+from xsoftmax.kernels.lists import Lists, bytes_of, checked, empty_lists, grown
 from xsoftmax.kernels.rows import Csr, n_columns
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import Size
-from xsoftmax.solvers._rules import first_broken, named, rules_of_draws
-from xsoftmax.solvers.sampled import SampledSolver
+from xsoftmax.solvers._rules import first_broken, indexes_dense_rows, named, rules_of_draws
+from xsoftmax.solvers.sampled import SampledSolver, decay_per_step
 
 
 class SparseSolver(SampledSolver):
@@ -26,7 +27,6 @@ class SparseSolver(SampledSolver):
     def refuses(method: Any) -> str:
         """See ``Solver``."""
         optimizer = named(method)[2]
-        shrinking = "ridge" if method.ridge else "decay"
         return first_broken(
             [
                 *rules_of_draws(method),
@@ -39,7 +39,7 @@ class SparseSolver(SampledSolver):
                     f"{optimizer} solves its step for one drawn class; set n_sampled: 1",
                 ),
                 (
-                    method.proposal.finds and method.bias,
+                    method.proposal.finds and method.bias and not getattr(method.proposal, "shortlist", 0),
                     f"{named(method)[1]} finds the classes that share a feature with a row, whatever the biases of "
                     "others; set bias: false, or take weights: dense",
                 ),
@@ -49,9 +49,14 @@ class SparseSolver(SampledSolver):
                     "weights: dense",
                 ),
                 (
-                    method.shrinkage,
-                    f"{shrinking} is {method.shrinkage:g}, but sparse weights do not shrink; leave it out, or take "
+                    indexes_dense_rows(method.proposal),
+                    f"{named(method)[1]} clusters rows of weights, which are dense; take proposal search, or "
                     "weights: dense",
+                ),
+                (
+                    method.ridge,
+                    f"ridge is {method.ridge:g}, which shrinks classes as steps touch them; sparse weights shrink "
+                    f"all together; set ridge: 0 and decay: {method.ridge:g}, or take weights: dense",
                 ),
                 (
                     method.optimizer.fade < 1,
@@ -70,7 +75,7 @@ class SparseSolver(SampledSolver):
         """See ``Solver``: lists as long as the rows, twice as they grow; what more they need is asked for then."""
         n_arrays = 1 + method.optimizer.accumulates + (method.average != "none")
         n_entries = int(size.n_samples * size.n_entries)
-        lists = bytes_of(n_entries, size.n_features, size.n_classes, n_arrays)
+        lists = bytes_of(n_entries, max(size.n_features, size.n_classes), size.n_classes, n_arrays)
         return SampledSolver.memory(method, size, 1) | {"weights that are not zero, as they grow": 2 * lists}
 
     def _allocated(self, method: Any, proposal: Proposal, data: TrainingSet, features: Any, kernel: Any) -> Lists:
@@ -82,17 +87,30 @@ class SparseSolver(SampledSolver):
         optimizer = method.optimizer
         initial = getattr(optimizer, "initial_accumulator", 0.0)
         averages = method.average != "none"
-        lists = empty_lists(data.n_classes, n_columns(features), optimizer.accumulates, averages, initial)
+        empty = empty_lists if getattr(type(kernel), "reads_features", False) else empty_class_lists
+        lists = empty(
+            data.n_classes,
+            n_columns(features),
+            optimizer.accumulates,
+            averages,
+            initial,
+            decay_per_step(method, data),
+        )
         return lists if data.start is None else lists.load(data.start.W)
 
     def _load_biases(self, biases: np.ndarray) -> None:
         self._weights.biases[0] = biases
 
+    def _fold(self) -> None:
+        self._weights.fold()
+
     def _swept(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
-        used = self._task(samples, epoch, first, rate)()
+        used = self._task(samples, epoch, first, rate, self._weights)()
         while used < samples.size and self._weights.full[0]:
-            self._weights = self._average.weights = self._weights.grown()
-            used += self._task(samples[used:], epoch, first + used, rate)()
+            holder = [self._weights]
+            self._weights = self._average.weights = None
+            self._weights = self._average.weights = grown(holder)
+            used += self._task(samples[used:], epoch, first + used, rate, self._weights)()
         return used
 
     def restore(self, arrays: Mapping[str, Any]) -> None:

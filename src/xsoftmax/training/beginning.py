@@ -2,10 +2,11 @@
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csc_array, issparse
 
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.windows import some
@@ -16,14 +17,21 @@ from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.starts import Start
 
+# Scores of the rows that decide, at most, however many classes there are; but so many rows at least.
+SCORES, FEWEST = 2**23, 2**8
+
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where a fit begins (None: at zero), the scale of its weights, and the seconds that finding these took."""
+    """Where a fit begins (None: at zero), the scale of its weights (0: at zero), and the seconds of finding these."""
 
     start: Start | None = None
     scale: float = 0.0
     seconds: float = 0.0
+
+    def without_weights(self) -> "Beginning":
+        """Forget the weights, which take memory, once they have been loaded."""
+        return replace(self, start=None)
 
 
 def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, team: Team) -> Beginning:
@@ -49,12 +57,13 @@ def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, team: T
             f"method {method.name}: start {name} has its scale chosen by validation rows, and {data.name} has none; "
             f"set one, as in start: {{name: {name}, scale: 10}}, or keep some rows for validation"
         )
-    rows = some(rows, ROWS)
-    model = Model(W, data.class_names, data.n_features)
+    rows = some(rows, max(FEWEST, min(ROWS, SCORES // data.n_classes)))
+    of_columns = csc_array(W) if issparse(W) else W  # once, for all looks at the scores
+    model = Model(of_columns, data.class_names, data.n_features)
     likelihood_at(model, rows.X[:1], rows.y[:1], 1.0, team)  # compiles, off the clock
     begin = time.perf_counter()
     scale = method.start.scale or fit_calibration(model, rows.X, rows.y, team).inverse_temperature
     value = likelihood_at(model, rows.X, rows.y, scale, team).value
     n_alike = math.exp(-value) if math.isfinite(value) else float(data.n_classes)
-    W = W * np.float32(scale)
+    W *= np.float32(scale)
     return Beginning(Start(W, min(n_alike, float(data.n_classes))), scale, seconds + time.perf_counter() - begin)

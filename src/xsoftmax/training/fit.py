@@ -6,20 +6,23 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.windows import taken
+from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
 from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.progress import Progress
+from xsoftmax.internal.text import pruning_in_words
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import MOST_NUMBER, Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.schedules import BY_PROGRESS
 from xsoftmax.solvers import Solver, make_solver, solver_of
 from xsoftmax.training.beginning import find_beginning
 from xsoftmax.training.best import BestWeights
@@ -30,6 +33,8 @@ from xsoftmax.training.plan import FitState, Plan
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
 from xsoftmax.training_set import check_seed
 
+# Of a fit by epochs whose rate falls by progress: it is set anew so many times.
+PARTS = 100
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent", "tree"}
 
 
@@ -48,6 +53,8 @@ class FitResult:
         The row of the history whose weights the model has, by its ``epoch``; ``by`` which of its values it was
         chosen, "last" if by none; and that ``value``, if any. Empty if it diverged.
     compile_seconds : float
+    pruning : dict
+        What pruning left and cost, as ``cost_of_pruning`` says; empty without any.
     streamed : bool
         Whether training rows stayed in their file.
     """
@@ -58,6 +65,7 @@ class FitResult:
     kept: dict[str, Any]
     compile_seconds: float = 0.0
     streamed: bool = False
+    pruning: dict[str, Any] = field(default_factory=dict)
 
 
 def fit(
@@ -133,10 +141,12 @@ class _Fit:
         self.proposal: Proposal = proposal or method.proposal.fit(training_set)
         compiled = 0.0 if proposal or plan.tree else time.perf_counter() - begin - self.proposal.seconds
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
+        self.chunk = self._chunk()
         keeps_best = plan.keeps_best(data.n_samples("validation"))
         shape = (data.n_classes, data.n_features + 1) if keeps_best else (0, 0)
         self.best = BestWeights(shape, method.weights == "sparse")
         self.looks = Looks(data, self.train, self.objective, self.proposal, method, self.team, plan.rows)
+        self.beginning = self.beginning.without_weights()
         self.setup_seconds = self.proposal.seconds + plan.spent + self.beginning.seconds
         self.compile_seconds = max(0.0, compiled)
         self.state = FitState(seconds=self.setup_seconds)
@@ -167,8 +177,8 @@ class _Fit:
                     resumes = f"; the same command goes on from {self.plan.checkpoint}" if kept else ""
                     raise StoppedError(f"{name} at epoch {self._epochs():.2f}{resumes}")
         self.visits.close()
-        model, streamed = self._model(), bool(self.plan.stream)
-        return FitResult(model, self.setup_seconds, self.state, self._kept(), self.compile_seconds, streamed)
+        streamed, (model, pruning) = bool(self.plan.stream), self._model()
+        return FitResult(model, self.setup_seconds, self.state, self._kept(), self.compile_seconds, streamed, pruning)
 
     def _check_budget(self) -> None:
         """Refuse a budget of which what comes before the first step leaves nothing."""
@@ -188,7 +198,7 @@ class _Fit:
             parts.append(f"a choice took {self.plan.spent:.3g} s{counts}")
         if self.proposal.seconds:
             parts.append(f"proposal {self.proposal.name} was fitted in {self.proposal.seconds:.3g} s{counts}")
-        if self.beginning.start is not None:
+        if self.beginning.scale:
             name, found = self.method.settings["start"]["name"], self.beginning
             parts.append(f"weights begin at {name} times {found.scale:.3g}, found in {found.seconds:.3g} s{counts}")
         return "; ".join(parts)
@@ -200,7 +210,7 @@ class _Fit:
             state.status = "finished"
             return
         start = time.perf_counter()
-        samples = self.visits.samples(state.epoch, state.position, self.solver.chunk)
+        samples = self.visits.samples(state.epoch, state.position, self.chunk)
         used = self.solver.advance(samples, state.epoch, state.position, self._rate())
         state.seconds += time.perf_counter() - start
         state.step += used
@@ -216,6 +226,8 @@ class _Fit:
         row = {"epoch": self._epochs(), "step": state.step, "seconds": state.seconds}
         W = self.solver.weights()
         row |= {"learning_rate": self._rate()} | self.looks.look(self._model_of(W), self.solver.states)
+        if self.looks.searched.size and all_finite(W):
+            row |= self.solver.found(self.looks.searched)  # type: ignore[attr-defined]
         state.history.append(row)
         state.looked += time.perf_counter() - begin
         pace = self._pace()
@@ -265,11 +277,17 @@ class _Fit:
         step = f"{self.method.name} diverged at step {state.step}"
         state.message = f"{step} ({reason}); lower learning_rate (now {rate:g})"
 
-    def _model(self) -> Model | None:
-        """The model to keep: the best one, or the last, as the plan says; None after divergence."""
+    def _model(self) -> tuple[Model | None, dict[str, Any]]:
+        """The model to keep, the best one or the last, pruned, and what that cost; None after divergence."""
         if self.state.status == "diverged":
-            return None
-        return self.looks.calibrated(self._model_of(self.best.W if self.best.kept else self.solver.weights()))
+            return None, {}
+        model, cost = self._model_of(self.best.W if self.best.kept else self.solver.weights()), {}
+        if self.method.prune:
+            whole, rows, calibrated = model, self.looks.validation, self.looks.calibrated
+            model = pruned(whole, self.method.prune)
+            cost = cost_of_pruning(whole, model, rows.X, rows.y, calibrated, self.team)
+            print(pruning_in_words(cost), file=sys.stderr)
+        return self.looks.calibrated(model), cost
 
     def _model_of(self, W: Any) -> Model:
         correction = self.proposal if self.method.objective.adds_log_q else None
@@ -278,10 +296,26 @@ class _Fit:
         link = self.method.objective.link
         return Model.of_rows(W, self.class_names, self.data.n_features, attributes=attributes, link=link, **others)
 
+    def _chunk(self) -> int:
+        """Count the samples of a call: those of the solver's chunk, or of a part of the fit, in whole minibatches."""
+        method, epochs = self.method, self.plan.epochs
+        if epochs is None or not isinstance(method.schedule, BY_PROGRESS):
+            return self.solver.chunk
+        size = method.minibatch_size
+        return min(self.solver.chunk, size * max(1, epochs * self.train.n_samples // (PARTS * size)))
+
+    def _progress(self) -> float:
+        """Share of the training that is done, by epochs or, after all preparations, by seconds."""
+        if self.plan.epochs is not None:
+            return self._share_done()
+        trained, budget = self.state.seconds - self.setup_seconds, self.plan.budget - self.setup_seconds
+        return min(max(trained / budget, 0.0), 1.0) if budget > 0 else 1.0
+
     def _rate(self) -> float:
-        state = self.state
+        state, method = self.state, self.method
         try:
-            rate = self.method.optimizer.learning_rate * self.method.schedule.factor(state.epoch, state.step)
+            factor = method.schedule.factor(state.epoch, state.step, self._progress())
+            rate = method.optimizer.learning_rate * factor
         except OverflowError:  # of a factor that grows
             rate = np.inf
         return min(rate, MOST_NUMBER)

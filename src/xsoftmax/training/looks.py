@@ -10,6 +10,7 @@ from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import some, taken
 from xsoftmax.evaluation.calibration import ROWS, fit_calibration
 from xsoftmax.evaluation.frequencies import frequency_error
+from xsoftmax.evaluation.frequency_calibration import fit_with_frequencies
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.objective import mean_loss
@@ -21,12 +22,14 @@ from xsoftmax.training.plan import SUBSET
 
 # Scores from which an objective's own loss is taken, at most: of all rows of the subset, unless classes are many.
 MOST_SCORES = 2**26
+# Rows, of these, on which a search is measured, and scores of theirs, at most.
+SEARCHED, SEARCHED_SCORES = 100, 2**24
 # Weights that are looked at in one go.
 LOOKED_AT_ONCE = 2**20
 
 
 class Looks:
-    """Looks at one fit, along its way.
+    """Looks at one fit, along its way; ``searched`` are training rows on which a search is measured, if there is one.
 
     Parameters
     ----------
@@ -54,22 +57,30 @@ class Looks:
         self._objective, self._proposal, self._team = objective, proposal, team
         self._ridge, self._n_samples = method.ridge, train.n_samples
         whole = {name: data.split(name) for name in ("validation", "test")}
+        self.validation = whole["validation"]
         self._calibrates_on = None if method.calibration == "none" else some(whole["validation"], ROWS)
+        counted = method.calibration == "temperature-and-frequency"
+        self._class_counts = train.class_counts(data.n_classes) if counted else None
         splits = {name: some(split, rows) for name, split in whole.items()}
         self._others = {name: split for name, split in splits.items() if split.n_samples}
         drawn = np.random.default_rng(0).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
         self._n_for_loss = max(1, MOST_SCORES // data.n_classes)
         self._subset = np.concatenate([np.sort(drawn[: self._n_for_loss]), np.sort(drawn[self._n_for_loss :])])
         self._train = taken(train, self._subset)
+        searches = method.proposal.finds or hasattr(method.proposal, "n_found")
+        self.searched = drawn[: min(SEARCHED, 1 + SEARCHED_SCORES // data.n_classes) if searches else 0]
         self._classes = None if data.n_features else np.asarray(train.y)
         self.watched = [f"{name}_log_likelihood" for name in self._others or ["train"]]
 
     def calibrated(self, model: Model) -> Model:
-        """Give a model the temperature of its validation rows, if the method asks for one."""
+        """Give a model the calibration of its validation rows, if the method asks for one."""
         rows = self._calibrates_on
         if rows is None:
             return model
-        return replace(model, calibration=fit_calibration(model, rows.X, rows.y, self._team))
+        if self._class_counts is None:
+            return replace(model, calibration=fit_calibration(model, rows.X, rows.y, self._team))
+        found = fit_with_frequencies(model, rows.X, rows.y, self._class_counts, self._team)
+        return replace(model, calibration=found)
 
     def look(self, model: Model, states: np.ndarray) -> dict[str, float]:
         """Measure a model; ``states`` are the variables of all training samples."""

@@ -10,6 +10,7 @@ from xsoftmax.internal.free_memory import free_bytes
 from xsoftmax.methods import Method, members
 from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
 from xsoftmax.solvers import Size, solver_of
+from xsoftmax.training.looks import MOST_SCORES
 from xsoftmax.training.plan import SUBSET
 
 _MB = 2**20
@@ -119,6 +120,8 @@ def estimate(
         needed["the tree"] = 4 * (nodes + n_train * tree["dimension"])
     if keeps_best:
         needed["the best weights so far"] = one_copy
+    if method.prune:  # columns of weights, twice, and their absolute values
+        needed["the weights that are pruned"] = 4 * one_copy
     return needed
 
 
@@ -132,6 +135,6 @@ def _of_looks(data: Dataset) -> int:
 def _of_whole_rows(method: Method, data: Dataset, threads: int) -> int:
     """Bytes for the objective's value: scores, a log-probability of each where it needs them, and a few arrays."""
     at_a_time = rows_at_a_time(data.n_classes, data.n_features, data.sparse)
-    n_rows = min(at_a_time, SUBSET, data.n_samples("train"))
+    n_rows = min(at_a_time, SUBSET, data.n_samples("train"), max(1, MOST_SCORES // data.n_classes))
     per_class = (4 if method.objective.excludes_true else 8) * n_rows + 4 + 12 * threads
     return per_class * data.n_classes

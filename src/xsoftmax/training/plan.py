@@ -1,5 +1,6 @@
 """How long to train and when to look; where a fit stands."""
 
+import math
 from dataclasses import MISSING, dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,8 @@ from xsoftmax.internal.threads import MOST_THREADS
 # Training rows, at most, on which the objective and the training log-likelihood are recorded.
 SUBSET = 5000
 KEEP = ("best", "last")
+# Of times between evaluations that become ever rarer.
+GROWTH = 1.3
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,14 @@ class Plan:
         """Epochs or seconds, whichever is given."""
         chosen = self.seconds if self.epochs is None else self.epochs
         return 0.0 if chosen is None else float(chosen)
+
+
+def ever_rarer(first: float, last: float, growth: float = GROWTH) -> tuple[float, ...]:
+    """Give times from the first to the last, each ``growth`` times the one before; none if there are none above 0."""
+    if last <= 0:
+        return ()
+    n = math.ceil(round(math.log(last / first, growth), 9)) if 0 < first < last else 0
+    return (*(first * growth**k for k in range(n)), last)
 
 
 @dataclass

@@ -26,7 +26,7 @@ from xsoftmax.training.plan import SUBSET, Plan
 _KEYS = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 COLUMNS = [
     *("epoch", "step", "seconds", "learning_rate", "objective", "train_log_likelihood"),
-    *("train_accuracy", "regularized_log_loss", "frequency_error"),
+    *("train_accuracy", "regularized_log_loss", "frequency_error", "search_recall", "gradient_found"),
     *(f"{split}_{key}" for split in ("validation", "test") for key in _KEYS),
 ]
 LIBRARIES = ("numpy", "scipy", "numba", "h5py", "scikit-learn")
@@ -113,6 +113,7 @@ def describe(
         "compile_seconds": result.compile_seconds,
         "evaluation_seconds": state.looked,
         "kept": result.kept,
+        "pruning": result.pruning,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "threads": plan.threads,
         "device": {"asked": method.device, "used": method.device, "visible": os.environ.get("CUDA_VISIBLE_DEVICES")},

@@ -23,16 +23,19 @@ from xsoftmax.lab.benchmark.peers import environments, rounds, runs
 from xsoftmax.lab.benchmark.peers.config import Benchmark, Entrant, read_benchmark
 from xsoftmax.lab.benchmark.peers.exports import export
 from xsoftmax.lab.benchmark.peers.rounds import Rounds, chosen, interleaved, pilots
+from xsoftmax.lab.report.quality import counted, memory, quality
 from xsoftmax.lab.report.standings import (
     Level,
     crossing,
     levels,
     reasons,
     seconds_to,
+    standing,
     summarise,
     verdict,
 )
 from xsoftmax.lab.report.suites import peers as report
+from xsoftmax.lab.report.targets import limits, targets_table
 from xsoftmax.methods import AUTO, build_method, merged, read_methods
 
 ROOT = Path(__file__).parents[3]
@@ -88,12 +91,14 @@ def workers(tmp_path, monkeypatch):
     """A folder of workers of our own; ``write(text)`` writes run_fake.py."""
     folder = tmp_path / "workers"
     folder.mkdir()
-    shutil.copy(runs.WORKERS / "protocol.py", folder)
+    for path in runs.WORKERS.glob("protocol*.py"):
+        shutil.copy(path, folder)
     data = tmp_path / "data"
     data.mkdir()
     (data / "meta.json").write_text(json.dumps({"storage": "dense", "n_features": 1, "n_classes": 2}))
-    np.save(data / "test_X.npy", np.array([[1.0], [-1.0]], np.float32))
-    np.save(data / "test_y.npy", np.array([1, 0], np.int32))
+    for split, classes in (("test", [1, 0]), ("validation", [0, 0])):
+        np.save(data / f"{split}_X.npy", np.array([[1.0], [-1.0]], np.float32))
+        np.save(data / f"{split}_y.npy", np.array(classes, np.int32))
     monkeypatch.setattr(runs, "WORKERS", folder)
     head = "import os, time\nimport numpy as np\nfrom protocol import work\n\n\ndef train(record):\n"
     tail = '\n\nif __name__ == "__main__":\n    work(train)\n'
@@ -139,7 +144,48 @@ def test_a_run_counts_training_only_and_pins_itself(tmp_path, workers, bounds):
     # the rows are (1) with class 1 and (-1) with class 0
     assert record["curve"][0]["log_likelihood"] == pytest.approx(np.log(1 / (1 + np.exp(-2))), abs=1e-6)
     assert record["curve"][0]["accuracy"] == 1
+    assert record["curve"][0]["validation_accuracy"] == 0.5  # class 0 both times
+    assert record["curve"][0]["validation_log_likelihood"] == pytest.approx(-1 - np.log(1 + np.exp(-2)), abs=1e-6)
     assert all(point["seconds"] >= 0.009 * point["epochs"] for point in record["curve"])
+
+
+def test_a_pilot_does_not_look_at_test_rows(tmp_path, workers, bounds):
+    workers(STEPS)
+    for path in (tmp_path / "data").glob("test_*"):
+        path.unlink()
+    record = runs.run_job(job(tmp_path, split="validation"), python(), tmp_path / "r.json", bounds)
+    assert record["status"] == "finished"
+    assert {point["accuracy"] for point in record["curve"]} == {0.5}
+    assert set(record["curve"][0]) == {"epochs", "seconds", "cpu_seconds", "log_likelihood", "accuracy"}
+
+
+def test_seconds_may_be_those_that_a_run_computes(tmp_path, workers, bounds):
+    workers("""record.loaded()
+with record.training():
+    time.sleep(0.3)
+record.look(1, lambda X: np.hstack([-X, X]))
+""")
+    record = runs.run_job(job(tmp_path, clock="cpu"), python(), tmp_path / "r.json", bounds)
+    assert (record["status"], record["clock"]) == ("finished", "cpu")
+    assert record["curve"][0]["seconds"] < 0.1
+
+
+def test_memory_of_looks_and_of_compiling_is_no_memory_of_training(tmp_path, workers, bounds):
+    """8 MB trained with, 80 MB looked at apart, and 80 MB that compiling leaves."""
+    workers("""record.loaded()
+with record.warm_up():
+    kept = np.ones(10**7)
+with record.training():
+    ours = np.ones(10**6)
+    with record.apart():
+        np.ones(10**7).sum()
+    ours += 1
+record.look(1, lambda X: np.hstack([-X, X]))
+""")
+    record = runs.run_job(job(tmp_path), python(), tmp_path / "r.json", bounds)
+    assert record["status"] == "finished", record["message"]
+    assert record["warm_up_bytes"] == pytest.approx(80e6, abs=4e6)
+    assert memory([record]) == pytest.approx(8, abs=4)
 
 
 def test_a_run_that_is_kept_is_not_done_again_unless_something_changed(tmp_path, workers, bounds):
@@ -219,7 +265,7 @@ def test_a_peer_that_cannot_be_installed_is_listed_with_the_reason(tmp_path, mon
     monkeypatch.setattr(rounds, "prepared_file", lambda name: prepared(tmp_path))
     found = Rounds(benchmark, tmp_path / "out", tmp_path / "venvs", tmp_path / "scratch").run()
     assert found["tiny"]["entrants"]["peer-a"]["not_installable"] == "ERROR: no nosuch==1"
-    assert "| peer-a | – |" in (table := peers.write(found, tmp_path / "out"))
+    assert "| peer-a | – |" in (table := peers.write({"datasets": found}, tmp_path / "out"))
     assert "not installable here: ERROR: no nosuch==1" in table
 
 
@@ -391,7 +437,7 @@ def test_a_benchmark_from_data_to_table(tmp_path, monkeypatch):
     assert final["curve"][-1]["accuracy"] > 0.9
     assert final["peak_bytes"] > 0
     assert Rounds(benchmark, tmp_path / "out", tmp_path, tmp_path / "scratch", minutes=1e-9).run() != {}
-    table = peers.write(found, tmp_path / "out")
+    table = peers.write({"datasets": found}, tmp_path / "out")
     assert (tmp_path / "out/table.md").read_text() == table
     assert "1,000 rows, 64 features, 10 classes" in table
     assert len(list((tmp_path / "out/figures").iterdir())) == 4
@@ -408,7 +454,7 @@ def test_searches_are_cut_where_final_runs_need_the_time(tmp_path, monkeypatch):
     entry = found["tiny"]["entrants"]["peer-a"]
     assert [len(entry[kind]) for kind in ("pilots", "runs")] == [1, 1]
     assert entry["runs"][0]["settings"]["C"] == 1e-6
-    assert "time allowed 1 of 2 settings" in peers.write(found, tmp_path / "o")
+    assert "time allowed 1 of 2 settings" in peers.write({"datasets": found}, tmp_path / "o")
     benchmark = tiny(tmp_path, [entrant("peer-a", grid)])
     Rounds(benchmark, tmp_path / "o", tmp_path, tmp_path / "s").run()
     again = Rounds(benchmark, tmp_path / "o", tmp_path, tmp_path / "s", minutes=9).run()  # what was searched counts
@@ -420,7 +466,7 @@ def test_what_there_is_no_time_for_is_listed(tmp_path, monkeypatch):
     benchmark = tiny(tmp_path, [entrant("peer-a", [{"solver": "lbfgs", "C": 1.0}])])
     found = Rounds(benchmark, tmp_path / "out", tmp_path, tmp_path / "scratch", minutes=1e-9).run()
     assert found["tiny"]["entrants"]["peer-a"] == {"pilots": [], "runs": [], "not_run": "time was up"}
-    assert "not run: time was up" in peers.write(found, tmp_path / "out")
+    assert "not run: time was up" in peers.write({"datasets": found}, tmp_path / "out")
 
 
 def test_data_that_cannot_be_had_are_listed(tmp_path, monkeypatch):
@@ -430,7 +476,7 @@ def test_data_that_cannot_be_had_are_listed(tmp_path, monkeypatch):
     monkeypatch.setattr(rounds, "prepared_file", refuse)
     found = Rounds(tiny(tmp_path, [entrant("peer-a")]), tmp_path, tmp_path, tmp_path).run()
     assert found == {"tiny": {"unavailable": "tiny: no address answers"}}
-    assert "Data not available here: tiny: no address answers" in peers.write(found, tmp_path)
+    assert "Data not available here: tiny: no address answers" in peers.write({"datasets": found}, tmp_path)
 
 
 # Summaries, on curves made by hand
@@ -510,6 +556,69 @@ def test_the_summary_tells_who_is_first_and_why():
         "accuracy within 1 %: pecos-xlinear takes 0.5 s, in one training; none of ours gets there in its time.",
         "accuracy within 5 %: pecos-xlinear takes 0.5 s, in one training; none of ours gets there in its time.",
     ]
+
+
+def judged(*points):
+    """A curve with values on validation rows: seconds, accuracy there, and on test rows."""
+    keys = ("seconds", "validation_accuracy", "accuracy")
+    points = [dict(zip(keys, point, strict=True)) for point in points]
+    return [
+        {"epochs": 1, "log_likelihood": p["accuracy"] - 1, "validation_log_likelihood": p["validation_accuracy"] - 1}
+        | p
+        for p in points
+    ]
+
+
+def test_validation_rows_say_which_look_counts():
+    one = judged((1, 0.5, 0.9), (2, 0.6, 0.7), (3, 0.6, 0.8), (4, 0.4, 0.95))
+    assert [counted(one, measure)["seconds"] for measure in ("accuracy", "log_likelihood")] == [2, 2]
+    assert quality([{"curve": one}], "accuracy") == (0.7, 2, 0.6)
+    assert quality([{"curve": one}], "accuracy", within=1.5) == (0.9, 1, 0.5)
+    assert quality([{"curve": one}], "accuracy", within=0.5) is None
+    assert counted(curve((1, 1, -1.0, 0.9), (2, 2, -2.0, 0.8)), "accuracy")["seconds"] == 2  # an older record
+    assert summarise({"xsoftmax-a": entry(one)})["rows"]["xsoftmax-a"]["accuracy"].value == 0.7
+
+
+def test_a_loss_is_said():
+    found = {"pecos-xlinear": entry(judged((3, 0.8, 0.9))), "xsoftmax-a": entry(judged((1, 0.7, 0.85)))}
+    found["xsoftmax-b"] = entry(judged((1, 0.6, 0.95)))  # better by test rows, which choose nothing
+    assert standing(summarise(found))[1] == (
+        "Accuracy: ours behind the best peer, xsoftmax-a 0.8500 at 1 s, pecos-xlinear 0.9000 at 3 s."
+    )
+
+
+def test_ours_have_runs_of_their_own_within_limits_of_time():
+    target = {"accuracy": 0.9, "log_likelihood": {"of": "all"}, "seconds": {"of": "pecos-xlinear", "times": 0.5}}
+    asked = {"today": [], "memory": "pecos-xlinear", "datasets": {"tiny": target}}
+    found = {"pecos-xlinear": entry(curve((3, None, None, 0.9))), "xsoftmax-auto": entry(judged((2, 0.9, 0.9)))}
+    assert list(limits(asked, "tiny", found).values()) == [1.5]  # once, for both measures
+    assert limits(asked, "other", found) == {}
+    found["xsoftmax-auto"]["limited"] = entry(judged((1.45, 0.91, 0.92)))["runs"]
+    lines = targets_table({"datasets": {"tiny": {"entrants": found}}, "targets": asked}).splitlines()
+    assert "| tiny | accuracy | 0.9000 | 1.50 s | xsoftmax-auto | 0.9200 | 1.45 s | **met** |" in lines
+
+
+def test_targets_are_compared_with_looks_in_time():
+    """PECOS takes 3 s: ours of 1 s counts, which is not the best of ours, and new ones only."""
+    found = {
+        "pecos-xlinear": entry(curve((3, None, None, 0.9))),
+        "xsoftmax-auto": entry(judged((1, 0.8, 0.91), (4, 0.9, 0.99))),
+        "xsoftmax-softmax": entry(judged((1, 0.95, 0.93), (2, 0.5, 0.5))),
+    }
+    dense = {"accuracy": {"of": "all", "plus": 0.005}, "log_likelihood": -0.08}
+    asked = {"today": ["softmax"], "memory": "pecos-xlinear", "datasets": {"tiny": dense, "other": dense}}
+    for who, times, expected in (
+        ("pecos-xlinear", 1, ["**missed** by 0.0250", "**missed** by 0.0100"]),
+        ("today", 0.5, ["**missed**", "**missed**"]),
+        ("pecos-xlinear", 2, ["**met**", "**met**"]),
+        ("vowpal-wabbit", 1, ["**unknown**: who sets it has no result"] * 2),
+    ):
+        dense["seconds"] = {"of": who, "times": times}
+        lines = targets_table({"datasets": {"tiny": {"entrants": found}}, "targets": asked}).splitlines()
+        assert [line.split(" | ")[-1].rstrip(" |") for line in lines[2:4]] == expected[::-1]
+        assert len(lines) == 5
+        assert lines[4].endswith("| **met** |") or who == "today"
+    assert targets_table({"datasets": {"tiny": {"entrants": found}}}) == ""
 
 
 def test_a_training_that_is_longer_than_all_others_get_is_marked():

@@ -160,7 +160,9 @@ def test_files_of_something_else_are_errors(written, tmp_path):
     with pytest.raises(InputError, match=r"old.json: version 0, this program reads 1"):
         read_results([tmp_path / "old.json"])
     (tmp_path / "new.json").write_text(json.dumps(kernels() | {"suite": "new"}))
-    with pytest.raises(InputError, match=r"new.json: unknown suite 'new'; known: kernels, learning, peers, scaling"):
+    with pytest.raises(
+        InputError, match=r"new.json: unknown suite 'new'; known: documents, kernels, learning, peers, scaling"
+    ):
         read_results([tmp_path / "new.json"])
     (tmp_path / "broken.json").write_text("{")
     with pytest.raises(InputError, match=r"broken.json is not JSON"):
@@ -194,3 +196,12 @@ def test_the_page_is_as_the_raw_files_have_it():
     assert set(found) <= set(blocks)
     assert {"kernels", "quantities", "profile", "growth", "scaling", "memory"} <= set(blocks)
     assert all(blocks[name].strip() == "" for name in set(blocks) - set(found))
+
+
+@pytest.mark.parametrize("name", ["text", "text-small"])
+def test_the_pages_of_text_are_as_their_raw_files_have_it(name):
+    """If this fails, run the last command of the page."""
+    page = (ROOT / "docs" / f"{name}.md").read_text()
+    found = writers(read_results(sorted((ROOT / "docs" / name).glob("*.json"))), name)
+    assert renewed(page, found, name) == page
+    assert {"targets", "peers"} <= set(found)

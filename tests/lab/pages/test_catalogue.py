@@ -13,6 +13,7 @@ from xsoftmax.methods import AXES, build_method, read_methods
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.solvers import make_solver
 from xsoftmax.solvers.sampled import solves_batches
+from xsoftmax.starts import Start
 
 METHODS = read_methods(Path(__file__).parents[3] / "config" / "methods.yaml")
 N, K, D = 96, 64, 20
@@ -26,7 +27,8 @@ def entries():
 def solver_of(name, as_sparse=False):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N, D)).astype(np.float32)
-    data = TrainingSet(sparse.csr_array(X) if as_sparse else X, (np.arange(N) % K).astype(np.int32), K)
+    start = Start(rng.standard_normal((K, D)).astype(np.float32), float(K))
+    data = TrainingSet(sparse.csr_array(X) if as_sparse else X, (np.arange(N) % K).astype(np.int32), K, start=start)
     method = build_method(name, METHODS[name])
     return method, make_solver(method, method.objective.fit(data), method.proposal.fit(data), data)
 
@@ -60,17 +62,22 @@ COPIES_OF_PROPOSALS = {"quadratic-kernel": 1}  # a matrix of D^2 / 2 float64 for
 
 def rows_of_first_steps(name):
     """How many rows move in steps from zero: of one sample, or of a batch where its samples share an equation."""
-    method, solver = solver_of(name)
+    as_sparse = METHODS[name].get("weights") == "sparse"
+    method, solver = solver_of(name, as_sparse)
     size = method.batch.size if solves_batches(method) else 1
     for position in range(0, 10 * size, size):
-        _, solver = solver_of(name)
-        before = solver.weights().copy()
+        _, solver = solver_of(name, as_sparse)
+        before = dense(solver.weights()).copy()
         # L-BFGS takes all samples at once
         samples = (
             np.arange(N) if method.optimizer.needs == "full_gradient" else np.arange(position, position + size) % N
         )
         solver.advance(samples, 0, 0, 1e-3)
-        yield int((solver.weights() != before).any(axis=1).sum())
+        yield int((dense(solver.weights()) != before).any(axis=1).sum())
+
+
+def dense(W):
+    return W.toarray() if sparse.issparse(W) else W
 
 
 FEW = ["one-vs-each", "u-max", "implicit-batch", "softmax"]
@@ -88,7 +95,15 @@ def test_a_step_touches_no_more_rows_than_it_says(name, entries):
         assert max(moved) == (stated or K)
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].get("weights") == "sparse"])
+def test_a_solver_of_sparse_weights_holds_what_it_says(name, entries):
+    arrays = dict(solver_of(name, as_sparse=True)[1].arrays())
+    places = [array.nbytes for key, array in arrays.items() if key in ("members", "values", "accumulators", "totals")]
+    assert sum(places) == entries[name].memory.per_entry * 4 * arrays["members"].size
+    assert entries[name].memory.weights == 0
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if METHODS[name].get("weights") != "sparse"])
 def test_a_solver_holds_what_it_says(name, entries):
     """Weights, accumulators and stamps, variables per sample, and a copy where weights are converted to be looked at.
 
@@ -98,7 +113,7 @@ def test_a_solver_holds_what_it_says(name, entries):
     arrays = dict(solver.arrays())
     assert arrays.pop("states").nbytes == 8 * method.objective.n_states * N
     one = 4 * K * (D + 1)
-    held = sum(array.nbytes for array in arrays.values())
+    held = sum(array.nbytes for key, array in arrays.items() if not key.startswith("index_"))  # a proposal's
     if method.optimizer.needs == "full_gradient":
         held += 6 * 2 * one  # float64 vectors of a line search
     elif not np.may_share_memory(solver.weights(), arrays["W"]):
@@ -122,7 +137,7 @@ def test_sampled_softmax_over_all_classes_is_the_softmax():
 def test_a_ridge_on_single_steps_keeps_how_often_they_touch_a_class(entries):
     """One float32 per class."""
     ridged = entry(build_method("mine", METHODS["u-max"] | {"ridge": 1.0}))
-    assert ridged.memory == (1, 8, entries["u-max"].memory.per_class + 4)
+    assert ridged.memory == (1, 8, entries["u-max"].memory.per_class + 4, 0)
 
 
 def test_all_members_are_listed_with_what_they_are():
@@ -154,7 +169,7 @@ def test_json_holds_settings_with_their_defaults(capsys):
     found = {values["name"]: values for values in json.loads(capsys.readouterr().out)}
     assert list(found) == list(METHODS)
     assert found["u-max"]["settings"]["optimizer"]["threshold"] == 1.0
-    assert found["u-max"]["memory"] == {"weights": 0, "per_sample": 8, "per_class": 0}
+    assert found["u-max"]["memory"] == {"weights": 0, "per_sample": 8, "per_class": 0, "per_entry": 0}
     assert main(["methods", "--members", "--json"]) == 0
     assert {"axis", "name", "summary"} == set(json.loads(capsys.readouterr().out)[0])
 

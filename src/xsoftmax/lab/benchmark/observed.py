@@ -66,7 +66,7 @@ def observed(arguments: Sequence[object], cache: Path | None = None, threads: in
     return Observed(seconds, **json.loads(last.removeprefix(_MARK)))
 
 
-def _peak_bytes() -> int:
+def peak_bytes_so_far() -> int:
     """Peak memory of this program: what getrusage tells may be that of the program which started it."""
     for line in Path("/proc/self/status").read_text(encoding="utf-8").splitlines():
         if line.startswith("VmHWM:"):
@@ -82,7 +82,7 @@ def _run() -> int:
         except SystemExit as end:
             status = int(end.code or 0)
     compiled = sum(each.is_start for _, each in compilations.buffer)
-    found: dict[str, Any] = {"compiled": compiled, "peak_bytes": _peak_bytes()}
+    found: dict[str, Any] = {"compiled": compiled, "peak_bytes": peak_bytes_so_far()}
     print(_MARK + json.dumps(found))
     return status
 

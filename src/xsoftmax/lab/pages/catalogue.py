@@ -13,6 +13,7 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import AXES, Method, build_method
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.solvers import solver_of
+from xsoftmax.starts import Start
 
 HEADINGS = {
     "name": "method",
@@ -30,14 +31,19 @@ N_SAMPLES, N_CLASSES, N_FEATURES = 2048, 1024, 32
 
 
 class Memory(NamedTuple):
-    """What a fit holds beside data and weights: copies of the weights, bytes per sample, bytes per class."""
+    """What a fit holds beside data and weights: copies of the weights, bytes per sample, bytes per class.
+
+    ``per_entry``, if only weights that are not zero are held, counts the numbers of each, the weight among them.
+    """
 
     weights: int
     per_sample: int
     per_class: int
+    per_entry: int = 0
 
     def __str__(self) -> str:
-        parts = [f"{self.weights} x weights"] * bool(self.weights)
+        parts = [f"{self.per_entry} numbers per weight that is not zero"] * bool(self.per_entry)
+        parts += [f"{self.weights} x weights"] * bool(self.weights)
         parts += [f"{self.per_sample} B per sample"] * bool(self.per_sample)
         parts += [f"{self.per_class} B per class"] * bool(self.per_class)
         return ", ".join(parts) or "none"
@@ -113,9 +119,10 @@ def entry(method: Method) -> Entry:
         rows=_rows(method, held.n_exact),
         draw=method.proposal.cost.format(**method.proposal._asdict()) if method.proposal.draws else "",
         memory=Memory(
-            solver_of(method).copies(method) - 1 + held.weights,
+            0 if method.weights == "sparse" else solver_of(method).copies(method) - 1 + held.weights,
             8 * method.objective.n_states + held.per_sample,
             held.per_class + _ridge_bytes(method),
+            _per_entry(method),
         ),
         settings=method.settings,
     )
@@ -194,12 +201,18 @@ def _unbiased_for(method: Method) -> str:
     return ", ".join(filter(None, [name, objective.qualifier or joint, method.optimizer.qualifier]))
 
 
+def _per_entry(method: Method) -> int:
+    """Count the numbers of a weight that is not zero: itself, its place, what is accumulated or averaged."""
+    return 2 + method.optimizer.accumulates + (method.average != "none") if method.weights == "sparse" else 0
+
+
 def _rows(method: Method, n_exact: int) -> int | None:
     """Most classes that are scored for one sample; of an implicit step on a batch all its labels are."""
     if not method.proposal.draws:
         return None
     n_labels = solver_of(method).labels_of_a_step(method)  # type: ignore[attr-defined]
-    return int(n_labels + method.n_sampled + n_exact)
+    n_scored = max(method.n_sampled, getattr(method.proposal, "shortlist", 0))
+    return int(n_labels + n_scored + n_exact)
 
 
 def _ridge_bytes(method: Method) -> int:
@@ -255,4 +268,5 @@ def _nbytes(parts: Any, X: np.ndarray) -> int:
 def _problem(n_samples: int = N_SAMPLES, n_classes: int = N_CLASSES, n_features: int = N_FEATURES) -> TrainingSet:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_samples, n_features)).astype(np.float32)
-    return TrainingSet(X, (np.arange(n_samples) % n_classes).astype(np.int32), n_classes)
+    start = Start(rng.standard_normal((n_classes, n_features)).astype(np.float32), float(n_classes))
+    return TrainingSet(X, (np.arange(n_samples) % n_classes).astype(np.int32), n_classes, start=start)

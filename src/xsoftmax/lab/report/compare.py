@@ -11,6 +11,7 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
 from xsoftmax.lab.report import tables
 from xsoftmax.lab.report.figures import write_figures
+from xsoftmax.lab.report.reliability import write_reliability
 from xsoftmax.search import Search
 
 
@@ -55,7 +56,7 @@ def compare(
     }
     for name, text in texts.items():
         write_text(results / name, text)
-    write_figures(curves, summary, results / "figures")
+    write_figures(curves, summary, results / "figures", write_reliability(fits, results / "figures"))
 
 
 def _check_name(fit: Fit) -> None:

@@ -25,6 +25,8 @@ LABELS = {
     "test_log_likelihood": "test log-likelihood\n(nats per example, log scale)",
     "train_log_likelihood": "log-likelihood of up to 5,000 training rows\n(nats per example, log scale)",
     "test_accuracy": "test accuracy",
+    "search_recall": "share of 100 training rows whose\nhighest other class is found",
+    "gradient_found": "share of the gradient found,\nof 100 training rows",
     "gap": "regularised training log-loss\nabove the optimum (nats, log scale)",
 }
 SETTINGS: Any = {
@@ -67,11 +69,18 @@ PLOTS = (
     Plot("epoch", "test_accuracy", "Test accuracy against epochs"),
     Plot("epoch", "train_log_likelihood", "Training log-likelihood against epochs"),
 )
+# Where a method searches.
+SEARCHES = (
+    Plot("epoch", "search_recall", "Recall of the search against epochs"),
+    Plot("epoch", "gradient_found", "Share of the gradient that is found against epochs"),
+)
 # Where an experiment names a reference.
 GAP = Plot("epoch", "gap", "Gap to the optimum against epochs")
 
 
-def write_figures(table: pd.DataFrame, summary: pd.DataFrame, folder: Path) -> list[Path]:
+def write_figures(
+    table: pd.DataFrame, summary: pd.DataFrame, folder: Path, others: Sequence[Path] = ()
+) -> list[Path]:
     """Draw all plots of all data sets as SVG and PNG; figures of an earlier call are removed.
 
     Parameters
@@ -82,11 +91,13 @@ def write_figures(table: pd.DataFrame, summary: pd.DataFrame, folder: Path) -> l
         What `xsoftmax.lab.report.tables.summary` returns.
     folder : Path
         Where ``<data set>_<plot>.svg`` and ``.png`` go.
+    others : sequence of Path
+        Figures that are there already, and stay.
     """
-    written: list[Path] = []
+    written: list[Path] = [*others]
     for dataset, rows in table.groupby("dataset", sort=True):
         ended = summary[summary.dataset == dataset]
-        for plot in (*PLOTS, GAP):
+        for plot in (*PLOTS, *SEARCHES, GAP):
             if plot.y in rows and rows[plot.y].notna().any():
                 figure = draw(rows, ended, plot, title=f"{dataset}: {plot.title.lower()}")
                 written += save(figure, folder / f"{dataset}_{plot.name}")

@@ -14,8 +14,10 @@ from jinja2 import Environment, StrictUndefined, Template
 from xsoftmax.fits import DIVERGED, flatten
 from xsoftmax.internal.addresses import text_without_secrets
 from xsoftmax.internal.errors import InputError
-from xsoftmax.lab.report.figures import GAP, PLOTS
+from xsoftmax.internal.text import pruning_in_words
+from xsoftmax.lab.report.figures import GAP, PLOTS, SEARCHES
 from xsoftmax.lab.report.looks import looks
+from xsoftmax.lab.report.reliability import RELIABILITY
 from xsoftmax.lab.report.tables import cell, cells, headings, number, ranking, shown, training_objectives
 
 AXES = ("objective", "proposal", "optimizer")
@@ -120,6 +122,7 @@ def _section(results: Path, dataset: Any, rows: pd.DataFrame, statuses: Sequence
         "sizes": _sizes(of_dataset[0].get("data", {})) if of_dataset else "",
         "best": _best(ranked),
         "messages": [_message(status) for status in of_dataset if status["status"] == DIVERGED],
+        "pruned": [_pruned(status) for status in of_dataset if status.get("pruning")],
         "rows": [{"cells": cells(row), "color": appearances[row.method].color} for _, row in ranked.iterrows()],
         "objectives": [_objective_cells(row) for _, row in training_objectives(rows).iterrows()],
         "several_seeds": bool((ranked.seeds > 1).any()),
@@ -175,6 +178,10 @@ def _message(status: dict[str, Any]) -> str:
     return f"{status['method']}, seed {status['seed']}: {said.removeprefix(status['method']).strip()}"
 
 
+def _pruned(status: dict[str, Any]) -> str:
+    return f"{status['method']}, seed {status['seed']}, {pruning_in_words(status['pruning'])}"
+
+
 def _fit_cells(row: Any) -> list[str]:
     numbers = [cell(row, *column) for column in shown(row)]
     return [row.method, str(row.seed), *numbers, "–" if pd.isna(row.epochs) else f"{row.epochs:g}", row.status]
@@ -188,7 +195,7 @@ def _objective_cells(row: Any) -> list[str]:
 
 
 def _figures(folder: Path, dataset: Any) -> Iterable[dict[str, str]]:
-    for plot in (*PLOTS, GAP):
+    for plot in (*PLOTS, *SEARCHES, GAP, RELIABILITY):
         path = folder / f"{dataset}_{plot.name}.svg"
         if path.exists():
             yield {"title": plot.title, "data": base64.b64encode(path.read_bytes()).decode()}

@@ -10,13 +10,12 @@ from xsoftmax.lab.report.figures import PLOTS, Plot, draw, save
 from xsoftmax.lab.report.tables import number
 
 OURS = "xsoftmax-"
-HEADINGS = ("", "log-likelihood", "accuracy")
-MEASURES = {"log_likelihood": "LL", "accuracy": "acc."}
+MEASURES = {"log_likelihood": "log-likelihood", "accuracy": "accuracy"}
 DRAWN = [plot for plot in PLOTS if plot.x == "seconds"]
 
 
 def markdown(found: dict[str, Any], summaries: dict[str, dict[str, Any]], sentences: dict[str, list[str]]) -> str:
-    """Write everything as Markdown: per data set a table of all entrants, the first on top, and what to say of it.
+    """Write everything as Markdown: per data set two tables of all entrants, the best on top, and what to say of it.
 
     Parameters
     ----------
@@ -49,22 +48,32 @@ def write_figures(found: dict[str, Any], folder: Path) -> list[Path]:
 
 def _dataset(dataset: str, data: dict[str, Any], summary: dict[str, Any], sentences: list[str]) -> str:
     sizes = f"{data['n_train']:,} rows, {data['n_features']:,} features, {data['n_classes']:,} classes"
-    steps = summary["levels"]
-    columns = [f"s to {MEASURES[level['measure']]} −{level['share']:.0%}".replace("%", " %") for level in steps]
-    head = [*HEADINGS, *columns, "÷ ours (LL)", "÷ ours (acc.)", "s/epoch", "MB", "note"]
-    lines = [f"### {dataset}", "", f"{sizes}.", "", _line(head), _line(["---", *["--:"] * (len(head) - 2), "---"])]
-    lines += [_line(_cells(name, row, summary)) for name, row in sorted(summary["rows"].items(), key=_order)]
-    return "\n".join([*lines, "", *(f"- {sentence}" for sentence in sentences), ""])
+    tables = [line for measure in MEASURES for line in ("", *_table(summary, measure))]
+    clock = " Seconds are those that a run computed." if data.get("clock") == "cpu" else ""
+    return "\n".join(
+        [f"### {dataset}", "", f"{sizes}.{clock}", *tables, "", *(f"- {each}" for each in sentences), ""]
+    )
 
 
-def _cells(name: str, row: dict[str, Any], summary: dict[str, Any]) -> list[str]:
+def _table(summary: dict[str, Any], measure: str) -> list[str]:
+    """One table by one measure, the best on top; who has no value stands below in the first one, to say why."""
+    numbers = [n for n, level in enumerate(summary["levels"]) if level["measure"] == measure]
+    shares = [f"s to −{summary['levels'][n]['share']:.0%}".replace("%", " %") for n in numbers]
+    head = ["", MEASURES[measure], "at s", *shares, "÷ ours", "s/epoch", "MB", "note"]
+    rows = sorted(summary["rows"].items(), key=lambda item: _order(item, measure))
+    shown = rows if measure == next(iter(MEASURES)) else [(name, row) for name, row in rows if row[measure]]
+    lines = [_cells(name, row, summary, measure, numbers) for name, row in shown]
+    return [line_of(head), line_of(["---", *["--:"] * (len(head) - 2), "---"]), *map(line_of, lines)]
+
+
+def _cells(name: str, row: dict[str, Any], summary: dict[str, Any], measure: str, numbers: list[int]) -> list[str]:
+    value, seconds = (row[measure].value, row[measure].seconds) if row[measure] else (None, None)
     shown = f"**{name}**" if name.startswith(OURS) else name
-    quality = [number(_or_nan(row[measure]), digits=4) for measure in ("log_likelihood", "accuracy")]
-    times = [number(_or_nan(seconds)) for seconds in row["seconds"]]
-    measures = [level["measure"] for level in summary["levels"]]
-    ratios = [number(_or_nan(_ratio(row, summary, measures.index(measure)))) for measure in MEASURES]
+    times = [number(_or_nan(row["seconds"][n])) for n in numbers]
     costs = [number(_or_nan(row["seconds_per_epoch"])), number(_or_nan(row["memory_mb"]), digits=0)]
-    return [shown, *quality, *times, *ratios, *costs, row["note"].replace("|", "/").replace("\n", " ")]
+    ratio = number(_or_nan(_ratio(row, summary, numbers[0])))
+    note = row["note"].replace("|", "/").replace("\n", " ")
+    return [shown, number(_or_nan(value), digits=4), number(_or_nan(seconds)), *times, ratio, *costs, note]
 
 
 def _ratio(row: dict[str, Any], summary: dict[str, Any], n: int) -> float | None:
@@ -75,18 +84,19 @@ def _ratio(row: dict[str, Any], summary: dict[str, Any], n: int) -> float | None
     return row["seconds"][n] / summary["rows"][ours]["seconds"][n]
 
 
-def _order(item: tuple[str, dict[str, Any]]) -> tuple[Any, ...]:
-    """By the time to the levels, the closest to the best first; then by what was reached."""
+def _order(item: tuple[str, dict[str, Any]], measure: str) -> tuple[Any, ...]:
+    """By what was reached; then by its time."""
     name, row = item
-    times = tuple(float("inf") if seconds is None else seconds for seconds in row["seconds"])
-    return (*times, -(row["log_likelihood"] or float("-inf")), -(row["accuracy"] or 0.0), name)
+    found = row[measure]
+    return (-found.value, found.seconds, name) if found else (float("inf"), float("inf"), name)
 
 
 def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _line(texts: list[str]) -> str:
+def line_of(texts: list[str]) -> str:
+    """Write the cells of a row of a table."""
     return "| " + " | ".join(texts) + " |"
 
 

@@ -1,18 +1,19 @@
 """From records to tables: who reaches which quality when, who is first, and why where that is not us.
 
-The time to a level is that of the first look at or above it, without interpolation: it can only be too long.
+An entrant's quality is the test value of one look, the one with the best value on validation rows. The time to a
+level is that of the first look at or above it, without interpolation: it can only be too long.
 """
 
 import math
 from statistics import median
 from typing import Any, NamedTuple
 
-from xsoftmax.lab.report.peers import OURS
+from xsoftmax.lab.report.peers import MEASURES, OURS
+from xsoftmax.lab.report.quality import Quality, memory, note, quality, seconds_per_epoch
 
 MANY_CLASSES = 1000
 FACTOR = 2.0  # with many classes, ours shall be this many times as fast as the best peer
 FULL_SOFTMAX = ("pytorch-full-softmax", "jax-full-softmax")
-MISSING = ("not_installable", "not_applicable", "no_result", "not_run")
 
 
 class Level(NamedTuple):
@@ -63,34 +64,14 @@ def seconds_to(runs: list[dict[str, Any]], level: Level) -> float | None:
     return middle if math.isfinite(middle) else None
 
 
-def best(runs: list[dict[str, Any]], measure: str) -> float | None:
-    """The best value on the way; None without any."""
-    values = [point[measure] for run in runs for point in run["curve"] if point[measure] is not None]
-    return max(values, default=None)
-
-
 def levels(entrants: dict[str, dict[str, Any]]) -> list[Level]:
     """The levels of one data set, set by the best of all entrants."""
-    runs = [run for entry in entrants.values() for run in entry["runs"]]
     found = []
     for measure, share in SHARES:
-        top = best(runs, measure)
-        value = math.nan if top is None else top - share * abs(top)
-        found.append(Level(measure, share, value))
+        known = [each.value for entry in entrants.values() if (each := quality(entry["runs"], measure))]
+        top = max(known, default=math.nan)
+        found.append(Level(measure, share, top - share * abs(top)))
     return found
-
-
-def seconds_per_epoch(runs: list[dict[str, Any]]) -> float | None:
-    """Median over runs, each by its last point; None for who makes no epochs."""
-    last = [run["curve"][-1] for run in runs if run["curve"]]
-    paces = [point["seconds"] / point["epochs"] for point in last if point["epochs"]]
-    return median(paces) if paces else None
-
-
-def memory(runs: list[dict[str, Any]]) -> float | None:
-    """Median over runs of the peak above the loaded data, in MB."""
-    peaks = [(run["peak_bytes"] - run["loaded_bytes"]) / 1e6 for run in runs if run.get("peak_bytes")]
-    return median(peaks) if peaks else None
 
 
 def summarise(entrants: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -99,8 +80,9 @@ def summarise(entrants: dict[str, dict[str, Any]]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``levels``; ``rows`` by entrant: seconds to each level, in their order, and the other measures; ``first``: for
-        each level the first peer, the first of ours, and the ratio of their times, above 1 where ours is first.
+        ``levels``; ``rows`` by entrant: its ``Quality`` by each measure, seconds to each level, in their order, and
+        what it costs; ``first``: for each level the first peer, the first of ours, and the ratio of their times,
+        above 1 where ours is first; ``peers_seconds``: what a run of a peer was given.
     """
     steps = levels(entrants)
     rows = {}
@@ -108,8 +90,7 @@ def summarise(entrants: dict[str, dict[str, Any]]) -> dict[str, Any]:
         runs = entry["runs"]
         rows[name] = {
             "seconds": [seconds_to(runs, level) for level in steps],
-            "log_likelihood": best(runs, "log_likelihood"),
-            "accuracy": best(runs, "accuracy"),
+            **{measure: quality(runs, measure) for measure in MEASURES},
             "seconds_per_epoch": seconds_per_epoch(runs),
             "memory_mb": memory(runs),
             "note": note(entry),
@@ -118,6 +99,7 @@ def summarise(entrants: dict[str, dict[str, Any]]) -> dict[str, Any]:
         "levels": [level._asdict() for level in steps],
         "rows": rows,
         "first": [_first(rows, n) for n in range(len(steps))],
+        "peers_seconds": _given({name: entry for name, entry in entrants.items() if not name.startswith(OURS)}),
     }
 
 
@@ -127,27 +109,36 @@ def summaries(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def verdicts(found: dict[str, Any], summary: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
-    """Say, for each data set, whether the target is met, and why peers are first where they are."""
+    """Say, for each data set, how ours stand in time to the best likelihood and in quality, and why peers lead."""
     return {
-        name: [verdict(found[name], of_dataset), *reasons(found[name], of_dataset)]
-        for name, of_dataset in summary.items()
+        name: [verdict(found[name], each), *standing(each), *reasons(found[name], each)]
+        for name, each in summary.items()
     }
 
 
-def note(entry: dict[str, Any]) -> str:
-    """Why an entrant has no numbers, or what is to be known of them."""
-    for key in MISSING:
-        if entry.get(key) and not entry["runs"]:
-            return f"{key.replace('_', ' ')}{' here' if key == 'not_installable' else ''}: {entry[key]}"
-    parts = [entry["search_cut"]] if "search_cut" in entry else []
-    for run in entry["runs"]:
-        reasons = (run.get("no_log_likelihood"), run.get("diverged"))
-        parts += [part for part in (*reasons, "" if run["status"] == "finished" else run["message"]) if part]
-        if not run["curve"]:
-            parts.append("no result")
-        elif run["curve"][0]["seconds"] > run["budget_seconds"]:
-            parts.append(f"its shortest training is longer than the {run['budget_seconds']:.3g} s of the others")
-    return "; ".join(dict.fromkeys(parts))
+def standing(summary: dict[str, Any]) -> list[str]:
+    """Say, by each measure, how the best of ours by validation rows compares with the best peer by test rows."""
+    said = []
+    for measure in MEASURES:
+        known = {name: row[measure] for name, row in summary["rows"].items() if row[measure] is not None}
+        ours = max((n for n in known if n.startswith(OURS)), key=lambda n: known[n].judged, default=None)
+        peer = max((n for n in known if not n.startswith(OURS)), key=lambda n: known[n].value, default=None)
+        if ours is None or peer is None:
+            continue
+        lead = known[ours].value - known[peer].value
+        word = "ahead of" if lead > 0 else "level with" if lead == 0 else "behind"
+        name = measure.replace("_", "-").capitalize()
+        said.append(f"{name}: ours {word} the best peer, {_at(ours, known)}, {_at(peer, known)}.")
+    return said
+
+
+def _at(name: str, known: dict[str, Quality]) -> str:
+    return f"{name} {known[name].value:.4f} at {known[name].seconds:.3g} s".replace(" -", " −")
+
+
+def _given(entrants: dict[str, dict[str, Any]]) -> float:
+    """The seconds that final runs of entrants were given; 0 without any."""
+    return max((run["budget_seconds"] for entry in entrants.values() for run in entry["runs"]), default=0.0)
 
 
 def _first(rows: dict[str, dict[str, Any]], n: int) -> dict[str, Any]:
@@ -181,7 +172,9 @@ def verdict(found: dict[str, Any], summary: dict[str, Any]) -> str:
     if first["ours"] is None:
         return f"{target} Not met: none of ours gets there; {_closest(rows)}"
     if rival is None:
-        return f"{target} Met: of those it names, none but ours ({first['ours']}) gets there."
+        peers = "no peer" if n_classes >= MANY_CLASSES else "neither"
+        took = f"{first['ours']} takes {rows[first['ours']]['seconds'][0]:.3g} s"
+        return f"{target} {took}; {peers} reached it in {summary['peers_seconds']:.3g} s."
     ratio = rows[rival]["seconds"][0] / rows[first["ours"]]["seconds"][0]
     if ratio >= needed:
         return f"{target} Met: {first['ours']} is {ratio:.2g} times as fast as {rival}."
@@ -217,11 +210,11 @@ def _effort(found: dict[str, Any], summary: dict[str, Any], name: str, n: int) -
 
 def _closest(rows: dict[str, dict[str, Any]]) -> str:
     ours = {name: row["log_likelihood"] for name, row in rows.items() if name.startswith(OURS)}
-    known = {name: value for name, value in ours.items() if value is not None}
+    known = {name: found for name, found in ours.items() if found is not None}
     if not known:
         return "none has a log-likelihood."
-    name = max(known, key=lambda name: known[name])
-    return f"{name} comes closest, {known[name]:.4g} nats."
+    name = max(known, key=lambda name: known[name].judged)
+    return f"{name} comes closest, {known[name].value:.4g} nats."
 
 
 def _who_reaches(rows: dict[str, dict[str, Any]]) -> str:

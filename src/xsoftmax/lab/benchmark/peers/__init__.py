@@ -1,6 +1,7 @@
 """Measure us beside what users pick today: time to quality, time per epoch, memory; one run at a time."""
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, help="scale all budgets so that everything takes about so long")
     parser.add_argument("--repetitions", type=int, default=1, help="final runs of each (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="of each run, which is pinned to as many cores")
+    parser.add_argument(
+        "--clock", choices=("wall", "cpu"), default="wall", help="cpu: seconds that a run computes, on a busy machine"
+    )
     parser.add_argument("--datasets", nargs="+", metavar="NAME", help="only these")
     parser.add_argument("--entrants", nargs="+", metavar="NAME", help="only those whose names begin so")
     parser.add_argument("--environments", type=Path, default=Path(".peers"), help="default: %(default)s")
@@ -33,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Do all runs that ``output`` does not hold yet, write tables and figures beside them, and return them."""
-    from xsoftmax.lab.report import peers  # noqa: F401 - what it lacks is told before hours of runs
+    from xsoftmax.lab.report.targets import limits  # what the report lacks is told before hours of runs
 
     benchmark = read_benchmark(options.experiment, options.peers, options.methods, options.datasets, options.entrants)
     rounds = Rounds(
@@ -43,20 +47,24 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         scratch=options.scratch,
         n_threads=options.threads,
         repetitions=options.repetitions,
+        clock=options.clock,
         minutes=options.minutes,
+        limits_of=partial(limits, benchmark.targets),
     )
-    found = rounds.run()
-    print(write(found, options.output))
-    return {"datasets": found}
+    content = {"datasets": rounds.run(), "targets": benchmark.targets}
+    print(write(content, options.output))
+    return content
 
 
-def write(found: dict[str, Any], folder: Path) -> str:
-    """Write ``table.md`` and figures of what was found into ``folder``; return the table."""
+def write(content: dict[str, Any], folder: Path) -> str:
+    """Write ``table.md`` and figures of what was found into ``folder``; return the tables."""
     from xsoftmax.lab.report.peers import markdown, write_figures
     from xsoftmax.lab.report.standings import summaries, verdicts
+    from xsoftmax.lab.report.targets import targets_table
 
+    found = content["datasets"]
     summary = summaries(found)
-    text = markdown(found, summary, verdicts(found, summary))
+    text = f"{targets_table(content)}\n\n{markdown(found, summary, verdicts(found, summary))}".lstrip()
     write_text(folder / "table.md", text)
     write_figures(found, folder / "figures")
     return text

@@ -1,7 +1,7 @@
 """What is to be run: data sets, entrants, grids and budgets, from config/peers.yaml and an experiment."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,8 @@ class Benchmark:
     entrants : list of Entrant
     methods : Path
         The file of our methods.
+    targets : dict
+        What ours are to reach, as config/peers.yaml says; empty: nothing. Kept with the results, for the report.
     """
 
     datasets: list[str]
@@ -90,6 +92,7 @@ class Benchmark:
     memory_share: float
     entrants: list[Entrant]
     methods: Path
+    targets: dict[str, Any] = field(default_factory=dict)
 
     def seconds_on(self, dataset: str) -> float:
         """Seconds of training in a final run on a data set."""
@@ -122,6 +125,7 @@ def read_benchmark(
             **{key: content[key] for key in ("less", "pilot_share", "rows", "patience", "memory_share")},
             entrants=[entrant for entrant in everybody if entrant.name in names],
             methods=methods,
+            targets=content.get("targets", {}),
         )
     except KeyError as error:
         raise InputError(f"{peers}, {experiment}: no key {error}; add it") from None

@@ -3,13 +3,13 @@
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from xsoftmax.internal.errors import InputError
-from xsoftmax.lab.benchmark.peers.config import Benchmark, Entrant
+from xsoftmax.lab.benchmark.peers.config import OURS, Benchmark, Entrant
 from xsoftmax.lab.benchmark.peers.environments import NotInstallableError, python_of
 from xsoftmax.lab.benchmark.peers.exports import export, prepared_file
 from xsoftmax.lab.benchmark.peers.runs import run_job
@@ -18,6 +18,7 @@ from xsoftmax.lab.benchmark.peers.runs import run_job
 PILOT_EXTRA, FINAL_EXTRA = 10.0, 20.0
 PILOT_FACTOR, FINAL_FACTOR = 1.4, 2.0
 LEAST_SECONDS = 0.2
+WITHIN = 0.97  # of a limit of time: a run ends a step or two after its budget
 
 
 @dataclass
@@ -33,9 +34,14 @@ class Rounds:
     scratch : Path
         Of exported data.
     n_threads, repetitions : int
+    clock : {"wall", "cpu"}
+        What seconds of training are: ``cpu`` where other work may be done on the machine.
     minutes : float or None
         All is scaled to take about so long; nothing is begun later than that. Each data set has its share of what
         is left: where searches take longer than expected they are cut, so that final runs are not.
+    limits_of : function
+        From a data set and its entries to seconds, by what sets them: those of ours of which targets are asked have
+        a run with each of these budgets, too.
     """
 
     benchmark: Benchmark
@@ -44,7 +50,9 @@ class Rounds:
     scratch: Path
     n_threads: int = 1
     repetitions: int = 1
+    clock: str = "wall"
     minutes: float | None = None
+    limits_of: Callable[[str, dict[str, Any]], dict[str, float]] = lambda dataset, entries: {}
     pythons: dict[str | None, Path | str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,6 +70,7 @@ class Rounds:
                 continue
             deadline = self._share(waiting, scale)
             found[name] = {"data": {key: value for key, value in meta.items() if key != "source"}}
+            found[name]["data"]["clock"] = self.clock
             found[name]["entrants"] = self._dataset(name, meta, scale * self.benchmark.seconds_on(name), deadline)
             waiting.remove(meta)
         return found
@@ -163,7 +172,18 @@ class Rounds:
                         f"run-{seed}",
                         seed,
                     )
+        self._in_limits(name, meta, entries, able)
         return entries
+
+    def _in_limits(self, name: str, meta: dict[str, Any], entries: dict[str, Any], able: list[Entrant]) -> None:
+        """Run ours once more within each limit of time: a rate that falls over a run is to have fallen by then."""
+        today = {f"{OURS}-{method}" for method in self.benchmark.targets.get("today", [])}
+        for kind, limit in self.limits_of(name, entries).items():
+            for entrant in (entrant for entrant in able if entrant.is_ours and entrant.name not in today):
+                entry, choices = entries[entrant.name], entrant.choices(meta["storage"])
+                if (settings := chosen(entry["pilots"], choices)) is not None:
+                    job = self._job(entrant, meta, "test", settings, WITHIN * limit)
+                    self._do(entry, "limited", entrant, job, f"limited-{kind}", 0)
 
     def _job(
         self, entrant: Entrant, meta: dict[str, Any], split: str, settings: dict[str, Any], seconds: float
@@ -178,6 +198,7 @@ class Rounds:
             "split": split,
             "settings": settings,
             "seconds": round(seconds, 3),
+            "clock": self.clock,
             "methods": str(self.benchmark.methods.absolute()),
         }
 
@@ -197,7 +218,7 @@ class Rounds:
         bounds = self.benchmark.limits(self.n_threads, job["seconds"])
         started = time.monotonic()
         record = run_job(job | {"seed": seed}, python, path, bounds, _stamp(python))
-        entry[kind].append(record)
+        entry.setdefault(kind, []).append(record)
         print(
             f"{job['dataset']} {entrant.name} {name}: {_said(record)} ({time.monotonic() - started:.0f} s)",
             file=sys.stderr,
@@ -251,9 +272,9 @@ def _why_nothing(records: list[dict[str, Any]]) -> str:
 def _said(record: dict[str, Any]) -> str:
     if not record["curve"]:
         return f"{record['status']}, {record['message']}"
-    log_likelihood, accuracy = _quality(record)
     last = record["curve"][-1]
-    return f"{record['status']}, {log_likelihood:.4f} nats, accuracy {accuracy:.4f}, {last['seconds']:.2f} s"
+    nats = "" if last["log_likelihood"] is None else f"{last['log_likelihood']:.4f} nats, "
+    return f"{record['status']}, at the end {nats}accuracy {last['accuracy']:.4f}, {last['seconds']:.2f} s"
 
 
 def _stamp(python: Path) -> str:

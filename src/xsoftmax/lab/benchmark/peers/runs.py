@@ -143,10 +143,14 @@ def _environment(n_threads: int, ours: bool) -> dict[str, str]:
 def _identity(job: Mapping[str, Any], n_threads: int, extra: str) -> str:
     """Hash of what a run depends on."""
     digest = hashlib.sha256(json.dumps([dict(job), n_threads, extra], sort_keys=True).encode())
-    for name in ("protocol", f"run_{job['worker'].replace('-', '_')}"):
-        digest.update((WORKERS / f"{name}.py").read_bytes())
+    worker = job["worker"].replace("-", "_")
+    names = "protocol.py", "protocol_*.py", f"run_{worker}.py", f"{worker}_*.py"
+    for path in (path for name in names for path in sorted(WORKERS.glob(name))):
+        digest.update(path.read_bytes())
     if job["worker"] == "xsoftmax":
-        digest.update(fingerprint("xsoftmax.training.fit").encode())
+        for module in ("xsoftmax.training.fit", "xsoftmax.advice.choice"):
+            digest.update(fingerprint(module).encode())
+        digest.update(Path(job["methods"]).read_bytes())
     return digest.hexdigest()[:16]
 
 

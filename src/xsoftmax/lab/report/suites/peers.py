@@ -8,18 +8,23 @@ from matplotlib.figure import Figure
 
 from xsoftmax.lab.report.looks import looks
 from xsoftmax.lab.report.peers import OURS, markdown
-from xsoftmax.lab.report.standings import summaries, verdicts
+from xsoftmax.lab.report.standings import standing, summaries, verdict, verdicts
 from xsoftmax.lab.report.suites import style
+from xsoftmax.lab.report.targets import targets_table
 
 PANELS = {"log_likelihood": "test log-likelihood (nats)", "accuracy": "test accuracy"}
 
 
 def blocks(content: dict[str, Any]) -> dict[str, str]:
-    """Give ``targets``, whether they are met on each data set, and ``peers``, the tables."""
+    """Give ``targets``, whether they are met and how ours stand on each data set, and ``peers``, the tables."""
     found = content["datasets"]
     summary = summaries(found)
     sentences = verdicts(found, summary)
-    targets = "\n".join(f"- **{dataset}**: {said[0]}" for dataset, said in sentences.items())
+    said = "\n".join(
+        f"- **{dataset}**: {' '.join([verdict(found[dataset], each), *standing(each)])}"
+        for dataset, each in summary.items()
+    )
+    targets = f"{targets_table(content)}\n\n{said}".lstrip()
     return {"targets": targets, "peers": markdown(found, summary, sentences)}
 
 

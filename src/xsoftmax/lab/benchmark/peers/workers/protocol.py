@@ -6,6 +6,8 @@ numpy, scipy, its peer, and this module, which lies beside it. The rules of the 
 - loading the data and turning them into the peer's own form are not counted;
 - compiling, and the first call of everything that compiles, are not counted but written down;
 - evaluation is not counted. A peer that can't be looked at on the way is trained anew, for longer and longer.
+
+A look measures validation rows, and in a final run test rows beside them: the validation rows say which look counts.
 """
 
 import json
@@ -22,11 +24,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from protocol_measure import Measure, add, values_of
+from protocol_memory import forget_peak, give_back, memory
 from scipy.sparse import csr_matrix
 
 # The next look comes after as long as the last one took, but within these shares of the time trained so far.
 LEAST_WAIT, MOST_WAIT = 0.15, 0.5
 FIRST_LOOKS = {"validation": 10, "test": 300}  # the first look comes after this part of the budget
+CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 SCORES_AT_A_TIME = 2**23
 RUNS_LEFT = 2.0  # a longer run is begun if the budget holds this many times the last one
 
@@ -93,15 +98,6 @@ class Data:
 
 
 @dataclass
-class Measure:
-    """Sums over rows: log-likelihood (None where the peer gives no distribution over all classes), hits."""
-
-    log_likelihood: float | None = 0.0
-    hits: int = 0
-    rows: int = 0
-
-
-@dataclass
 class Record:
     """The clock, the curve and the file of one run."""
 
@@ -114,9 +110,9 @@ class Record:
     notes: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._started = time.perf_counter()
+        self._started = time.monotonic()
         self._training_from: float | None = None
-        self._imported_bytes = _memory("VmRSS")
+        self._imported_bytes = memory("VmRSS")
         self._loaded_bytes = self._imported_bytes
         self._next = self.job["seconds"] / FIRST_LOOKS[self.job["split"]]
         self._since = 0.0
@@ -127,33 +123,43 @@ class Record:
         return self.job["settings"]
 
     @cached_property
-    def test(self) -> tuple[Any, np.ndarray]:
-        """Rows and classes that are looked at: validation rows in a pilot, test rows in a final run."""
-        return self.data.features(self.job["split"]), self.data.classes(self.job["split"])
+    def clock(self) -> Callable[[], float]:
+        """Seconds on the wall, or those that the process computes: they bear other work on the machine."""
+        return CLOCKS[self.job.get("clock", "wall")]
+
+    @cached_property
+    def rows(self) -> dict[str, tuple[Any, np.ndarray]]:
+        """Rows and classes that are looked at, by split: validation rows, and in a final run test rows."""
+        splits = dict.fromkeys(("validation", self.job["split"]))
+        return {split: (self.data.features(split), self.data.classes(split)) for split in splits}
 
     def loaded(self) -> None:
         """Say that the data are loaded, before the peer's own form of them is made."""
-        _ = self.test
-        self._loaded_bytes = _memory("VmRSS")
+        _ = self.rows
+        self._loaded_bytes = memory("VmRSS")
 
     @contextmanager
     def warm_up(self) -> Iterator[None]:
-        """Time what is written down but not counted: compilation, and first calls."""
-        start = time.perf_counter()
+        """Measure what is written down but not counted: compiling and first calls, and what they leave in memory."""
+        start, before = self.clock(), memory("VmRSS")
         yield
-        self.notes["warm_up_seconds"] = self.notes.get("warm_up_seconds", 0.0) + time.perf_counter() - start
+        seconds = self.clock() - start
+        give_back()
+        more = max(0, memory("VmRSS") - before)
+        for name, value in (("warm_up_seconds", seconds), ("warm_up_bytes", more)):
+            self.notes[name] = self.notes.get(name, 0) + value
 
     @contextmanager
     def training(self) -> Iterator[None]:
         """Count what is done within."""
-        _forget_peak()
+        forget_peak()
         if self._training_from is None:
-            self._training_from = time.perf_counter()
-        cpu, self._since = time.process_time(), time.perf_counter()
+            self._training_from = time.monotonic()
+        cpu, self._since = time.process_time(), self.clock()
         yield
-        self.seconds += time.perf_counter() - self._since
+        self.seconds += self.clock() - self._since
         self.cpu_seconds += time.process_time() - cpu
-        self.peak_bytes = max(self.peak_bytes, _memory("VmHWM"))
+        self.peak_bytes = max(self.peak_bytes, memory("VmHWM"))
 
     @contextmanager
     def training_anew(self) -> Iterator[None]:
@@ -162,9 +168,17 @@ class Record:
         with self.training():
             yield
 
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Within ``training``: leave the memory of what is done here out. The clock goes on."""
+        self.peak_bytes = max(self.peak_bytes, memory("VmHWM"))
+        yield
+        give_back()
+        forget_peak()
+
     def due(self) -> bool:
         """Within ``training``: whether it is time for a look, or the budget is spent."""
-        spent = self.seconds + time.perf_counter() - self._since
+        spent = self.seconds + self.clock() - self._since
         return spent >= min(self._next, self.job["seconds"])
 
     def goes_on(self) -> bool:
@@ -189,23 +203,27 @@ class Record:
             What the array holds: ``scores`` (log-softmax of them is taken), ``log_probabilities`` (taken as they
             are), or ``ranks`` (they only order the classes: no log-likelihood).
         """
-        X, y = self.test
-        measure = Measure(None if kind == "ranks" else 0.0)
         step = max(1, SCORES_AT_A_TIME // self.data.n_classes)
-        start = time.perf_counter()
-        for first in range(0, len(y), step):
-            add(measure, np.asarray(scores(X[first : first + step])), y[first : first + step], kind)
-        self._append(epochs, measure, start)
+
+        def measured(X: Any, y: np.ndarray) -> Measure:
+            measure = Measure(None if kind == "ranks" else 0.0)
+            for first in range(0, len(y), step):
+                add(measure, np.asarray(scores(X[first : first + step])), y[first : first + step], kind)
+            return measure
+
+        self._append(epochs, measured)
 
     def look_at_rows(
         self, epochs: float | None, rows: Callable[[Any, np.ndarray], tuple[np.ndarray | None, Any]]
     ) -> None:
-        """As ``look``, from a function of all rows: log-probabilities of true classes, and top classes."""
-        X, y = self.test
-        start = time.perf_counter()
-        log_probabilities, top = rows(X, y)
-        total = None if log_probabilities is None else float(np.sum(log_probabilities, dtype=np.float64))
-        self._append(epochs, Measure(total, int(np.sum(np.asarray(top) == y)), len(y)), start)
+        """As ``look``, from a function of all rows of a split: log-probabilities of true classes, and top classes."""
+
+        def measured(X: Any, y: np.ndarray) -> Measure:
+            log_probabilities, top = rows(X, y)
+            total = None if log_probabilities is None else float(np.sum(log_probabilities, dtype=np.float64))
+            return Measure(total, int(np.sum(np.asarray(top) == y)), len(y))
+
+        self._append(epochs, measured)
 
     def write(self, status: str, message: str = "") -> None:
         """Leave the file, aside and renamed."""
@@ -218,7 +236,8 @@ class Record:
             "peak_bytes": self.peak_bytes or None,
             "imported_bytes": self._imported_bytes,
             "loaded_bytes": self._loaded_bytes,
-            "wall_seconds": time.perf_counter() - self._started,
+            "clock": self.job.get("clock", "wall"),
+            "wall_seconds": time.monotonic() - self._started,
             "load_average": os.getloadavg()[0],
             "versions": {"python": platform.python_version()}
             | {name: version(name) for name in ("numpy", "scipy", *self.job["packages"])},
@@ -229,40 +248,21 @@ class Record:
         aside.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
         aside.replace(path)
 
-    def _append(self, epochs: float | None, measure: Measure, start: float) -> None:
-        mean = None if measure.log_likelihood is None else measure.log_likelihood / measure.rows
-        point: dict[str, Any] = {
-            "epochs": epochs,
-            "seconds": self.seconds,
-            "cpu_seconds": self.cpu_seconds,
-            "log_likelihood": mean if mean is None or np.isfinite(mean) else None,
-            "accuracy": measure.hits / measure.rows,
-        }
-        if mean is not None and not np.isfinite(mean):
-            point["not_finite"] = str(mean)
-        took = time.perf_counter() - start
+    def _append(self, epochs: float | None, measured: Callable[[Any, np.ndarray], Measure]) -> None:
+        """Add what a function measures on the rows of each split; names of validation rows' values say so."""
+        start = self.clock()
+        point = {"epochs": epochs, "seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
+        for split, rows in self.rows.items():
+            point |= values_of(measured(*rows), "" if split == self.job["split"] else f"{split}_")
+        took = self.clock() - start
         self.curve.append(point)
         self._next = self.seconds + float(np.clip(took, LEAST_WAIT * self.seconds, MOST_WAIT * self.seconds))
         self.write("running")
 
     def _out_of_time(self, needed: float) -> bool:
         """Whether looks and reruns have used up what a run may take beside its training; the start does not count."""
-        started = time.perf_counter() if self._training_from is None else self._training_from
-        return time.perf_counter() - started + needed > self.job["wall_seconds"]
-
-
-def add(measure: Measure, scores: np.ndarray, y: np.ndarray, kind: str = "scores") -> None:
-    """Add the rows of a block, (n_rows, n_classes): exact log-likelihoods in float64; ties count as misses."""
-    true = scores[np.arange(len(y)), y]
-    measure.hits += int(np.sum(np.sum(scores >= true[:, None], axis=1) == 1))
-    measure.rows += len(y)
-    if kind == "log_probabilities" and measure.log_likelihood is not None:
-        measure.log_likelihood += float(np.sum(true, dtype=np.float64))
-    elif kind == "scores" and measure.log_likelihood is not None:
-        highest = scores.max(axis=1)
-        total = np.exp(scores - highest[:, None]).sum(axis=1, dtype=np.float64)
-        differences = true.astype(np.float64) - highest.astype(np.float64)
-        measure.log_likelihood += float(np.sum(differences - np.log(total)))
+        started = time.monotonic() if self._training_from is None else self._training_from
+        return time.monotonic() - started + needed > self.job["wall_seconds"]
 
 
 def work(train: Callable[[Record], None]) -> None:
@@ -275,17 +275,3 @@ def work(train: Callable[[Record], None]) -> None:
         record.write("failed", f"{type(error).__name__}: {error}".strip()[:500])
         raise
     record.write("finished")
-
-
-def _memory(field_name: str) -> int:
-    """Bytes: ``VmRSS`` now, or ``VmHWM``, the most since the last ``_forget_peak``."""
-    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field_name))
-
-
-def _forget_peak() -> None:
-    """Start the kernel's record of the largest resident size anew; where that is not allowed it counts from start."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
-    except OSError:
-        return

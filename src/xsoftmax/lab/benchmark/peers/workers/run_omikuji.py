@@ -28,7 +28,7 @@ def row(X: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def train(record: Record) -> None:
-    """Settings: ``linear.c``."""
+    """Settings: ``n_trees``, ``linear.c``."""
     file = record.data.text("train", "xc", lines)
     record.loaded()
     record.notes["no_log_likelihood"] = "its scores are products of sigmoids, no distribution"

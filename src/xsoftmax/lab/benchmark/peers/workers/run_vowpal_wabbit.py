@@ -55,7 +55,8 @@ def train(record: Record) -> None:
     n = len(y)
     workspace = Workspace(arguments(record))
     examples = [workspace.parse(line) for line in lines(X, y, first)]
-    tested = [workspace.parse(line) for line in lines(record.test[0], record.test[1], first)]
+    for split, (rows, classes) in record.rows.items():
+        record.rows[split] = [workspace.parse(line) for line in lines(rows, classes, first)], classes
     del X
     rng = np.random.default_rng(record.job["seed"])
     order, place, used = rng.permutation(n), 0, 0
@@ -68,7 +69,7 @@ def train(record: Record) -> None:
                 place, used = place + done, used + done
                 if place == n:
                     order, place = rng.permutation(n), 0
-        record.look_at_rows(used / n, lambda rows, y: _predictions(workspace, tested, y, reduction))
+        record.look_at_rows(used / n, lambda parsed, y: _predictions(workspace, parsed, y, reduction))
 
 
 def _predictions(workspace: Any, examples: list[Any], y: np.ndarray, reduction: str) -> tuple[np.ndarray | None, Any]:

@@ -1,0 +1,238 @@
+"""A race: short fits of methods of which nothing is predicted, on the data themselves, judged by validation rows."""
+
+import math
+from bisect import bisect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import Any
+
+from xsoftmax.advice.clock import Clock
+from xsoftmax.advice.facts import Facts
+from xsoftmax.advice.trial import Ground, Trial
+from xsoftmax.internal.documents import read_yaml
+from xsoftmax.internal.text import duration
+from xsoftmax.methods import Method, build_method, merged
+
+CONTENDERS = Path(__file__).with_name("contenders.yaml")
+# Of a budget, all that a choice with a race may take.
+RACE_SHARE = 0.3
+# Of a trial, where it is judged: the best of these verdicts counts, as a fit keeps its best weights.
+LOOKS = (0.25, 0.5, 1.0)
+# Of an epoch, what a trial must have seen for its verdict to count.
+LEAST_EPOCHS = 0.5
+# Bytes of weights that are held whole although most are zero: they are quicker to reach.
+MOST_DENSE = 2**25
+# Of the methods that trained, one in so many trains again, for so many times the epochs; so many of them at least.
+KEPT, LONGER, FINALISTS = 3, 4, 2
+# How many times what the last look gained a trial may gain yet: looks are at twice the epochs of those before.
+HOPE = 2.0
+# A trial of which an epoch would take so many times its share of the time is given up.
+TOO_SLOW = 3.0
+# Of the time, what is kept for the rounds after the first.
+LATER = 0.4
+FEW = 64  # samples that tell how long an epoch takes
+
+
+def contenders(facts: Facts, among: Sequence[str] | None) -> dict[str, Mapping[str, Any]]:
+    """Give the settings of methods that may be ahead on such rows: none where rows are dense.
+
+    Parameters
+    ----------
+    facts : Facts
+    among : sequence of str or None
+        Leave out all others.
+    """
+    if not facts.sparse:
+        return {}
+    dense = 4 * facts.n_classes * facts.n_features <= MOST_DENSE
+    return {
+        name: merged(settings, {"weights": "dense"}) if dense else settings
+        for name, settings in read_yaml(CONTENDERS).items()
+        if among is None or name in among
+    }
+
+
+def contender_names() -> list[str]:
+    """Name all contenders."""
+    return list(read_yaml(CONTENDERS))
+
+
+def race(
+    methods: Sequence[Method],
+    enter: Callable[[Method], AbstractContextManager[Ground]],
+    epochs: float,
+    most: float,
+    clock: Clock,
+    known: dict[str, Any],
+) -> list[dict[str, Any]]:
+    """Train all methods for an epoch or so, then those that are ahead again, fewer and fewer, for ever longer.
+
+    Successive halving (Karnin, Koren and Somekh 2013; Jamieson and Talwalkar 2016): one epoch does not tell which is
+    ahead in the end. It is over when the next round would be longer than the time that is left, or none that is
+    ahead was still gaining. What has begun sees its first epoch if any time is left.
+
+    Parameters
+    ----------
+    methods : sequence of Method
+        Of which no two share name and rate.
+    enter : callable
+        Give what trials of a method need.
+    epochs, most : float
+        Of each trial of the first round, ``LONGER`` times as many in each that follows; and so many at most.
+    clock : Clock
+    known : dict
+        Where weights begin and what proposals fitted, by settings: filled, too.
+
+    Returns
+    -------
+    list of dict
+        ``name``, ``rate``, ``epochs``, ``seconds`` of steps and of what came before them, those of an epoch
+        (``pace``), the best ``log_likelihood`` of validation rows (nats), None if the method diverged, was too slow
+        or saw too little of the data, what it ``gained`` by its last look, and whether it was still ``gaining``.
+        First those of the first round.
+    """
+    found = _round(methods, enter, epochs, clock, known, LATER * clock.limit if math.isfinite(clock.limit) else 0.0)
+    n_runners = len(methods)
+    while epochs * LONGER <= most:
+        epochs *= LONGER
+        n_runners = max(FINALISTS, n_runners // KEPT)
+        leaders = in_turn(ranked(found))
+        times = list(accumulate(epochs * each["pace"] for each in leaders))
+        more = bisect(times, clock.left / KEPT) if math.isfinite(clock.left) else 0
+        n_runners = min(max(n_runners, more), bisect(times, clock.left))
+        again = [each for each in leaders[:n_runners] if each["gaining"]]
+        if len(leaders) < 2 or not again:
+            break
+        found += _round([method_of(methods, each) for each in again], enter, epochs, clock, known)
+    return found
+
+
+def ranked(outcomes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Give the best outcome of each method and rate of which something is known, the best first.
+
+    Of two that are as good, the later one, which saw more.
+    """
+    best: dict[tuple[str, float], Mapping[str, Any]] = {}
+    for each in sorted((each for each in reversed(outcomes) if each["log_likelihood"] is not None), key=_behind):
+        best.setdefault((each["name"], each["rate"]), each)
+    return list(best.values())
+
+
+def in_turn(leaders: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Take in turn the one that is ahead, and the one that would be if it gained as much again, twice.
+
+    Who begins at class means is ahead at first; what another gained between two looks tells whether it may overtake.
+    """
+    hopeful = sorted(leaders, key=lambda each: -(each["log_likelihood"] + HOPE * each["gained"]))
+    both = chain.from_iterable(zip(leaders, hopeful, strict=True))
+    return list({(each["name"], each["rate"]): each for each in both}.values())
+
+
+def method_of(methods: Sequence[Method], outcome: Mapping[str, Any]) -> Method:
+    """Find the method of an outcome."""
+    name, rate = outcome["name"], outcome["rate"]
+    return next(each for each in methods if (each.name, each.optimizer.learning_rate) == (name, rate))
+
+
+def _behind(outcome: Mapping[str, Any]) -> float:
+    return -float(outcome["log_likelihood"])
+
+
+def _round(
+    methods: Sequence[Method],
+    enter: Callable[[Method], AbstractContextManager[Ground]],
+    epochs: float,
+    clock: Clock,
+    known: dict[str, Any],
+    kept: float = 0.0,
+) -> list[dict[str, Any]]:
+    """Train one method after the other; each has its share of the time that is left, but for so much that is kept."""
+    found: list[dict[str, Any]] = []
+    for i, method in enumerate(methods):
+        if clock.left <= kept:
+            break
+        began, seconds = clock.spent, (clock.left - kept) / (len(methods) - i)
+        with enter(method) as ground:
+            clock.excuse(clock.spent - began)  # of reading rows
+            found.append(_run(replace(ground, known=known), epochs, seconds, clock))
+    return found
+
+
+def _run(ground: Ground, epochs: float, seconds: float, clock: Clock) -> dict[str, Any]:
+    """Train one method, and judge it on the way."""
+    n, slow = ground.train.n_samples, TOO_SLOW * seconds
+    if clock.setup > seconds and not ground.prepared:
+        return _outcome(ground)
+    trial, setup = _begun(ground, clock)
+    began, values = clock.spent, dict[int, float]()
+    for first in (FEW, 8 * FEW):
+        if trial.samples == 0 or slow < trial.pace * n < 10 * slow:  # the first steps are slower than others
+            trial.advance(max(first, trial.minibatch_size))
+    for share in LOOKS if trial.pace * n <= slow else ():
+        end = share * epochs * n
+        while trial.finite and trial.samples < end and _goes_on(trial, n, clock, began + share * seconds):
+            trial.advance(int(min(end - trial.samples + 1, n / 4 + 1)))
+        value = trial.log_likelihood() if trial.samples >= LEAST_EPOCHS * n else None
+        if value is not None:
+            values[trial.samples] = value
+    judged = list(values.values())
+    best = max(judged, default=None) if trial.finite else None
+    return _outcome(ground) | {
+        "epochs": trial.samples / n,
+        "seconds": trial.seconds + setup,
+        "pace": trial.pace * n,
+        "log_likelihood": best,
+        "gained": max(0.0, judged[-1] - judged[-2]) if len(judged) > 1 else 0.0,
+        "gaining": epochs <= 1 or best in judged[-1:],  # an epoch is too short to say that it is not
+    }
+
+
+def _outcome(ground: Ground) -> dict[str, Any]:
+    """Give what is known of a method that was not begun, as its setup would take more than its share of the time."""
+    known = {"name": ground.method.name, "rate": ground.method.optimizer.learning_rate}
+    return (
+        known
+        | dict.fromkeys(("epochs", "seconds", "pace", "gained"), 0.0)
+        | {"log_likelihood": None, "gaining": False}
+    )
+
+
+def _goes_on(trial: Trial, n: int, clock: Clock, until: float) -> bool:
+    """Tell whether a trial has time: until its own is over, or an epoch is, if there is any left for all."""
+    return clock.spent < until or (trial.samples < n and clock.left > 0)
+
+
+def _begun(ground: Ground, clock: Clock) -> tuple[Trial, float]:
+    """Begin a trial; give it, and the seconds of what it needs, compiling and reading left out, and off the clock."""
+    began, n_known = clock.spent, len(ground.known)
+    trial = Trial(ground, ground.method.optimizer.learning_rate)
+    trial.log_likelihood(1)
+    fresh = len(ground.known) > n_known
+    setup = ground.proposal.seconds + ground.beginning.seconds if fresh else 0.0
+    clock.excuse(max(0.0, clock.spent - began - setup))
+    clock.setup = max(clock.setup, setup)
+    return trial, setup
+
+
+def winner(outcomes: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Give the outcome with the best log-likelihood; None if none is known."""
+    return next(iter(ranked(outcomes)), None)
+
+
+def told(outcomes: Sequence[Mapping[str, Any]], facts: Facts) -> str:
+    """Say in a sentence which method was ahead, of which, and by how much; of each the best outcome."""
+    ahead, *others = ranked(outcomes)
+    behind = ", ".join(f"{each['name']} at rate {each['rate']:.2g} {each['log_likelihood']:.4f}" for each in others)
+    longest = duration(max(outcome["seconds"] for outcome in outcomes))
+    return (
+        f"{ahead['name']}: ahead in a race on {facts}, {longest} for each at most, with "
+        f"{ahead['log_likelihood']:.4f} nats on validation rows" + (f"; behind it were {behind}" if behind else "")
+    )
+
+
+def built(settings: Mapping[str, Mapping[str, Any]]) -> list[Method]:
+    """Build the methods, by their names."""
+    return [build_method(name, each) for name, each in settings.items()]

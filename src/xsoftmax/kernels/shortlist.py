@@ -1,0 +1,190 @@
+"""Classes that score highest for each row under given weights, true ones left out: by search, once for all rows.
+
+Of sparse rows, weights by feature are walked, short lists first, as long as ``budget`` entries go; a few times as
+many classes as are wanted, those that are highest by then, have the rest of their scores looked up. So a row costs no
+more where words are common and classes many. It is exact where the budget is enough for all lists, and finds nearly
+all where it is not: rare words tell classes apart.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from xsoftmax.internal.compiled import njit
+from xsoftmax.kernels import LEAN, OPTIONS
+from xsoftmax.kernels.rows import features_of
+
+# Entries of lists that are walked for a row, and how many times the classes wanted have their score completed.
+BUDGET, COMPLETED = 4096, 3
+# Scores of dense rows that are held at a time.
+_SCORES_AT_ONCE = 2**24
+
+
+class Compressed(NamedTuple):
+    """Arrays of a sparse matrix, by rows or by columns."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+
+
+class _Room(NamedTuple):
+    """For one row: written out, (n_features,); of each class a partial score, and whether it has one; entries."""
+
+    values: np.ndarray
+    scores: np.ndarray
+    is_seen: np.ndarray
+    seen: np.ndarray
+    order: np.ndarray
+    classes: np.ndarray
+    highest: np.ndarray
+
+
+def nearest_classes(X: Any, y: np.ndarray, W: Any, n: int, budget: int = BUDGET) -> np.ndarray:
+    """Find the classes that score highest for each row, the row's own left out.
+
+    Parameters
+    ----------
+    X : sparse array or ndarray of shape (n_samples, n_features), float32
+    y : ndarray of shape (n_samples,), int32
+    W : sparse array or ndarray of shape (n_classes, n_features), float32
+    n : int
+        Classes for each row, at most.
+    budget : int
+        Entries of lists to be walked for each sparse row.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n), int32
+        The highest first; -1 where no further class was found to score above 0, or there is none.
+    """
+    found = np.full((len(y), n), -1, np.int32)
+    if issparse(X) and issparse(W):
+        by_class, by_feature = (Compressed(A.indptr, A.indices, A.data) for A in (csr_array(W), W.tocsc()))
+        features = features_of(X, False)
+        _find_sparse(features, y, by_feature, by_class, W.shape[0], budget, found)
+        return found
+    step, scored = max(1, _SCORES_AT_ONCE // W.shape[0]), csr_array(W).T.tocsr() if issparse(W) else W.T
+    for first in range(0, len(y), step):
+        scores = X[first : first + step] @ scored
+        _highest_of(np.ascontiguousarray(scores, np.float32), y[first : first + step], found[first : first + step])
+    return found
+
+
+@njit(**OPTIONS)
+def _highest_of(scores, y, found):
+    highest = np.empty(found.shape[1], np.float32)
+    for b in range(scores.shape[0]):
+        n = 0
+        for k in range(scores.shape[1]):
+            if k != y[b]:
+                n = _kept(found[b], highest, n, np.int32(k), scores[b, k])
+
+
+@njit(**LEAN)
+def _kept(classes, highest, n, k, score):
+    """Put a class among the first n, which fall, if it belongs there; return how many these are then."""
+    if n == classes.size:
+        if not score > highest[n - 1]:
+            return n
+        n -= 1
+    place = n
+    while place > 0 and highest[place - 1] < score:
+        highest[place], classes[place] = highest[place - 1], classes[place - 1]
+        place -= 1
+    highest[place], classes[place] = score, k
+    return n + 1
+
+
+@njit(**OPTIONS)
+def _find_sparse(features, y, by_feature, by_class, n_classes, budget, found):
+    longest = 0
+    for i in range(y.size):
+        longest = max(longest, features.indptr[i + 1] - features.indptr[i])
+    n_completed = COMPLETED * found.shape[1]
+    room = _Room(
+        np.zeros(features.n_features, np.float32),
+        np.zeros(n_classes, np.float32),
+        np.zeros(n_classes, np.bool_),
+        np.empty(n_classes, np.int32),
+        np.empty(longest, np.int64),
+        np.empty(n_completed, np.int32),
+        np.empty(max(n_completed, found.shape[1]), np.float32),
+    )
+    for i in range(y.size):
+        n_entries = _order_by_length(features, by_feature.indptr, i, room.order)
+        n_seen, n_walked = _walk(features, by_feature, room, n_entries, budget)
+        n = _highest_seen(room, n_seen, y[i])
+        if n_walked < n_entries:
+            _complete(features, by_class, room, i, n)
+        n_found = 0
+        for j in range(n):
+            score = room.scores[room.classes[j]]
+            if score > 0:
+                n_found = _kept(found[i], room.highest, n_found, room.classes[j], score)
+        for s in range(n_seen):
+            room.scores[room.seen[s]], room.is_seen[room.seen[s]] = np.float32(0), False
+
+
+@njit(**LEAN)
+def _order_by_length(features, starts, i, order):
+    """Put the entries of a row in order of the lengths of their features' lists; return how many there are."""
+    first = features.indptr[i]
+    n = features.indptr[i + 1] - first
+    for j in range(n):
+        d, place = features.indices[first + j], j
+        length = starts[d + 1] - starts[d]
+        while place > 0:
+            before = features.indices[order[place - 1]]
+            if starts[before + 1] - starts[before] <= length:
+                break
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = first + j
+    return n
+
+
+@njit(**LEAN)
+def _walk(features, by_feature, room, n_entries, budget):
+    """Add up what the first lists of a row say, one at least; return how many classes, and lists, these are."""
+    n_seen, left = 0, budget
+    for j in range(n_entries):
+        entry = room.order[j]
+        d, x = features.indices[entry], features.data[entry]
+        left -= by_feature.indptr[d + 1] - by_feature.indptr[d]
+        if left < 0 and n_seen:
+            return n_seen, j
+        for place in range(by_feature.indptr[d], by_feature.indptr[d + 1]):
+            k = by_feature.indices[place]
+            if not room.is_seen[k]:
+                room.is_seen[k] = True
+                room.seen[n_seen] = k
+                n_seen += 1
+            room.scores[k] += x * by_feature.data[place]
+    return n_seen, n_entries
+
+
+@njit(**LEAN)
+def _highest_seen(room, n_seen, y):
+    """Keep the classes whose scores are highest so far in ``room.classes``; return how many."""
+    n = 0
+    for s in range(n_seen):
+        k = room.seen[s]
+        if k != y:
+            n = _kept(room.classes, room.highest, n, k, room.scores[k])
+    return n
+
+
+@njit(**LEAN)
+def _complete(features, by_class, room, i, n):
+    """Compute the whole scores of the classes kept."""
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        room.values[features.indices[j]] = features.data[j]
+    for c in range(n):
+        k, score = room.classes[c], np.float32(0)
+        for place in range(by_class.indptr[k], by_class.indptr[k + 1]):
+            score += room.values[by_class.indices[place]] * by_class.data[place]
+        room.scores[k] = score
+    for j in range(features.indptr[i], features.indptr[i + 1]):
+        room.values[features.indices[j]] = np.float32(0)
