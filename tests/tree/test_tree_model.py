@@ -144,6 +144,7 @@ def test_the_same_rows_give_the_same_tree(seed):
     for other in (again, explicit):
         np.testing.assert_array_equal(first.projection.mean, other.projection.mean)
         np.testing.assert_array_equal(first.projection.components, other.projection.components)
+        np.testing.assert_array_equal(first.project(X), other.project(X))
         np.testing.assert_array_equal(first.class_of_leaf, other.class_of_leaf)
         np.testing.assert_array_equal(first.weights, other.weights)
 

@@ -4,12 +4,29 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
 from itertools import pairwise
 from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 from xsoftmax.internal.errors import InputError
 
 MOST_THREADS = 1024
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which BLAS computes on one thread: how products are split among threads changes bits.
+
+    The command line does so from its start; this is for what a library's user calls.
+    """
+    return _blas().limit(limits=1, user_api="blas")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()  # looks through all loaded libraries, which takes a millisecond
 
 
 class Team:

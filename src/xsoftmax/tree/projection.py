@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from xsoftmax.internal.compiled import njit
+from xsoftmax.internal.threads import one_blas_thread
 from xsoftmax.kernels import OPTIONS
 
 Features: TypeAlias = csr_array | NDArray[np.float32]
@@ -64,12 +65,13 @@ class Projection:
         Z = np.empty((X.shape[0], self.dimension), np.float32)
         if self.dimension == 0:
             return Z
-        shift = (self.mean.astype(np.float64) @ self.components).astype(np.float32)
-        for start, rows in zip(range(0, X.shape[0], _ROWS), _blocks(X), strict=True):
-            if isinstance(rows, np.ndarray):
-                Z[start : start + _ROWS] = (rows - self.mean) @ self.components
-            else:
-                Z[start : start + _ROWS] = rows @ self.components - shift
+        with one_blas_thread():
+            shift = (self.mean.astype(np.float64) @ self.components).astype(np.float32)
+            for start, rows in zip(range(0, X.shape[0], _ROWS), _blocks(X), strict=True):
+                if isinstance(rows, np.ndarray):
+                    Z[start : start + _ROWS] = (rows - self.mean) @ self.components
+                else:
+                    Z[start : start + _ROWS] = rows @ self.components - shift
         return Z
 
 
@@ -97,10 +99,11 @@ def principal_components(X: Features, dimension: int, standardize: bool | None =
     dimension = min(dimension, int(varies.sum()), X.shape[0] - 1)
     if dimension <= 0:
         return _projection(mean, np.empty((X.shape[1], 0)))
-    if isinstance(X, np.ndarray) and X.shape[1] <= _DENSE_LIMIT:
-        values, vectors = _dense_eigenpairs(X, mean, scale, dimension)
-    else:
-        values, vectors = _lanczos_eigenpairs(X, mean, scale, dimension, seed)
+    with one_blas_thread():
+        if isinstance(X, np.ndarray) and X.shape[1] <= _DENSE_LIMIT:
+            values, vectors = _dense_eigenpairs(X, mean, scale, dimension)
+        else:
+            values, vectors = _lanczos_eigenpairs(X, mean, scale, dimension, seed)
     kept = values > _RANK_TOLERANCE * values[0]
     whitened = vectors[:, kept] * scale[:, None] / np.sqrt(values[kept])
     return _projection(mean, _fix_signs(whitened))
