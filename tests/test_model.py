@@ -301,6 +301,41 @@ def test_scores_follow_the_weights_unless_these_are_promised_not_to_change(monke
     assert first_score() == 5
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_scores_that_are_held_are_computed_once_and_are_the_same(monkeypatch, threads):
+    """Whatever those who see them do to them; of other rows, and afterwards, they are computed anew."""
+    rng = np.random.default_rng(0)
+    W, X = rng.standard_normal((2500, 4)).astype(np.float32), rng.standard_normal((1200, 3)).astype(np.float32)
+    model, computed = Model.of_rows(W, [str(k) for k in range(2500)], 3), []
+    visited = Model._visit_scores
+    monkeypatch.setattr(Model, "_visit_scores", lambda self, *args: computed.append(1) or visited(self, *args))
+
+    def scores(rows):
+        found = np.zeros((rows.shape[0], 2500), np.float32)
+
+        def take(block):
+            part, (n, width) = block.scores, block.scores.shape
+            found[block.first_row : block.first_row + n, block.first_class : block.first_class + width] = part
+            part[:] = np.nan
+
+        model.visit_scores(rows, take, Team(threads))
+        return found
+
+    expected = scores(X)
+    assert np.isfinite(expected).all()
+    with model.holding(X):
+        assert all(np.array_equal(scores(X), expected) for _ in range(3))
+        assert len(computed) == 2
+        np.testing.assert_allclose(scores(X[:5].copy()), expected[:5], rtol=1e-5, atol=1e-5)
+    assert np.array_equal(scores(X), expected)
+    assert len(computed) == 4
+    monkeypatch.setattr("xsoftmax.model.MOST_HELD", X.shape[0] * 2500 - 1)
+    with model.holding(X):
+        scores(X)
+        scores(X)
+    assert len(computed) == 6
+
+
 @pytest.mark.filterwarnings("error")
 def test_weights_that_are_not_finite_give_scores_without_a_warning():
     model = model_of()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ from xsoftmax.scores import (
     score_each,
 )
 
+# Scores that are held at once where the same ones are seen again and again.
+MOST_HELD = 2**24
 # Weights that are copied into the file at a time.
 WRITTEN_AT_ONCE = 2**20
 
@@ -78,7 +81,7 @@ class Model:
     attributes: dict[str, Any] = field(default_factory=dict)
     link: str = "softmax"
     calibration: Calibration | None = None
-    _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _kept: list[dict[Any, Any]] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @classmethod
     def of_rows(cls, rows: Any, class_names: Sequence[str], n_features: int, **others: Any) -> "Model":
@@ -122,6 +125,17 @@ class Model:
             yield
         finally:
             self._kept.pop()
+
+    @contextmanager
+    def holding(self, X: Any) -> Iterator[None]:
+        """Promise not to change the weights within: of these rows, if they have few, all scores are held at once.
+
+        Few is ``MOST_HELD``. Blocks of them are then computed once, whoever visits them with no blocks of its own.
+        """
+        with self.unchanging():
+            if X.shape[0] * self.n_classes <= MOST_HELD:
+                self._kept[-1].setdefault(id(X), [])
+            yield
 
     @property
     def n_classes(self) -> int:
@@ -185,7 +199,28 @@ class Model:
             If the rows do not have the model's number of features.
         """
         self._check_width(X)
-        team, n_samples = team or Team(), X.shape[0]
+        held = self._kept[-1].get(id(X)) if self._kept else None
+        team, sizes = team or Team(), (classes_at_a_time, rows_at_a_time)
+        if held is None or sizes != (CLASSES_AT_A_TIME, ROWS_AT_A_TIME):
+            self._visit_scores(X, visit, team, *sizes)
+            return
+        if not held:
+            blocks: list[ScoreBlock] = []
+            self._visit_scores(X, lambda block: blocks.append(_copied(block)), team, *sizes)
+            by_rows = groupby(sorted(blocks, key=_place), key=lambda block: block.first_row)
+            held += (list(of_rows) for _, of_rows in by_rows)
+        shares = [held[j :: team.n_threads] for j in range(team.n_threads)]
+        team.run([partial(_show, share, visit) for share in shares])
+
+    def _visit_scores(
+        self,
+        X: Any,
+        visit: Callable[[ScoreBlock], Any],
+        team: Team,
+        classes_at_a_time: int,
+        rows_at_a_time: int,
+    ) -> None:
+        n_samples = X.shape[0]
         scorer = Scorer(self, X)
         width = max(1, min(self.n_classes, classes_at_a_time))
         if width < self.n_classes:
@@ -220,6 +255,20 @@ class Model:
     def _check_width(self, X: Any) -> None:
         if X.shape[1] != self.n_features:
             raise InputError(f"rows have {X.shape[1]} features, the model {self.n_features}; prepare them alike")
+
+
+def _place(block: ScoreBlock) -> tuple[int, int]:
+    return block.first_row, block.first_class
+
+
+def _copied(block: ScoreBlock) -> ScoreBlock:
+    return block._replace(scores=block.scores.copy())
+
+
+def _show(blocks_of_rows: Sequence[Sequence[ScoreBlock]], visit: Callable[[ScoreBlock], Any]) -> None:
+    """Show copies of blocks, which may be changed."""
+    for block in chain.from_iterable(blocks_of_rows):
+        visit(_copied(block))
 
 
 def save_model(model: Model, path: str | Path) -> None:

@@ -175,7 +175,7 @@ def test_where_rows_are_dense_or_none_are_for_validation_there_is_no_race(data, 
         choice = choice_for(other, 0, Plan(epochs=1), Asked(AMONG))
         assert choice.name == "softmax"
         assert all("name" not in trial for trial in choice.trials)
-        with pytest.raises(InputError, match="among is text-margin, which are for sparse rows"):
+        with pytest.raises(InputError, match="among is text-margin; these rows are"):
             choice_for(other, 0, Plan(epochs=1), Asked(("text-margin",)))
 
 
@@ -198,8 +198,9 @@ def test_the_winner_is_known_unless_all_diverged():
 def test_contenders_are_points_of_the_product_and_those_of_the_methods_file():
     known = yaml.safe_load((FILE.parents[3] / "config" / "methods.yaml").read_text())
     found = yaml.safe_load(CONTENDERS.read_text())
-    assert list(found) == contender_names()
-    for name, settings in found.items():
+    assert list(found) == ["sparse", "dense"]
+    assert [name for methods in found.values() for name in methods] == contender_names()
+    for name, settings in (pair for methods in found.values() for pair in methods.items()):
         assert build_method(name, settings)
         assert name not in known or known[name] == settings
 

@@ -77,9 +77,11 @@ def _choose(data: Dataset, seed: int, plan: Plan, asked: Asked, model: CostModel
     others = contenders(facts, asked.among) if data.n_samples("validation") and asked.gap is None else {}
     measured = None if asked.among is None else tuple(name for name in asked.among if name not in contender_names())
     if measured == () and not others:
+        kind = "sparse" if facts.sparse else "dense"
         raise InputError(
-            f"auto: among is {', '.join(asked.among or ())}, which are for sparse rows, with rows for validation and "
-            "without a gap; name measured candidates, too, or leave among out"
+            f"auto: among is {', '.join(asked.among or ())}; these rows are {kind}, {data.n_samples('validation')} are "
+            f"for validation, and gap is {asked.gap}; contenders are of one kind of rows, and need validation rows and "
+            "no gap: name measured candidates, too, or leave among out"
         )
     among = asked._replace(among=measured)
     if others:

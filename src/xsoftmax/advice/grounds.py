@@ -15,7 +15,7 @@ from xsoftmax.training.memory import check_memory, must_stream
 from xsoftmax.training.plan import Plan
 
 # What makes most methods better on validation rows, and costs little.
-IMPROVEMENTS = {"average": "half", "calibration": "temperature"}
+IMPROVEMENTS = {"average": "half", "calibration": "temperature-and-frequency"}
 
 
 def that_fit(ranking: Sequence[Prediction], model: CostModel, data: Dataset, plan: Plan) -> list[Prediction]:
@@ -43,7 +43,7 @@ def why_too_large(method: Method, data: Dataset, plan: Plan) -> InputError | Non
 
 
 def improved(method: Method, data: Dataset, plan: Plan) -> Method:
-    """Give a method with its weights averaged and a temperature, if rows can fit it and memory holds both."""
+    """Give a method with its weights averaged and calibrated, if rows can fit it and memory holds both."""
     if not data.n_samples("validation"):
         return method
     better = build_method(method.name, merged(method.settings, IMPROVEMENTS) | {"source": method.source})

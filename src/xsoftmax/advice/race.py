@@ -37,7 +37,7 @@ FEW = 64  # samples that tell how long an epoch takes
 
 
 def contenders(facts: Facts, among: Sequence[str] | None) -> dict[str, Mapping[str, Any]]:
-    """Give the settings of methods that may be ahead on such rows: none where rows are dense.
+    """Give the settings of methods that may be ahead on such rows, sparse or dense.
 
     Parameters
     ----------
@@ -45,19 +45,17 @@ def contenders(facts: Facts, among: Sequence[str] | None) -> dict[str, Mapping[s
     among : sequence of str or None
         Leave out all others.
     """
-    if not facts.sparse:
-        return {}
     dense = 4 * facts.n_classes * facts.n_features <= MOST_DENSE
     return {
         name: merged(settings, {"weights": "dense"}) if dense else settings
-        for name, settings in read_yaml(CONTENDERS).items()
+        for name, settings in read_yaml(CONTENDERS)["sparse" if facts.sparse else "dense"].items()
         if among is None or name in among
     }
 
 
 def contender_names() -> list[str]:
     """Name all contenders."""
-    return list(read_yaml(CONTENDERS))
+    return [name for methods in read_yaml(CONTENDERS).values() for name in methods]
 
 
 def race(
@@ -168,7 +166,7 @@ def _run(ground: Ground, epochs: float, seconds: float, clock: Clock) -> dict[st
         return _outcome(ground)
     trial, setup = _begun(ground, clock)
     began, values = clock.spent, dict[int, float]()
-    for first in (FEW, 8 * FEW):
+    for first in (FEW, 8 * FEW, 64 * FEW):
         if trial.samples == 0 or slow < trial.pace * n < 10 * slow:  # the first steps are slower than others
             trial.advance(max(first, trial.minibatch_size))
     for share in LOOKS if trial.pace * n <= slow else ():

@@ -11,7 +11,7 @@ import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import taken
-from xsoftmax.evaluation.calibration import fit_calibration
+from xsoftmax.evaluation.frequency_calibration import calibrated
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
@@ -21,7 +21,7 @@ from xsoftmax.solvers import make_solver
 from xsoftmax.training.beginning import Beginning, find_beginning
 from xsoftmax.training.visits import Visits
 
-ROWS = 2000  # of validation, at most
+ROWS, SCORES = 2000, 2**24  # of validation, at most; and of these, for all classes
 PROBED = 50  # of these, to see how long all of them take
 
 
@@ -53,8 +53,15 @@ class Ground:
     def validation(self) -> Split:
         """Rows that trials are judged by: drawn, as files are often sorted, and always the same."""
         rows = self.data.split("validation")
-        chosen = np.random.default_rng(0).permutation(rows.n_samples)[:ROWS]
+        chosen = np.random.default_rng(0).permutation(rows.n_samples)[
+            : min(ROWS, max(1, SCORES // self.data.n_classes))
+        ]
         return taken(rows, np.sort(chosen))
+
+    @cached_property
+    def class_counts(self) -> np.ndarray:
+        """Training rows of each class."""
+        return self.train.class_counts(self.data.n_classes)
 
     @cached_property
     def training_set(self) -> TrainingSet:
@@ -164,8 +171,7 @@ class Trial:
         )
         with np.errstate(all="ignore"):
             X, y = ground.validation.X[:at_most], ground.validation.y[:at_most]
-            if method.calibration != "none":
-                model = replace(model, calibration=fit_calibration(model, X, y, ground.team))
+            model = calibrated(model, method.calibration, X, y, ground.class_counts, ground.team)
             value = evaluate(model, X, y, ground.team)["log_likelihood"]
         self.finite = bool(np.isfinite(value))
         return float(value) if self.finite else None

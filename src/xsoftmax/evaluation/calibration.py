@@ -73,7 +73,7 @@ def fit_calibration(model: Model, X: Any, y: np.ndarray, team: Team | None = Non
     t = 1.0
     if not len(y):
         return Calibration(t)
-    with model.unchanging():
+    with model.holding(X):
         here = likelihood_at(model, X, y, t, team)
         step = _newton(here, t)
         for _ in range(PASSES):

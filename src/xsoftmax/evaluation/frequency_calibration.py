@@ -8,6 +8,7 @@ are means and covariances of scores and log n under p, so that Newton's steps ne
 """
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,7 +81,7 @@ def fit_with_frequencies(
     at = np.array([alone.inverse_temperature, 0.0])
     if not len(y):
         return Calibration(at[0], 0.0, log_counts)
-    with model.unchanging():
+    with model.holding(X):
         here = likelihood_at(model, X, y, log_counts, at, team)
         step = _newton(here)
         for _ in range(PASSES):
@@ -96,6 +97,20 @@ def fit_with_frequencies(
             if gain < LEAST_GAIN:
                 break
     return Calibration(float(at[0]), float(at[1]), log_counts)
+
+
+def calibrated(
+    model: Model, kind: str, X: Any, y: np.ndarray, class_counts: np.ndarray | None, team: Team | None = None
+) -> Model:
+    """Give a model the calibration of a kind, one of ``methods.CALIBRATIONS``, that makes rows likeliest.
+
+    Parameters are as for ``fit_with_frequencies``; ``class_counts`` matter to the kind with frequencies alone.
+    """
+    if kind == "none":
+        return model
+    if kind == "temperature" or class_counts is None:
+        return replace(model, calibration=fit_calibration(model, X, y, team))
+    return replace(model, calibration=fit_with_frequencies(model, X, y, class_counts, team))
 
 
 def _newton(at: Likelihood) -> np.ndarray:

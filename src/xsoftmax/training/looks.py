@@ -1,6 +1,5 @@
 """What a fit's curve shows: its objective on some training rows, always the same; metrics of all the other rows."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,9 @@ from scipy.sparse import issparse
 
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import some, taken
-from xsoftmax.evaluation.calibration import ROWS, fit_calibration
+from xsoftmax.evaluation.calibration import ROWS
 from xsoftmax.evaluation.frequencies import frequency_error
-from xsoftmax.evaluation.frequency_calibration import fit_with_frequencies
+from xsoftmax.evaluation.frequency_calibration import calibrated
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.objective import mean_loss
@@ -58,7 +57,8 @@ class Looks:
         self._ridge, self._n_samples = method.ridge, train.n_samples
         whole = {name: data.split(name) for name in ("validation", "test")}
         self.validation = whole["validation"]
-        self._calibrates_on = None if method.calibration == "none" else some(whole["validation"], ROWS)
+        self._calibration = method.calibration
+        self._calibrates_on = some(whole["validation"], 0 if method.calibration == "none" else ROWS)
         counted = method.calibration == "temperature-and-frequency"
         self._class_counts = train.class_counts(data.n_classes) if counted else None
         splits = {name: some(split, rows) for name, split in whole.items()}
@@ -74,13 +74,8 @@ class Looks:
 
     def calibrated(self, model: Model) -> Model:
         """Give a model the calibration of its validation rows, if the method asks for one."""
-        rows = self._calibrates_on
-        if rows is None:
-            return model
-        if self._class_counts is None:
-            return replace(model, calibration=fit_calibration(model, rows.X, rows.y, self._team))
-        found = fit_with_frequencies(model, rows.X, rows.y, self._class_counts, self._team)
-        return replace(model, calibration=found)
+        rows, counts = self._calibrates_on, self._class_counts
+        return calibrated(model, self._calibration, rows.X, rows.y, counts, self._team)
 
     def look(self, model: Model, states: np.ndarray) -> dict[str, float]:
         """Measure a model; ``states`` are the variables of all training samples."""

@@ -4,10 +4,12 @@ import psutil
 
 from xsoftmax.data.dataset import SPLITS, Dataset
 from xsoftmax.data.windows import WINDOW_BYTES
+from xsoftmax.evaluation.calibration import ROWS
 from xsoftmax.evaluation.likelihood import rows_at_a_time
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
 from xsoftmax.methods import Method, members
+from xsoftmax.model import MOST_HELD
 from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
 from xsoftmax.solvers import Size, solver_of
 from xsoftmax.training.looks import MOST_SCORES
@@ -120,6 +122,9 @@ def estimate(
         needed["the tree"] = 4 * (nodes + n_train * tree["dimension"])
     if keeps_best:
         needed["the best weights so far"] = one_copy
+    if method.calibration != "none":
+        n_scores = min(ROWS, data.n_samples("validation")) * data.n_classes
+        needed["scores that calibration sees again"] = 4 * n_scores * (n_scores <= MOST_HELD)
     if method.prune:  # columns of weights, twice, and their absolute values
         needed["the weights that are pruned"] = 4 * one_copy
     return needed
