@@ -80,8 +80,8 @@ def _choose(data: Dataset, seed: int, plan: Plan, asked: Asked, model: CostModel
         kind = "sparse" if facts.sparse else "dense"
         raise InputError(
             f"auto: among is {', '.join(asked.among or ())}; these rows are {kind}, "
-            f"{data.n_samples('validation')} are for validation, and gap is {asked.gap}; contenders are of one kind of "
-            "rows, and need validation rows and no gap: name measured candidates, too, or leave among out"
+            f"{data.n_samples('validation')} are for validation, and gap is {asked.gap}; contenders are of one kind "
+            "of rows, and need validation rows and no gap: name measured candidates, too, or leave among out"
         )
     among = asked._replace(among=measured)
     if others:
