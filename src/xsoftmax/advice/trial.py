@@ -11,6 +11,7 @@ import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import taken
+from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.frequency_calibration import calibrated
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.internal.threads import Team
@@ -21,7 +22,7 @@ from xsoftmax.solvers import make_solver
 from xsoftmax.training.beginning import Beginning, find_beginning
 from xsoftmax.training.visits import Visits
 
-ROWS, SCORES = 2000, 2**24  # of validation, at most; and of these, for all classes
+ROWS = 2000  # of validation, at most
 PROBED = 50  # of these, to see how long all of them take
 
 
@@ -53,9 +54,7 @@ class Ground:
     def validation(self) -> Split:
         """Rows that trials are judged by: drawn, as files are often sorted, and always the same."""
         rows = self.data.split("validation")
-        chosen = np.random.default_rng(0).permutation(rows.n_samples)[
-            : min(ROWS, max(1, SCORES // self.data.n_classes))
-        ]
+        chosen = np.random.default_rng(0).permutation(rows.n_samples)[: min(ROWS, rows_for(self.data.n_classes))]
         return taken(rows, np.sort(chosen))
 
     @cached_property

@@ -16,11 +16,12 @@ from xsoftmax.internal.threads import Team
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import STRETCH, scan
 from xsoftmax.kernels.mathematics import exp32
-from xsoftmax.model import Model
+from xsoftmax.model import MOST_HELD, Model
 from xsoftmax.scores import Calibration
 
-# Rows that decide, at most.
-ROWS = 2**12
+# Rows that decide, at most, and how many of them may be more than have all their scores held at once: two numbers are
+# fitted to them.
+ROWS, FEWEST_ROWS = 2**12, 2**9
 # Passes over the scores, at most; how far one step goes, as a factor; and which step is too short to be taken.
 PASSES, FARTHEST, NEAREST = 40, 8.0, 1e-3
 
@@ -40,6 +41,11 @@ class Sums(NamedTuple):
     true: np.ndarray
     highest: np.ndarray
     totals: np.ndarray
+
+
+def rows_for(n_classes: int) -> int:
+    """Give how many rows decide, at most: fewer where there are many classes, so that scores are computed once."""
+    return min(ROWS, max(FEWEST_ROWS, MOST_HELD // n_classes))
 
 
 def likelihood_at(model: Model, X: Any, y: np.ndarray, t: float, team: Team | None = None) -> Likelihood:

@@ -10,15 +10,12 @@ from scipy.sparse import csc_array, issparse
 
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.windows import some
-from xsoftmax.evaluation.calibration import ROWS, fit_calibration, likelihood_at
+from xsoftmax.evaluation.calibration import fit_calibration, likelihood_at, rows_for
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.starts import Start
-
-# Scores of the rows that decide, at most, however many classes there are; but so many rows at least.
-SCORES, FEWEST = 2**23, 2**8
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, team: T
             f"method {method.name}: start {name} has its scale chosen by validation rows, and {data.name} has none; "
             f"set one, as in start: {{name: {name}, scale: 10}}, or keep some rows for validation"
         )
-    rows = some(rows, max(FEWEST, min(ROWS, SCORES // data.n_classes)))
+    rows = some(rows, rows_for(data.n_classes))
     of_columns = csc_array(W) if issparse(W) else W  # once, for all looks at the scores
     model = Model(of_columns, data.class_names, data.n_features)
     likelihood_at(model, rows.X[:1], rows.y[:1], 1.0, team)  # compiles, off the clock

@@ -7,7 +7,7 @@ from scipy.sparse import issparse
 
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import some, taken
-from xsoftmax.evaluation.calibration import ROWS
+from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.frequencies import frequency_error
 from xsoftmax.evaluation.frequency_calibration import calibrated
 from xsoftmax.evaluation.likelihood import score_together
@@ -58,7 +58,9 @@ class Looks:
         whole = {name: data.split(name) for name in ("validation", "test")}
         self.validation = whole["validation"]
         self._calibration = method.calibration
-        self._calibrates_on = some(whole["validation"], 0 if method.calibration == "none" else ROWS)
+        self._calibrates_on = some(
+            whole["validation"], 0 if method.calibration == "none" else rows_for(data.n_classes)
+        )
         counted = method.calibration == "temperature-and-frequency"
         self._class_counts = train.class_counts(data.n_classes) if counted else None
         splits = {name: some(split, rows) for name, split in whole.items()}

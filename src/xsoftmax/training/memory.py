@@ -4,7 +4,7 @@ import psutil
 
 from xsoftmax.data.dataset import SPLITS, Dataset
 from xsoftmax.data.windows import WINDOW_BYTES
-from xsoftmax.evaluation.calibration import ROWS
+from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.likelihood import rows_at_a_time
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
@@ -123,7 +123,7 @@ def estimate(
     if keeps_best:
         needed["the best weights so far"] = one_copy
     if method.calibration != "none":
-        n_scores = min(ROWS, data.n_samples("validation")) * data.n_classes
+        n_scores = min(rows_for(data.n_classes), data.n_samples("validation")) * data.n_classes
         needed["scores that calibration sees again"] = 4 * n_scores * (n_scores <= MOST_HELD)
     if method.prune:  # columns of weights, twice, and their absolute values
         needed["the weights that are pruned"] = 4 * one_copy
