@@ -85,7 +85,7 @@ class Method:
         own training rows (Bamler and Mandt's published code).
     calibration : {"none", "temperature", "temperature-and-frequency"}
         Whether models, and looks at the fit, have the temperature under which validation rows are likeliest, and an
-        offset by the logarithm of how many training rows a class has.
+        offset by the logarithm of how many training rows a class has, unless classes have about as many by design.
     device : {"cpu", "cuda"}
         Where it is to be trained; with cuda a cluster gives the job a GPU. No solver trains on one yet.
     solver : str

@@ -14,7 +14,12 @@ from training.problems import method, rows
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.evaluation.calibration import fit_calibration
 from xsoftmax.evaluation.closeness import closeness
-from xsoftmax.evaluation.frequency_calibration import fit_with_frequencies, likelihood_at, log_counts_of
+from xsoftmax.evaluation.frequency_calibration import (
+    fit_with_frequencies,
+    frequencies_of,
+    likelihood_at,
+    log_counts_of,
+)
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.internal.errors import InputError
@@ -136,3 +141,15 @@ def test_a_fit_is_judged_calibrated_at_every_evaluation():
     assert found.state.history[-1]["validation_log_likelihood"] == pytest.approx(value, rel=1e-6)
     for calibrated, other in zip(found.state.history, plain.state.history, strict=True):
         assert calibrated["validation_log_likelihood"] >= other["validation_log_likelihood"] - 1e-6
+
+
+def test_counts_that_vary_less_than_by_chance_are_of_a_design():
+    """As of classes with 20 rows each, cut at random: those with more for training have fewer for validation."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat(np.arange(50), 20))
+    train, validation = np.bincount(y[:800], minlength=50), y[800:]
+    assert np.ptp(train) > 0
+    assert frequencies_of(train, validation) is None
+    drawn = rng.choice(50, 1000, p=rng.dirichlet(np.ones(50)))
+    counts = np.bincount(drawn[:800], minlength=50)
+    assert frequencies_of(counts, drawn[800:]) is counts

@@ -12,7 +12,7 @@ import numpy as np
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import taken
 from xsoftmax.evaluation.calibration import rows_for
-from xsoftmax.evaluation.frequency_calibration import calibrated
+from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
 from xsoftmax.evaluation.metrics import evaluate
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
@@ -53,14 +53,18 @@ class Ground:
     @cached_property
     def validation(self) -> Split:
         """Rows that trials are judged by: drawn, as files are often sorted, and always the same."""
-        rows = self.data.split("validation")
+        rows = self._validation
         chosen = np.random.default_rng(0).permutation(rows.n_samples)[: min(ROWS, rows_for(self.data.n_classes))]
         return taken(rows, np.sort(chosen))
 
     @cached_property
-    def class_counts(self) -> np.ndarray:
-        """Training rows of each class."""
-        return self.train.class_counts(self.data.n_classes)
+    def class_counts(self) -> np.ndarray | None:
+        """Training rows of each class, where they are frequencies."""
+        return frequencies_of(self.train.class_counts(self.data.n_classes), self._validation.y)
+
+    @cached_property
+    def _validation(self) -> Split:
+        return self.data.split("validation")
 
     @cached_property
     def training_set(self) -> TrainingSet:

@@ -65,6 +65,24 @@ def likelihood_at(
         return Likelihood(float(-(sums.highest + np.log(total)).mean()), -np.array([d.mean(), f.mean()]), hessian)
 
 
+def frequencies_of(train: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """Give the training rows of each class as frequencies; None where they are none, but of a design.
+
+    Where classes have about as many rows each, by design, a class with more rows for training has fewer left for
+    validation: these would then ask for an offset that is wrong for other rows. So it is where the number of rows,
+    for training and validation together, varies less than by chance, where its variance would be its mean.
+
+    Parameters
+    ----------
+    train : ndarray of shape (n_classes,)
+        Training rows of each class.
+    y : ndarray of shape (n_validation,)
+        Classes of validation rows.
+    """
+    totals = train + np.bincount(y, minlength=len(train))
+    return None if totals.var() < totals.mean() else train
+
+
 def log_counts_of(class_counts: np.ndarray) -> np.ndarray:
     """Log of the training rows of each class, float32; a class without any counts as one with one."""
     return np.log(np.maximum(class_counts, 1)).astype(np.float32)

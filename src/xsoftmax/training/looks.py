@@ -9,7 +9,7 @@ from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import some, taken
 from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.frequencies import frequency_error
-from xsoftmax.evaluation.frequency_calibration import calibrated
+from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.objective import mean_loss
@@ -62,7 +62,8 @@ class Looks:
             whole["validation"], 0 if method.calibration == "none" else rows_for(data.n_classes)
         )
         counted = method.calibration == "temperature-and-frequency"
-        self._class_counts = train.class_counts(data.n_classes) if counted else None
+        counts = train.class_counts(data.n_classes) if counted else None
+        self._class_counts = None if counts is None else frequencies_of(counts, self.validation.y)
         splits = {name: some(split, rows) for name, split in whole.items()}
         self._others = {name: split for name, split in splits.items() if split.n_samples}
         drawn = np.random.default_rng(0).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
