@@ -306,11 +306,12 @@ def test_scores_that_are_held_are_computed_once_and_are_the_same(monkeypatch, th
     """Whatever those who see them do to them; of other rows, and afterwards, they are computed anew."""
     rng = np.random.default_rng(0)
     W, X = rng.standard_normal((2500, 4)).astype(np.float32), rng.standard_normal((1200, 3)).astype(np.float32)
-    model, computed = Model.of_rows(W, [str(k) for k in range(2500)], 3), []
+    names, computed = [str(k) for k in range(2500)], []
+    model = Model.of_rows(W, names, 3, calibration=Calibration(2.0))
     visited = Model._visit_scores
     monkeypatch.setattr(Model, "_visit_scores", lambda self, *args: computed.append(1) or visited(self, *args))
 
-    def scores(rows):
+    def scores(rows, model=model):
         found = np.zeros((rows.shape[0], 2500), np.float32)
 
         def take(block):
@@ -326,14 +327,15 @@ def test_scores_that_are_held_are_computed_once_and_are_the_same(monkeypatch, th
     with model.holding(X):
         assert all(np.array_equal(scores(X), expected) for _ in range(3))
         assert len(computed) == 2
+        assert np.array_equal(2 * scores(X, model.without_correction()), expected)
         np.testing.assert_allclose(scores(X[:5].copy()), expected[:5], rtol=1e-5, atol=1e-5)
     assert np.array_equal(scores(X), expected)
-    assert len(computed) == 4
+    assert len(computed) == 5
     monkeypatch.setattr("xsoftmax.model.MOST_HELD", X.shape[0] * 2500 - 1)
     with model.holding(X):
         scores(X)
         scores(X)
-    assert len(computed) == 6
+    assert len(computed) == 7
 
 
 @pytest.mark.filterwarnings("error")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,8 @@ class Model:
     attributes: dict[str, Any] = field(default_factory=dict)
     link: str = "softmax"
     calibration: Calibration | None = None
-    _kept: list[dict[Any, Any]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _held: dict[int, dict[int, list[ScoreBlock]]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def of_rows(cls, rows: Any, class_names: Sequence[str], n_features: int, **others: Any) -> "Model":
@@ -130,12 +131,17 @@ class Model:
     def holding(self, X: Any) -> Iterator[None]:
         """Promise not to change the weights within: of these rows, if they have few, all scores are held at once.
 
-        Few is ``MOST_HELD``. Blocks of them are then computed once, whoever visits them with no blocks of its own.
+        Few is ``MOST_HELD``. They are then computed once, whoever visits them in blocks of the usual size.
         """
-        with self.unchanging():
-            if X.shape[0] * self.n_classes <= MOST_HELD:
-                self._kept[-1].setdefault(id(X), [])
-            yield
+        fresh = id(X) not in self._held and X.shape[0] * self.n_classes <= MOST_HELD
+        if fresh:
+            self._held[id(X)] = {}
+        try:
+            with self.unchanging():
+                yield
+        finally:
+            if fresh:
+                del self._held[id(X)]
 
     @property
     def n_classes(self) -> int:
@@ -199,18 +205,17 @@ class Model:
             If the rows do not have the model's number of features.
         """
         self._check_width(X)
-        held = self._kept[-1].get(id(X)) if self._kept else None
         team, sizes = team or Team(), (classes_at_a_time, rows_at_a_time)
-        if held is None or sizes != (CLASSES_AT_A_TIME, ROWS_AT_A_TIME):
+        held = self._held.get(id(X)) if sizes == (CLASSES_AT_A_TIME, ROWS_AT_A_TIME) else None
+        if held is None:
             self._visit_scores(X, visit, team, *sizes)
             return
-        if not held:
-            blocks: list[ScoreBlock] = []
-            self._visit_scores(X, lambda block: blocks.append(_copied(block)), team, *sizes)
-            by_rows = groupby(sorted(blocks, key=_place), key=lambda block: block.first_row)
-            held += (list(of_rows) for _, of_rows in by_rows)
-        shares = [held[j :: team.n_threads] for j in range(team.n_threads)]
-        team.run([partial(_show, share, visit) for share in shares])
+        if not held:  # a row's blocks come from one thread, one after the other
+            self._visit_scores(
+                X, lambda block: held.setdefault(block.first_row, []).append(_copied(block)), team, *sizes
+            )
+        blocks = list(held.values())
+        team.run([partial(_show, blocks[j :: team.n_threads], visit) for j in range(team.n_threads)])
 
     def _visit_scores(
         self,
@@ -255,10 +260,6 @@ class Model:
     def _check_width(self, X: Any) -> None:
         if X.shape[1] != self.n_features:
             raise InputError(f"rows have {X.shape[1]} features, the model {self.n_features}; prepare them alike")
-
-
-def _place(block: ScoreBlock) -> tuple[int, int]:
-    return block.first_row, block.first_class
 
 
 def _copied(block: ScoreBlock) -> ScoreBlock:

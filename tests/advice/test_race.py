@@ -179,6 +179,14 @@ def test_where_rows_are_dense_or_none_are_for_validation_there_is_no_race(data, 
             choice_for(other, 0, Plan(epochs=1), Asked(("text-margin",)))
 
 
+def test_on_dense_rows_those_for_dense_rows_race(dataset, rows):
+    X, y, n_classes = rows
+    choice = choice_for(dataset(X, y, n_classes, n_validation=60), 0, Plan(epochs=2))
+    dense = list(yaml.safe_load(CONTENDERS.read_text())["dense"])
+    assert [trial["name"] for trial in choice.trials[: len(dense)]] == dense
+    assert choice.method.calibration == "temperature-and-frequency"
+
+
 def test_few_weights_are_held_whole(data):
     facts = facts_of(data)
     assert {each["weights"] for each in contenders(facts, ["text-margin"]).values()} == {"dense"}

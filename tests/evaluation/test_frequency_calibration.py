@@ -12,7 +12,7 @@ import naive
 from training.problems import K as CLASSES
 from training.problems import method, rows
 from xsoftmax.data.dataset import Dataset
-from xsoftmax.evaluation.calibration import fit_calibration
+from xsoftmax.evaluation.calibration import fit_calibration, rows_for
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.frequency_calibration import (
     fit_with_frequencies,
@@ -24,7 +24,7 @@ from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import Team
-from xsoftmax.model import Model, load_model, save_model
+from xsoftmax.model import MOST_HELD, Model, load_model, save_model
 from xsoftmax.scores import Calibration
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -153,3 +153,7 @@ def test_counts_that_vary_less_than_by_chance_are_of_a_design():
     drawn = rng.choice(50, 1000, p=rng.dirichlet(np.ones(50)))
     counts = np.bincount(drawn[:800], minlength=50)
     assert frequencies_of(counts, drawn[800:]) is counts
+
+
+def test_of_many_classes_few_rows_decide_so_that_their_scores_are_held():
+    assert [rows_for(n_classes) for n_classes in (10, 18910, 10**6)] == [4096, MOST_HELD // 18910, 512]

@@ -486,6 +486,9 @@ def test_estimates_count_copies(data):
     assert estimate(method(optimizer="adagrad"), data, False)[weights] == 2 * one
     assert estimate(method(optimizer="sgd"), data, True)["the best weights so far"] == one
     assert estimate(method("softmax", "all", "lbfgs"), data, False)[weights] >= 2 * 21 * one
+    held, n_scores = "scores of validation rows that are seen again", data.n_samples("validation") * data.n_classes
+    assert held not in estimate(method(), data, False)
+    assert estimate(method(calibration="temperature"), data, False)[held] == 4 * n_scores > 0
     assert sum(estimate(method(), data, False).values()) < 2**20
     assert check_memory(method(), data, False)["the program itself"] > 2**25
 

@@ -122,9 +122,9 @@ def estimate(
         needed["the tree"] = 4 * (nodes + n_train * tree["dimension"])
     if keeps_best:
         needed["the best weights so far"] = one_copy
-    if method.calibration != "none":
+    if method.calibration != "none" or method.settings["start"]["name"] != "zero":
         n_scores = min(rows_for(data.n_classes), data.n_samples("validation")) * data.n_classes
-        needed["scores that calibration sees again"] = 4 * n_scores * (n_scores <= MOST_HELD)
+        needed["scores of validation rows that are seen again"] = 4 * n_scores * (n_scores <= MOST_HELD)
     if method.prune:  # columns of weights, twice, and their absolute values
         needed["the weights that are pruned"] = 4 * one_copy
     return needed
