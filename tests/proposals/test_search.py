@@ -11,7 +11,7 @@ from kernels.layouts import laid_out
 from kernels.loops import sweep
 from problems import sparse_problem
 from xsoftmax.internal.errors import InputError
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import OPTIONS, shortlist
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.lists import empty_lists, grown
 from xsoftmax.kernels.rows import features_of
@@ -140,6 +140,25 @@ def test_shortlists_are_the_highest_where_weights_begin(storage):
         assert n_found == (4 if storage == "dense" else (expected > 0).sum())
         assert np.allclose(s[found[i][:n_found]], expected[:n_found], atol=1e-5)
         assert (found[i][n_found:] == -1).all()
+
+
+def test_dense_rows_among_many_classes_look_in_the_nearest_clusters(monkeypatch):
+    rng, n_classes = np.random.default_rng(3), 5000
+    centres = rng.standard_normal((50, 16))
+    W = (centres[rng.integers(50, size=n_classes)] + rng.standard_normal((n_classes, 16))).astype(np.float32)
+    y = rng.integers(n_classes, size=300).astype(np.int32)
+    X = (W[y] + 0.2 * rng.standard_normal((300, 16))).astype(np.float32)
+    monkeypatch.setattr(shortlist, "_ROWS_AT_ONCE", 128)  # blocks, the last one shorter
+    found = nearest_classes(X, y, W, 5, seed=7)
+    assert (found == nearest_classes(X, y, W, 5, seed=7)).all()
+    monkeypatch.setattr(shortlist, "CLUSTERED", n_classes + 1)
+    exact = nearest_classes(X, y, W, 5)
+    shared = np.mean([len(set(a) & set(b)) for a, b in zip(exact, found, strict=True)]) / 5
+    assert 0.9 < shared < 1  # it leaves something out
+    assert (found != y[:, None]).all()
+    assert all(len(set(each)) == 5 for each in found)
+    scores = np.take_along_axis(X @ W.T, found.astype(int), axis=1)
+    assert (np.diff(scores, axis=1) <= 1e-4).all()
 
 
 def test_a_budget_leaves_few_classes_out_and_scores_are_whole():

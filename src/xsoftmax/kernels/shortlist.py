@@ -13,12 +13,15 @@ from scipy.sparse import csr_array, issparse
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
+from xsoftmax.kernels.clusters import cluster, clusters_of, empty_index
 from xsoftmax.kernels.rows import features_of
 
 # Entries of lists that are walked for a row, and how many times the classes wanted have their score completed.
 BUDGET, COMPLETED = 4096, 3
-# Scores of dense rows that are held at a time.
-_SCORES_AT_ONCE = 2**24
+# Scores of dense rows that are held at a time, and dense rows that look among clusters at a time.
+_SCORES_AT_ONCE, _ROWS_AT_ONCE = 2**24, 2**14
+# Classes from which on dense rows look among clusters, of which there are so many times the root of the classes.
+CLUSTERED, CLUSTERS, PROBED = 4096, 2, 16
 
 
 class Compressed(NamedTuple):
@@ -41,7 +44,7 @@ class _Room(NamedTuple):
     highest: np.ndarray
 
 
-def nearest_classes(X: Any, y: np.ndarray, W: Any, n: int, budget: int = BUDGET) -> np.ndarray:
+def nearest_classes(X: Any, y: np.ndarray, W: Any, n: int, budget: int = BUDGET, seed: int = 0) -> np.ndarray:
     """Find the classes that score highest for each row, the row's own left out.
 
     Parameters
@@ -53,6 +56,8 @@ def nearest_classes(X: Any, y: np.ndarray, W: Any, n: int, budget: int = BUDGET)
         Classes for each row, at most.
     budget : int
         Entries of lists to be walked for each sparse row.
+    seed : int
+        From which clusters of dense weights begin.
 
     Returns
     -------
@@ -65,21 +70,42 @@ def nearest_classes(X: Any, y: np.ndarray, W: Any, n: int, budget: int = BUDGET)
         features = features_of(X, False)
         _find_sparse(features, y, by_feature, by_class, W.shape[0], budget, found)
         return found
+    highest = np.full(found.shape, -np.inf, np.float32)
+    if W.shape[0] >= CLUSTERED and not issparse(X) and not issparse(W):
+        _find_in_clusters(X, y, W, seed, found, highest)
+        return found
     step, scored = max(1, _SCORES_AT_ONCE // W.shape[0]), csr_array(W).T.tocsr() if issparse(W) else W.T
+    classes = np.arange(W.shape[0], dtype=np.int32)
     for first in range(0, len(y), step):
-        scores = X[first : first + step] @ scored
-        _highest_of(np.ascontiguousarray(scores, np.float32), y[first : first + step], found[first : first + step])
+        scores = np.ascontiguousarray(X[first : first + step] @ scored, np.float32)
+        _keep_highest(scores, np.arange(first, first + len(scores)), classes, y, found, highest)
     return found
 
 
+def _find_in_clusters(X: np.ndarray, y: np.ndarray, W: np.ndarray, seed: int, found: Any, highest: Any) -> None:
+    n_clusters = int(CLUSTERS * np.sqrt(len(W)))
+    clusters = clusters_of(empty_index(len(W), n_clusters, W.shape[1], 1), 0)
+    cluster(clusters, W, np.random.default_rng([seed, len(W)]))
+    for first in range(0, len(y), _ROWS_AT_ONCE):
+        reach = X[first : first + _ROWS_AT_ONCE] @ clusters.centroids.T
+        nearest = np.argpartition(reach, n_clusters - PROBED, axis=1)[:, n_clusters - PROBED :].ravel()
+        by_cluster = np.argsort(nearest, kind="stable")
+        bounds = np.searchsorted(nearest[by_cluster], np.arange(n_clusters + 1))
+        for j in range(n_clusters):
+            rows = first + by_cluster[bounds[j] : bounds[j + 1]] // PROBED
+            classes = clusters.members[clusters.starts[j] : clusters.starts[j + 1]]
+            if rows.size and classes.size:
+                _keep_highest(X[rows] @ W[classes].T, rows, classes, y, found, highest)
+
+
 @njit(**OPTIONS)
-def _highest_of(scores, y, found):
-    highest = np.empty(found.shape[1], np.float32)
-    for b in range(scores.shape[0]):
-        n = 0
-        for k in range(scores.shape[1]):
-            if k != y[b]:
-                n = _kept(found[b], highest, n, np.int32(k), scores[b, k])
+def _keep_highest(scores, rows, classes, y, found, highest):
+    """Put classes among the highest found of each of some rows, given their scores, (n_rows, n_classes)."""
+    for b in range(rows.size):
+        i, n = rows[b], found.shape[1]
+        for j in range(classes.size):
+            if classes[j] != y[i]:
+                _kept(found[i], highest[i], n, classes[j], scores[b, j])
 
 
 @njit(**LEAN)
