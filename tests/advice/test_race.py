@@ -195,12 +195,27 @@ def test_few_weights_are_held_whole(data):
 
 
 def test_the_winner_is_known_unless_all_diverged():
-    outcomes = [{"name": name, "log_likelihood": value, "rate": 1.0, "seconds": 1.0} for name, value in [("a", None)]]
+    common = {"rate": 1.0, "seconds": 1.0, "epochs": 1.0, "pace": 1.0, "gained": 0.0}
+    outcomes = [common | {"name": "a", "log_likelihood": None}]
     assert winner(outcomes) is None
-    outcomes += [{"name": "b", "log_likelihood": -2.0, "rate": 1.0, "seconds": 2.0}]
-    outcomes += [{"name": "c", "log_likelihood": -1.0, "rate": 0.5, "seconds": 1.0}]
+    outcomes += [common | {"name": "b", "log_likelihood": -2.0, "seconds": 2.0}]
+    outcomes += [common | {"name": "c", "log_likelihood": -1.0, "rate": 0.5}]
     assert winner(outcomes) == outcomes[2]
     assert told(outcomes, "rows").endswith("with -1.0000 nats on validation rows; behind it were b at rate 1 -2.0000")
+
+
+def test_who_gains_most_wins_where_one_round_must_tell_and_the_fit_is_longer():
+    common = {"rate": 1.0, "epochs": 1.0, "pace": 2.0}
+    ahead = common | {"name": "a", "log_likelihood": -2.0, "gained": 0.25}
+    gaining = common | {"name": "b", "log_likelihood": -3.0, "gained": 1.0}
+    for outcomes in ([ahead, gaining], [gaining, ahead]):
+        assert winner(outcomes) == winner(outcomes, seconds=7.9) == ahead
+        assert winner(outcomes, seconds=8.0) == gaining
+        assert winner([*outcomes, ahead | {"epochs": 4.0}], seconds=100.0) == ahead | {"epochs": 4.0}
+    assert winner([gaining | {"log_likelihood": None}, ahead], seconds=100.0) == ahead
+    outcomes = [ahead | {"seconds": 1.0}, gaining | {"seconds": 1.0}]
+    assert "b: would be ahead if it went on gaining" in told(outcomes, "rows", winner(outcomes, seconds=8.0))
+    assert "others had a at rate 1 -2.0000" in told(outcomes, "rows", winner(outcomes, seconds=8.0))
 
 
 def test_contenders_are_points_of_the_product_and_those_of_the_methods_file():

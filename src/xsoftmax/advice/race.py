@@ -93,7 +93,7 @@ def race(
         First those of the first round.
     """
     found = _round(methods, enter, epochs, clock, known, LATER * clock.limit if math.isfinite(clock.limit) else 0.0)
-    n_runners = len(methods)
+    n_runners, n_first = len(methods), len(found)
     while epochs * LONGER <= most:
         epochs *= LONGER
         n_runners = max(FINALISTS, n_runners // KEPT)
@@ -102,7 +102,8 @@ def race(
         more = bisect(times, clock.left / KEPT) if math.isfinite(clock.left) else 0
         n_runners = min(max(n_runners, more), bisect(times, clock.left))
         again = [each for each in leaders[:n_runners] if each["gaining"]]
-        if len(leaders) < 2 or not again:
+        alone = len(leaders) < 2 or (n_runners < 2 and len(found) == n_first)  # that tells not who is ahead
+        if alone or not again:
             break
         found += _round([method_of(methods, each) for each in again], enter, epochs, clock, known)
     return found
@@ -124,7 +125,7 @@ def in_turn(leaders: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
     Who begins at class means is ahead at first; what another gained between two looks tells whether it may overtake.
     """
-    hopeful = sorted(leaders, key=lambda each: -(each["log_likelihood"] + HOPE * each["gained"]))
+    hopeful = sorted(leaders, key=_hope, reverse=True)
     both = chain.from_iterable(zip(leaders, hopeful, strict=True))
     return list({(each["name"], each["rate"]): each for each in both}.values())
 
@@ -133,6 +134,10 @@ def method_of(methods: Sequence[Method], outcome: Mapping[str, Any]) -> Method:
     """Find the method of an outcome."""
     name, rate = outcome["name"], outcome["rate"]
     return next(each for each in methods if (each.name, each.optimizer.learning_rate) == (name, rate))
+
+
+def _hope(outcome: Mapping[str, Any]) -> float:
+    return float(outcome["log_likelihood"] + HOPE * outcome["gained"])
 
 
 def _behind(outcome: Mapping[str, Any]) -> float:
@@ -147,12 +152,16 @@ def _round(
     known: dict[str, Any],
     kept: float = 0.0,
 ) -> list[dict[str, Any]]:
-    """Train one method after the other; each has its share of the time that is left, but for so much that is kept."""
+    """Train one method after the other; each has its share of the time that is left.
+
+    So much of it is kept for a later round, but not where that would leave only one of which something is known.
+    """
     found: list[dict[str, Any]] = []
     for i, method in enumerate(methods):
-        if clock.left <= kept:
+        left = clock.left - kept * (len(ranked(found)) != 1)
+        if left <= 0:
             break
-        began, seconds = clock.spent, (clock.left - kept) / (len(methods) - i)
+        began, seconds = clock.spent, left / (len(methods) - i)
         with enter(method) as ground:
             clock.excuse(clock.spent - began)  # of reading rows
             found.append(_run(replace(ground, known=known), epochs, seconds, clock))
@@ -215,20 +224,39 @@ def _begun(ground: Ground, clock: Clock) -> tuple[Trial, float]:
     return trial, setup
 
 
-def winner(outcomes: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Give the outcome with the best log-likelihood; None if none is known."""
-    return next(iter(ranked(outcomes)), None)
+def winner(outcomes: Sequence[Mapping[str, Any]], seconds: float = 0.0) -> Mapping[str, Any] | None:
+    """Give the outcome with the best log-likelihood; None if none is known.
+
+    If there was time for one round only, and in ``seconds`` they could all train ``LONGER`` times as long as in that,
+    the one that would be ahead if it gained twice what its last look gained: who begins at class means is ahead at
+    first, but not always at last.
+    """
+    leaders = ranked(outcomes)
+    one_round = len({round(each["epochs"]) for each in leaders}) == 1
+    if one_round and all(LONGER * each["epochs"] * each["pace"] <= seconds for each in leaders):
+        return max(leaders, key=_hope)
+    return next(iter(leaders), None)
 
 
-def told(outcomes: Sequence[Mapping[str, Any]], facts: Facts) -> str:
-    """Say in a sentence which method was ahead, of which, and by how much; of each the best outcome."""
-    ahead, *others = ranked(outcomes)
-    behind = ", ".join(f"{each['name']} at rate {each['rate']:.2g} {each['log_likelihood']:.4f}" for each in others)
+def told(outcomes: Sequence[Mapping[str, Any]], facts: Facts, chosen: Mapping[str, Any] | None = None) -> str:
+    """Say in a sentence which method was ahead, of which, and by how much; of each the best outcome.
+
+    Or that another one is ``chosen``, and why.
+    """
+    leaders = ranked(outcomes)
+    best = chosen or leaders[0]
+    why = "ahead" if best is leaders[0] else "would be ahead if it went on gaining as it did"
+    behind = ", ".join(f"{_titled(each)} {each['log_likelihood']:.4f}" for each in leaders if each is not best)
     longest = duration(max(outcome["seconds"] for outcome in outcomes))
+    others = "behind it were" if best is leaders[0] else "others had"
     return (
-        f"{ahead['name']}: ahead in a race on {facts}, {longest} for each at most, with "
-        f"{ahead['log_likelihood']:.4f} nats on validation rows" + (f"; behind it were {behind}" if behind else "")
+        f"{best['name']}: {why} in a race on {facts}, {longest} for each at most, with "
+        f"{best['log_likelihood']:.4f} nats on validation rows" + (f"; {others} {behind}" if behind else "")
     )
+
+
+def _titled(outcome: Mapping[str, Any]) -> str:
+    return f"{outcome['name']} at rate {outcome['rate']:.2g}"
 
 
 def built(settings: Mapping[str, Mapping[str, Any]]) -> list[Method]:

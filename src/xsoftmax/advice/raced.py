@@ -37,9 +37,9 @@ def choose_by_race(
         least, most = max(1.0, PILOT_SHARE * plan.epochs / len(RATE_FACTORS)), float(plan.epochs)
     fitted: dict[str, Any] = {}
     trials = race(methods, lambda method: ground_of(data, method, seed, plan), least, most, clock, fitted)
-    best = winner(trials)
+    best = winner(trials, 0.0 if plan.epochs is not None else plan.budget - clock.spent)
     if best:
-        chosen, sentence = method_of(methods, best), told(trials, facts)
+        chosen, sentence = method_of(methods, best), told(trials, facts, best)
     else:
         chosen = next((method for method in methods if method.name in others), methods[0])
         sentence = f"{chosen.name}: a guess for {facts}, as no method had seen enough of them when time was up"
