@@ -128,6 +128,14 @@ def test_every_round_has_fewer_methods_and_more_epochs(monkeypatch):
     assert without.entered == paced.entered[:9]
 
 
+def test_time_is_kept_for_later_rounds_unless_only_one_would_be_known(monkeypatch):
+    methods = [build_method(name, {**BARE, "optimizer": {"name": "adagrad", "learning_rate": 1.0}}) for name in "abc"]
+    curves = {name: lambda epochs, k=k: -k / epochs for k, name in enumerate("bac", 1)}
+    paced = Paced(monkeypatch, curves, {"a": 70.0, "b": 5.0, "c": 1.0})  # of 100 s, of which 40 s are kept
+    paced.race(methods, 16.0)
+    assert paced.entered == [("a", 1.0), ("b", 1.0)]  # not b alone for 20 s: that tells not who is ahead
+
+
 def test_a_method_that_is_too_slow_for_its_share_is_given_up(data, monkeypatch):
     advance = Trial.advance
 
