@@ -198,7 +198,7 @@ def test_the_page_is_as_the_raw_files_have_it():
     assert all(blocks[name].strip() == "" for name in set(blocks) - set(found))
 
 
-@pytest.mark.parametrize("name", ["text", "text-small", "dense"])
+@pytest.mark.parametrize("name", ["text", "text-small", "dense", "dense-many"])
 def test_the_pages_beside_peers_are_as_their_raw_files_have_it(name):
     """If this fails, run the last command of the page."""
     page = (ROOT / "docs" / f"{name}.md").read_text()
