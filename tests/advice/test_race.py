@@ -224,6 +224,7 @@ def test_who_gains_most_wins_where_one_round_must_tell_and_the_fit_is_longer():
     for outcomes in ([ahead, gaining], [gaining, ahead]):
         assert winner(outcomes) == winner(outcomes, seconds=7.9) == ahead
         assert winner(outcomes, seconds=8.0) == gaining
+        assert winner([each | {"epochs": 0.5} for each in outcomes], seconds=8.0)["name"] == "b"
         assert winner([*outcomes, ahead | {"epochs": 4.0}], seconds=100.0) == ahead | {"epochs": 4.0}
     assert winner([gaining | {"log_likelihood": None}, ahead], seconds=100.0) == ahead
     outcomes = [ahead | {"seconds": 1.0}, gaining | {"seconds": 1.0}]

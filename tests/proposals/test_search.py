@@ -148,9 +148,10 @@ def test_dense_rows_among_many_classes_look_in_the_nearest_clusters(monkeypatch)
     W = (centres[rng.integers(50, size=n_classes)] + rng.standard_normal((n_classes, 16))).astype(np.float32)
     y = rng.integers(n_classes, size=300).astype(np.int32)
     X = (W[y] + 0.2 * rng.standard_normal((300, 16))).astype(np.float32)
-    monkeypatch.setattr(shortlist, "_ROWS_AT_ONCE", 128)  # blocks, the last one shorter
     found = nearest_classes(X, y, W, 5, seed=7)
     assert (found == nearest_classes(X, y, W, 5, seed=7)).all()
+    monkeypatch.setattr(shortlist, "_SCORES_AT_ONCE", 128 * 141)  # 128 rows at a time, the last time fewer
+    assert (found == nearest_classes(X, y, W, 5, seed=7)).mean() > 0.99  # but for sums in another order
     monkeypatch.setattr(shortlist, "CLUSTERED", n_classes + 1)
     exact = nearest_classes(X, y, W, 5)
     shared = np.mean([len(set(a) & set(b)) for a, b in zip(exact, found, strict=True)]) / 5
@@ -159,6 +160,25 @@ def test_dense_rows_among_many_classes_look_in_the_nearest_clusters(monkeypatch)
     assert all(len(set(each)) == 5 for each in found)
     scores = np.take_along_axis(X @ W.T, found.astype(int), axis=1)
     assert (np.diff(scores, axis=1) <= 1e-4).all()
+
+
+def test_classes_that_all_lie_in_one_cluster_are_scored_a_few_rows_at_a_time(monkeypatch):
+    """As those without a training row do, whose weights are zero."""
+    rng, largest, keep = np.random.default_rng(0), [], shortlist._keep_highest
+    X, y, W = (
+        np.abs(rng.standard_normal((60, 8), dtype=np.float32)),
+        np.zeros(60, np.int32),
+        np.zeros((5000, 8), "f4"),
+    )
+    W[:20] = np.abs(rng.standard_normal((20, 8)))
+    monkeypatch.setattr(shortlist, "_SCORES_AT_ONCE", 20_000)
+    monkeypatch.setattr(
+        shortlist, "_keep_highest", lambda scores, *rest: largest.append(scores.size) or keep(scores, *rest)
+    )
+    found = nearest_classes(X, y, W, 3)
+    assert max(largest) <= 20_000
+    assert (found[:, 0] > 0).all()
+    assert (found[:, 0] < 20).all()
 
 
 def test_a_budget_leaves_few_classes_out_and_scores_are_whole():

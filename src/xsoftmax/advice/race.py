@@ -232,7 +232,7 @@ def winner(outcomes: Sequence[Mapping[str, Any]], seconds: float = 0.0) -> Mappi
     first, but not always at last.
     """
     leaders = ranked(outcomes)
-    one_round = len({round(each["epochs"]) for each in leaders}) == 1
+    one_round = max((each["epochs"] for each in leaders), default=LONGER) < LONGER / 2
     if one_round and all(LONGER * each["epochs"] * each["pace"] <= seconds for each in leaders):
         return max(leaders, key=_hope)
     return next(iter(leaders), None)

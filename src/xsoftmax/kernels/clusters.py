@@ -119,7 +119,9 @@ def cluster(clusters: Clusters, W: np.ndarray, rng: np.random.Generator) -> None
     V = np.column_stack(_lifted(clusters, W, some)) / radius
     centroids = V[rng.permutation(len(some))[:n_clusters]]
     for _ in range(PASSES):
-        nearest = np.argmax(V @ centroids.T, axis=1)
+        step = max(1, _AT_ONCE // n_clusters)
+        parts = [np.argmax(V[first : first + step] @ centroids.T, axis=1) for first in range(0, len(some), step)]
+        nearest = np.concatenate(parts)
         is_in = csr_array((np.ones(len(some), np.float32), (nearest, np.arange(len(some)))), (n_clusters, len(some)))
         sums = is_in @ V
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)

@@ -18,8 +18,8 @@ from xsoftmax.kernels.rows import features_of
 
 # Entries of lists that are walked for a row, and how many times the classes wanted have their score completed.
 BUDGET, COMPLETED = 4096, 3
-# Scores of dense rows that are held at a time, and dense rows that look among clusters at a time.
-_SCORES_AT_ONCE, _ROWS_AT_ONCE = 2**24, 2**14
+# Scores of dense rows, for classes or for centroids, that are held at a time.
+_SCORES_AT_ONCE = 2**24
 # Classes from which on dense rows look among clusters, of which there are so many times the root of the classes.
 CLUSTERED, CLUSTERS, PROBED = 4096, 2, 16
 
@@ -86,15 +86,17 @@ def _find_in_clusters(X: np.ndarray, y: np.ndarray, W: np.ndarray, seed: int, fo
     n_clusters = int(CLUSTERS * np.sqrt(len(W)))
     clusters = clusters_of(empty_index(len(W), n_clusters, W.shape[1], 1), 0)
     cluster(clusters, W, np.random.default_rng([seed, len(W)]))
-    for first in range(0, len(y), _ROWS_AT_ONCE):
-        reach = X[first : first + _ROWS_AT_ONCE] @ clusters.centroids.T
+    step = max(1, _SCORES_AT_ONCE // n_clusters)
+    for first in range(0, len(y), step):
+        reach = X[first : first + step] @ clusters.centroids.T
         nearest = np.argpartition(reach, n_clusters - PROBED, axis=1)[:, n_clusters - PROBED :].ravel()
         by_cluster = np.argsort(nearest, kind="stable")
         bounds = np.searchsorted(nearest[by_cluster], np.arange(n_clusters + 1))
         for j in range(n_clusters):
-            rows = first + by_cluster[bounds[j] : bounds[j + 1]] // PROBED
             classes = clusters.members[clusters.starts[j] : clusters.starts[j + 1]]
-            if rows.size and classes.size:
+            at_once = max(1, _SCORES_AT_ONCE // max(1, classes.size))  # all classes may lie in one cluster
+            for begin in range(bounds[j], bounds[j + 1] if classes.size else bounds[j], at_once):
+                rows = first + by_cluster[begin : min(begin + at_once, bounds[j + 1])] // PROBED
                 _keep_highest(X[rows] @ W[classes].T, rows, classes, y, found, highest)
 
 
