@@ -162,6 +162,12 @@ def test_dense_rows_among_many_classes_look_in_the_nearest_clusters(monkeypatch)
     assert (np.diff(scores, axis=1) <= 1e-4).all()
 
 
+@pytest.mark.fault(
+    "dense weights of many classes of which most lie in one cluster, such as those without a training row",
+    "shortlists score a few rows at a time, however large a cluster is: 64 MB of scores at most",
+    "nothing",
+    "nothing",
+)
 def test_classes_that_all_lie_in_one_cluster_are_scored_a_few_rows_at_a_time(monkeypatch):
     """As those without a training row do, whose weights are zero."""
     rng, largest, keep = np.random.default_rng(0), [], shortlist._keep_highest
