@@ -164,9 +164,8 @@ def test_dense_rows_among_many_classes_look_in_the_nearest_clusters(monkeypatch)
 
 @pytest.mark.fault(
     "dense weights of many classes of which most lie in one cluster, such as those without a training row",
-    "shortlists score a few rows at a time, however large a cluster is: 64 MB of scores at most",
-    "nothing",
-    "nothing",
+    happens="shortlists score a few rows at a time, however large a cluster is: 64 MB of scores at most",
+    user="nothing",
 )
 def test_classes_that_all_lie_in_one_cluster_are_scored_a_few_rows_at_a_time(monkeypatch):
     """As those without a training row do, whose weights are zero."""
