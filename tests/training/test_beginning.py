@@ -107,6 +107,15 @@ def test_a_fit_that_begins_at_the_means_is_ahead_and_says_so(capfd):
     assert "weights begin at class-means times" in capfd.readouterr().err
 
 
+def test_a_budget_that_is_spent_before_the_first_step_gives_the_means(capfd):
+    data = dataset()
+    result = fit(data, method("softmax", "all", "adagrad", **MEANS), 0, Plan(seconds=1.0, spent=1.5))
+    (only,) = result.state.history
+    assert (result.state.status, only["step"], result.kept["epoch"]) == ("finished", 0, 0)
+    assert only["validation_log_likelihood"] > -np.log(K) + 0.2
+    assert "no time is left for a step: the model is class-means; give more than 1.5" in capfd.readouterr().err
+
+
 @pytest.mark.fault(
     "a killed fit that began at class means, with a temperature",
     happens="weights, states and the temperature of every look are those of a fit that was not killed",

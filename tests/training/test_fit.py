@@ -238,7 +238,7 @@ def test_without_validation_rows_the_last_weights_are_kept(dataset):
 
 
 @pytest.mark.fault(
-    "a budget in seconds that is spent before the first step, on a proposal or a pilot",
+    "a budget in seconds that is spent before the first step, on a proposal or a pilot, with weights at zero",
     happens="nothing is written; compiling is no part of a budget",
     user="`error: … a budget of 15 s leaves no time for a step (…: what took how long); give more than …`",
 )

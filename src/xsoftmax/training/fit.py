@@ -181,14 +181,19 @@ class _Fit:
         return FitResult(model, self.setup_seconds, self.state, self._kept(), self.compile_seconds, streamed, pruning)
 
     def _check_budget(self) -> None:
-        """Refuse a budget of which what comes before the first step leaves nothing."""
-        budget, parts = self.plan.seconds, self._preparations()
-        if budget is None or self.state.step or not 0 < budget <= self.setup_seconds:
+        """Refuse a budget that is spent before the first step, unless weights begin at something."""
+        if not self._is_late() or self.beginning.scale:
             return
         raise InputError(
-            f"{self.method.name} on {self.data.name}: a budget of {budget:g} s leaves no time for a step ({parts}); "
+            f"{self.method.name} on {self.data.name}: a budget of {self.plan.seconds:g} s leaves no time for a step "
+            f"({self._preparations()}); "
             f"give more than {self.setup_seconds:.3g} s, a budget in epochs, or a method without such a proposal"
         )
+
+    def _is_late(self) -> bool:
+        """Whether the budget is spent before the first step."""
+        budget = self.plan.seconds
+        return budget is not None and not self.state.step and 0 < budget <= self.setup_seconds
 
     def _preparations(self) -> str:
         """Say what came before the first step, and what of it the budget counts."""
@@ -201,6 +206,10 @@ class _Fit:
         if self.beginning.scale:
             name, found = self.method.settings["start"]["name"], self.beginning
             parts.append(f"weights begin at {name} times {found.scale:.3g}, found in {found.seconds:.3g} s{counts}")
+            if self._is_late():
+                parts.append(
+                    f"no time is left for a step: the model is {name}; give more than {self.setup_seconds:.3g} s"
+                )
         return "; ".join(parts)
 
     def _advance(self) -> None:
