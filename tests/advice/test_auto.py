@@ -475,10 +475,15 @@ def test_budgets_are_read():
     assert [seconds_of(text) for text in ("60s", "60", "1.5h", "5 min", ".5m")] == [60, 60, 5400, 300, 30]
 
 
+def _without_steps(settings):
+    """Settings without those of the optimizer: a pilot tries rates, and curves are of other accumulators."""
+    return settings | {"optimizer": settings["optimizer"]["name"]}
+
+
 def test_candidates_are_points_of_the_product():
     candidates = yaml.safe_load(CANDIDATES.read_text())
     methods = yaml.safe_load((FILE.parents[3] / "config" / "methods.yaml").read_text())
     for name, settings in candidates.items():
         assert build_method(name, settings)
-        assert name not in methods or methods[name] == settings
+        assert name not in methods or _without_steps(methods[name]) == _without_steps(settings)
     assert shipped().candidates == candidates
