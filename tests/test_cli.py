@@ -333,6 +333,6 @@ def test_what_is_not_installed_is_named_with_what_to_type(module, extra, argumen
 
 def test_extras_bring_what_the_message_says():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    brought = {"PIL": "pillow", "sqlalchemy": "mlflow"}
+    brought = {"PIL": "pillow", "faiss": "faiss-cpu", "sqlalchemy": "mlflow"}
     for module, extra in EXTRAS.items():
         assert any(entry.startswith(brought.get(module, module) + ">") for entry in project[extra]), module

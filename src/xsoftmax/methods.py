@@ -332,7 +332,7 @@ def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
     """Instance of a NamedTuple type with the parameters given, each of its default's type.
 
     A default that is itself a proposal takes any proposal, written as on its axis but without ``n_sampled``. Words
-    that may stand for a number are in the type's ``words``, by parameter.
+    that may be a value, or stand for a number, are in the type's ``words``, by parameter.
     A type that cannot take every value says so in a method ``problem``: what is wrong, or nothing.
     """
     given = {key: value for key, value in chosen.items() if key != "name"}
@@ -348,8 +348,10 @@ def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
                     "whole proposal, which counts"
                 )
             given[key] = _member(where, "proposal", value, key)
-        elif value not in getattr(member, "words", {}).get(key, ()):
-            given[key] = _as_type_of(f"{where}: {key}", defaults[key], value)
+        elif value not in (words := getattr(member, "words", {}).get(key, ())):
+            given[key] = _as_type_of(
+                f"{where}: {key}", words if isinstance(defaults[key], str) else defaults[key], value
+            )
     built = member(**given)
     if problem := getattr(built, "problem", str)():
         raise InputError(f"{where}: {problem}")

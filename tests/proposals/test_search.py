@@ -1,5 +1,7 @@
 """Search finds what scores highest, as the weights are."""
 
+import sys
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ from scipy.sparse import csc_array, csr_array
 from kernels.layouts import laid_out
 from kernels.loops import sweep
 from problems import sparse_problem
-from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.errors import InputError, as_line
 from xsoftmax.kernels import OPTIONS, shortlist
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.lists import empty_lists, grown
@@ -142,17 +144,21 @@ def test_shortlists_are_the_highest_where_weights_begin(storage):
         assert (found[i][n_found:] == -1).all()
 
 
-def test_dense_rows_among_many_classes_look_in_the_nearest_clusters(monkeypatch):
-    rng, n_classes = np.random.default_rng(3), 5000
+def clustered_rows(n_classes=5000):
+    rng = np.random.default_rng(3)
     centres = rng.standard_normal((50, 16))
     W = (centres[rng.integers(50, size=n_classes)] + rng.standard_normal((n_classes, 16))).astype(np.float32)
     y = rng.integers(n_classes, size=300).astype(np.int32)
-    X = (W[y] + 0.2 * rng.standard_normal((300, 16))).astype(np.float32)
+    return (W[y] + 0.2 * rng.standard_normal((300, 16))).astype(np.float32), y, W
+
+
+def test_dense_rows_among_many_classes_look_in_the_nearest_clusters(monkeypatch):
+    X, y, W = clustered_rows()
     found = nearest_classes(X, y, W, 5, seed=7)
     assert (found == nearest_classes(X, y, W, 5, seed=7)).all()
     monkeypatch.setattr(shortlist, "_SCORES_AT_ONCE", 128 * 141)  # 128 rows at a time, the last time fewer
     assert (found == nearest_classes(X, y, W, 5, seed=7)).mean() > 0.99  # but for sums in another order
-    monkeypatch.setattr(shortlist, "CLUSTERED", n_classes + 1)
+    monkeypatch.setattr(shortlist, "CLUSTERED", len(W) + 1)
     exact = nearest_classes(X, y, W, 5)
     shared = np.mean([len(set(a) & set(b)) for a, b in zip(exact, found, strict=True)]) / 5
     assert 0.9 < shared < 1  # it leaves something out
@@ -160,6 +166,40 @@ def test_dense_rows_among_many_classes_look_in_the_nearest_clusters(monkeypatch)
     assert all(len(set(each)) == 5 for each in found)
     scores = np.take_along_axis(X @ W.T, found.astype(int), axis=1)
     assert (np.diff(scores, axis=1) <= 1e-4).all()
+
+
+def test_faiss_finds_about_what_our_clusters_find():
+    pytest.importorskip("faiss")
+    X, y, W = clustered_rows()
+    found, ours = (nearest_classes(X, y, W, 5, seed=7, found_by=by) for by in ("faiss", "clusters"))
+    exact = np.argsort(-(X @ W.T) + 1e9 * (np.arange(len(W)) == y[:, None]), axis=1)[:, :5]
+    recalls = [
+        np.mean([len(set(a) & set(b)) for a, b in zip(exact, each, strict=True)]) / 5 for each in (found, ours)
+    ]
+    assert min(recalls) > 0.9
+    assert abs(recalls[0] - recalls[1]) < 0.08
+    assert (found != y[:, None]).all()
+    scores = np.take_along_axis(X @ W.T, found.astype(int), axis=1)
+    assert (np.diff(scores, axis=1) <= 1e-4).all()
+
+
+def test_faiss_is_for_dense_rows_and_installed(monkeypatch):
+    X, y, W = clustered_rows()
+    faiss = Search(n_sampled=2, shortlist=5, found_by="faiss")
+    data = TrainingSet(X, y, len(W), start=Start(W, 2.0))
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(ModuleNotFoundError, match="faiss") as error:
+        faiss.fit(data)
+    assert "pip install 'xsoftmax[search]'" in as_line(error.value)
+    monkeypatch.undo()
+    pytest.importorskip("faiss")
+    assert faiss.fit(data).shortlists.shape == (len(y), 5)
+    with pytest.raises(InputError, match="found_by faiss, which is for dense rows; these are sparse"):
+        faiss.fit(replace(data, X=csr_array(X)))
+    settings = {"source": "test", "objective": {"name": "hinge"}, "optimizer": {"name": "sgd"}}
+    for by, message in (("annoy", "set it to clusters or faiss"), ("faiss", "shortlist is 0; set it to 20")):
+        with pytest.raises(InputError, match=message):
+            build_method("mine", settings | {"proposal": {"name": "search", "found_by": by}})
 
 
 @pytest.mark.fault(

@@ -41,6 +41,7 @@ EXTRAS = {
     "matplotlib": "report",
     "pandas": "report",
     "seaborn": "report",
+    "faiss": "search",
     "mlflow": "track",
     "sqlalchemy": "track",
 }

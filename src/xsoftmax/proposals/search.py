@@ -13,7 +13,8 @@ scored. Cost: the entries of the short lists of a row's features, or all rows of
 With a ``shortlist`` it is among so many classes of each row, those that score highest where weights begin, found once
 (``xsoftmax.kernels.shortlist``): the classes that a row may be mistaken for are few, and hardly change from there.
 Where words are common, or weights dense and of 4,096 classes or more, the lists hold nearly all, but not all.
-Cost: as many rows of the weights, whatever the number of classes.
+Cost: as many rows of the weights, whatever the number of classes. ``found_by: faiss`` lets faiss look for the classes
+of dense rows (Douze et al., The Faiss library, 2024), among as many clusters and in as many of them as ours does.
 """
 
 import time
@@ -29,7 +30,7 @@ from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
 from xsoftmax.kernels.draws import keep_highest, weigh_found
 from xsoftmax.kernels.lists import Lists, bound, stored_at
-from xsoftmax.kernels.shortlist import nearest_classes
+from xsoftmax.kernels.shortlist import INDEXES, nearest_classes
 from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Adaptive, TrainingSet, proposal
@@ -42,13 +43,21 @@ _ROUNDED_UP = np.float32(1.00001)
     draws=True, distribution=False, adaptive=True, by_row=True, finds=True, cost="what a row's features list, or all"
 )
 class Search(NamedTuple):
-    """Parameters: ``n_sampled``, how many classes a step takes, at most; ``shortlist``, among how many: 0, all."""
+    """Parameters: ``n_sampled``, how many classes a step takes, at most; ``shortlist``, among how many: 0, all.
+
+    ``found_by``: who finds shortlists among clusters of dense weights: clusters, our own, or faiss.
+    """
 
     n_sampled: int = 1
     shortlist: int = 0
+    found_by: str = INDEXES[0]
 
     def problem(self) -> str:
         """Say what is wrong with the parameters, or nothing."""
+        if self.found_by == "faiss" and not self.shortlist:
+            return (
+                "found_by is faiss, which finds shortlists, and shortlist is 0; set it to 20, or leave found_by out"
+            )
         if not self.shortlist or self.shortlist >= self.n_sampled:
             return ""
         return f"shortlist is {self.shortlist}, n_sampled {self.n_sampled}; set shortlist to {self.n_sampled} or more"
@@ -59,7 +68,7 @@ class Search(NamedTuple):
         Raises
         ------
         InputError
-            If weights begin at zero, where all classes score alike.
+            If weights begin at zero, where all classes score alike, or faiss is to look for sparse rows.
         """
         if not self.shortlist:
             return FittedSearch(data.n_classes)
@@ -68,14 +77,17 @@ class Search(NamedTuple):
                 f"proposal search has shortlist {self.shortlist}, the classes that score highest where weights "
                 "begin, and they begin at zero; set start: class-means, or leave shortlist out"
             )
+        if self.found_by == "faiss" and (issparse(data.X) or issparse(data.start.W)):
+            raise InputError("proposal search has found_by faiss, which is for dense rows; these are sparse")
         n = min(self.shortlist, data.n_classes - 1)
         nearest_classes(data.X[:1], data.y[:1], data.start.W[:1], n)  # compiles, off the clock
         begin = time.perf_counter()
-        shortlists = nearest_classes(data.X, data.y, data.start.W, n, seed=data.seed)
+        shortlists = nearest_classes(data.X, data.y, data.start.W, n, seed=data.seed, found_by=self.found_by)
         return FittedSearch(data.n_classes, shortlists, time.perf_counter() - begin)
 
 
 MEMBER = Search
+Search.words = {"found_by": INDEXES}  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
