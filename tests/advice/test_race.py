@@ -205,6 +205,9 @@ def test_few_weights_are_held_whole(data):
     assert {each["weights"] for each in contenders(facts, ["text-margin"]).values()} == {"dense"}
     many = facts._replace(n_classes=10**6, n_features=10**6)
     assert {each["weights"] for each in contenders(many, ["text-margin"]).values()} == {"sparse"}
+    sums = [each["proposal"]["name"] == "all" for each in contenders(facts, None).values()]
+    assert sums == sorted(sums, reverse=True)  # where classes are few, those that sum over all begin
+    assert (len(set(sums)), next(iter(contenders(many, None)))) == (2, "text-softmax")
 
 
 def test_the_winner_is_known_unless_all_diverged():

@@ -46,11 +46,11 @@ def contenders(facts: Facts, among: Sequence[str] | None) -> dict[str, Mapping[s
         Leave out all others.
     """
     dense = 4 * facts.n_classes * facts.n_features <= MOST_DENSE
-    return {
-        name: merged(settings, {"weights": "dense"}) if dense else settings
-        for name, settings in read_yaml(CONTENDERS)["sparse" if facts.sparse else "dense"].items()
-        if among is None or name in among
-    }
+    known = read_yaml(CONTENDERS)["sparse" if facts.sparse else "dense"]
+    names = [name for name in known if among is None or name in among]
+    if facts.sparse and dense:  # a sum over all classes costs little: before shortlists, which cost more to find
+        names.sort(key=lambda name: known[name]["proposal"]["name"] != "all")
+    return {name: merged(known[name], {"weights": "dense"}) if dense else known[name] for name in names}
 
 
 def contender_names() -> list[str]:
