@@ -15,7 +15,7 @@ from xsoftmax.commands import verbs
 
 ENVIRONMENTS = sorted((REPOSITORY / "envs").glob("*.yaml"))
 VERBS = verbs()
-IMPORTED_AS = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn"}
+IMPORTED_AS = {"PIL": "pillow", "faiss": "faiss-cpu", "yaml": "pyyaml", "sklearn": "scikit-learn"}
 
 
 def locked():
