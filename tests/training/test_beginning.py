@@ -107,6 +107,11 @@ def test_a_fit_that_begins_at_the_means_is_ahead_and_says_so(capfd):
     assert "weights begin at class-means times" in capfd.readouterr().err
 
 
+@pytest.mark.fault(
+    "a budget in seconds that is spent before the first step, with weights at class means",
+    happens="the model is class means, calibrated; its files are as those of other fits, at step 0",
+    user="`… no time is left for a step: the model is class-means; give more than … s` in the log",
+)
 def test_a_budget_that_is_spent_before_the_first_step_gives_the_means(capfd):
     data = dataset()
     result = fit(data, method("softmax", "all", "adagrad", **MEANS), 0, Plan(seconds=1.0, spent=1.5))

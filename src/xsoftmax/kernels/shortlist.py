@@ -23,7 +23,7 @@ _SCORES_AT_ONCE = 2**24
 # Classes from which on dense rows look among clusters, of which there are so many times the root of the classes.
 CLUSTERED, CLUSTERS, PROBED = 4096, 2, 16
 # Who looks for the classes of dense rows, where they are so many.
-INDEXES = ("clusters", "faiss")
+FINDERS = ("clusters", "faiss")
 
 
 class Compressed(NamedTuple):
@@ -63,7 +63,7 @@ def nearest_classes(
     seed : int
         From which clusters of dense weights begin.
     found_by : str
-        Of ``INDEXES``: who finds classes of dense rows and weights, where they are ``CLUSTERED`` or more.
+        Of ``FINDERS``: who finds classes of dense rows and weights, where they are ``CLUSTERED`` or more.
 
     Returns
     -------

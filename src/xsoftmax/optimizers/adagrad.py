@@ -21,7 +21,7 @@ class Adagrad(NamedTuple):
 
     def problem(self) -> str:
         """Say what is wrong with the parameters, or nothing."""
-        return "" if self.initial_accumulator > 0 else "initial_accumulator is 0; set it above 0, such as 1e-8"
+        return "" if self.initial_accumulator > 0 else "initial_accumulator is 0; set it above 0, such as 0.01"
 
 
 MEMBER = Adagrad

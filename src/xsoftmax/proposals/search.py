@@ -30,7 +30,7 @@ from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
 from xsoftmax.kernels.draws import keep_highest, weigh_found
 from xsoftmax.kernels.lists import Lists, bound, stored_at
-from xsoftmax.kernels.shortlist import INDEXES, nearest_classes
+from xsoftmax.kernels.shortlist import FINDERS, nearest_classes
 from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Adaptive, TrainingSet, proposal
@@ -50,7 +50,7 @@ class Search(NamedTuple):
 
     n_sampled: int = 1
     shortlist: int = 0
-    found_by: str = INDEXES[0]
+    found_by: str = FINDERS[0]
 
     def problem(self) -> str:
         """Say what is wrong with the parameters, or nothing."""
@@ -87,7 +87,7 @@ class Search(NamedTuple):
 
 
 MEMBER = Search
-Search.words = {"found_by": INDEXES}  # type: ignore[attr-defined]
+Search.words = {"found_by": FINDERS}  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True)
