@@ -437,16 +437,16 @@ def test_one_waits_for_another_no_longer_than_a_limit(files, tmp_path, monkeypat
 def test_a_bomb_is_not_decompressed_to_its_end(server, tmp_path, monkeypatch, compress):
     monkeypatch.setattr(checksum, "MOST_BYTES", 2**20)
     server.files["a.bin"] = compress(bytes(2**22))
-    config = config_of(f"{server.url}/ok/a.bin", sha256=None, size=None)
+    config = unpinned(tmp_path, f"{server.url}/ok/a.bin")
     with pytest.raises(InputError, match=r"more than 1,048,576 bytes and 100 times its size come out of it"):
-        download(config, tmp_path, patience=QUICK)
-    assert left_in(tmp_path) == []
+        download(config, tmp_path / "raw", patience=QUICK)
+    assert left_in(tmp_path / "raw") == []
     (tmp_path / "bomb.txt").write_bytes(compress(b"0 1:1\n" * 2**20))
     with pytest.raises(InputError, match=r"100 times its size come out of it; if they are"):
         list(line_blocks(tmp_path / "bomb.txt"))
     server.files["a.bin"] = compress(bytes(2**20))  # no more than may come out of any
-    download(config, tmp_path, patience=QUICK)
-    assert (tmp_path / "a.bin").stat().st_size == 2**20
+    download(config, tmp_path / "raw", patience=QUICK)
+    assert (tmp_path / "raw" / "a.bin").stat().st_size == 2**20
 
 
 @pytest.mark.parametrize(
