@@ -10,6 +10,7 @@ import yaml
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.marked_blocks import Writers
 from xsoftmax.lab.pages.catalogue import Entry, axes_markdown, markdown_table, members_markdown, one_of
+from xsoftmax.lab.pages.searches import regrets_markdown
 
 PAGES = Path("docs/methods")
 OUTCOME = PAGES / "figures" / "outcome.csv"
@@ -31,7 +32,8 @@ def writers(entries: Sequence[Entry], page: Path, outcome: Path | None = None) -
     -------
     dict
         ``methods``, ``axes`` and ``members``: tables; ``method NAME``, ``settings NAME``, ``outcome NAME``: a
-        method's row of the table, its settings with defaults filled in, how it ended in the run of the figures.
+        method's row of the table, its settings with defaults filled in, how it ended in the run of the figures;
+        ``search NAME:KEY``: see ``regrets_markdown``.
     """
 
     def link(name: str) -> str:
@@ -44,6 +46,7 @@ def writers(entries: Sequence[Entry], page: Path, outcome: Path | None = None) -
         "method": lambda name: _facts(one_of(entries, name)),
         "settings": lambda name: _settings(one_of(entries, name)),
         "outcome": lambda name: _outcome(outcome or OUTCOME, name),
+        "search": regrets_markdown,
     }
 
 
