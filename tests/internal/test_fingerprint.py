@@ -1,3 +1,4 @@
+import ast
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ import pytest
 import xsoftmax
 from xsoftmax import solvers
 from xsoftmax.commands import verbs
-from xsoftmax.internal.fingerprint import fingerprint, modules_below
+from xsoftmax.internal.fingerprint import fingerprint, kernel_modules, modules_below, source_of
 from xsoftmax.methods import component_modules, members, read_methods
 
 SOURCES = Path(xsoftmax.__file__).parent
@@ -55,14 +56,14 @@ def of_commands():
     return found | {"train": [verbs()["train"], *solvers.MODULES]}
 
 
-def edit(path):
+def edit(path, written="\nEDITED = True\n"):
     with path.open("a") as file:
-        file.write("\n# an edit\n")
+        file.write(written)
 
 
-def changed_by_edit(copy, asked, module):
+def changed_by_edit(copy, asked, module, **written):
     before = fingerprints(copy, asked)
-    edit(copy / "xsoftmax" / module)
+    edit(copy / "xsoftmax" / module, **written)
     after = fingerprints(copy, asked)
     return {name for name in asked if before[name] != after[name]}
 
@@ -117,6 +118,51 @@ def test_a_plotting_edit_changes_no_fit(copy):
     assert changed
 
 
+def test_a_comment_a_docstring_and_the_shape_of_lines_change_nothing(copy):
+    before = fingerprints(copy, of_methods() | of_commands())
+    for module in ("kernels/sweep.py", "training/fit.py", "proposals/uniform.py"):
+        path = copy / "xsoftmax" / module
+        text = path.read_text()
+        first = text.index('"""')
+        edited = text[:first] + '"""Another sentence. ' + text[first + 3 :]
+        path.write_text(edited.replace("\n\n\n", "\n\n\n# a comment\n\n\n"))
+        assert path.read_text() != text
+    assert fingerprints(copy, of_methods() | of_commands()) == before
+
+
+def test_what_only_docstrings_differ_in_is_told_from_what_strings_differ_in(copy):
+    path = copy / "xsoftmax/objectives/softmax.py"
+    before = fingerprints(copy, of_methods())
+    path.write_text(path.read_text() + '\nNAME = "one"\n')
+    one = fingerprints(copy, of_methods())
+    path.write_text(path.read_text().replace('NAME = "one"', 'NAME = "two"'))
+    two = fingerprints(copy, of_methods())
+    assert before["softmax"] != one["softmax"] != two["softmax"]
+
+
+def test_what_a_source_means_is_kept_and_damage_of_that_changes_nothing(copy, tmp_path, monkeypatch):
+    monkeypatch.setenv("XSOFTMAX_NUMBA_CACHE", str(tmp_path / "cache"))
+    before = fingerprints(copy, of_commands())
+    kept = [path for path in (tmp_path / "cache" / "meanings").iterdir() if path.is_file()]
+    assert kept
+    assert {path.read_text() for path in kept} >= set(before.values())
+    for path, content in zip(kept, [b"", b"\xff" * 16, b"0" * 15] * len(kept), strict=False):
+        path.write_bytes(content)
+    assert fingerprints(copy, of_commands()) == before
+    monkeypatch.setenv("XSOFTMAX_NUMBA_CACHE", "/proc/none")
+    assert fingerprints(copy, of_commands()) == before
+
+
+def test_a_source_that_is_no_python_is_named(copy, monkeypatch):
+    edit(copy / "xsoftmax/kernels/sweep.py", "\ndef (:\n")
+    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+    ended = subprocess.run(
+        [sys.executable, "-m", "xsoftmax", "methods"], capture_output=True, text=True, env=environment
+    )
+    assert ended.returncode != 0
+    assert "kernels/sweep.py: line" in ended.stderr
+
+
 def test_an_edit_of_the_way_back_from_storage_reaches_evaluation(copy):
     """A command loads proposals by name: what it may load counts, or it must be in the rule's list."""
     changed = changed_by_edit(copy, of_commands(), "data/store.py")
@@ -144,7 +190,7 @@ def test_its_shape():
     assert not any(name.endswith("__init__") for name in modules_below("xsoftmax.proposals"))
 
 
-def test_numba_caches_follow_the_sources(copy):
+def test_numba_caches_follow_the_modules_that_hold_kernels(copy):
     def cache():
         environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
         program = "import os, xsoftmax; print(os.environ['NUMBA_CACHE_DIR'])"
@@ -154,5 +200,58 @@ def test_numba_caches_follow_the_sources(copy):
 
     before = cache()
     assert cache() == before
-    edit(copy / "xsoftmax" / "kernels" / "rows.py")
-    assert cache() != before
+    for elsewhere in ("lab/papers/yen2018.py", "training/fit.py", "cli.py", "data/store.py", "model.py"):
+        edit(copy / "xsoftmax" / elsewhere)
+        assert cache() == before, elsewhere
+    edit(copy / "xsoftmax/kernels/rows.py", "\n# a comment\n")
+    assert cache() == before
+    for holder in ("kernels/rows.py", "objectives/softmax.py", "data/parsing.py"):
+        edit(copy / "xsoftmax" / holder)
+        assert cache() != before, holder
+        before = cache()
+
+
+def test_compiled_code_is_made_of_modules_that_hold_kernels_alone():
+    """A constant from anywhere else could change, and old machine code would go on with the old one."""
+    holders = kernel_modules() | {"xsoftmax.internal.compiled"}
+    found = [
+        f"{module}.{function.name} reads {name} of {origin}"
+        for module in sorted(kernel_modules())
+        for function, name, origin in names_of_ours(ast.parse(source_of(module).read_text()))
+        if origin not in holders
+    ]
+    assert not found
+    assert {"xsoftmax.kernels.rows", "xsoftmax.objectives.softmax", "xsoftmax.data.parsing"} <= holders
+    assert not holders & {"xsoftmax.training.fit", "xsoftmax.methods", "xsoftmax.data.store"}
+
+
+# Decorators of functions that Python runs, not compiled code.
+UNCOMPILED = {
+    "property",
+    "cached_property",
+    "classmethod",
+    "contextmanager",
+    "abstractmethod",
+    "staticmethod",
+    "wraps",
+}
+
+
+def names_of_ours(tree):
+    """Of functions with a decorator, the names that they read and that come from another module of ours."""
+    origins = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("xsoftmax"):
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                origins[alias.asname or alias.name] = whole if source_of(whole).exists() else node.module
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef) or not function.decorator_list:
+            continue
+        called = [getattr(each, "func", each) for each in function.decorator_list]
+        if {getattr(each, "id", getattr(each, "attr", "")) for each in called} & UNCOMPILED:
+            continue
+        local = {argument.arg for argument in function.args.args}
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and node.id in origins and node.id not in local:
+                yield function, node.id, origins[node.id]

@@ -15,8 +15,9 @@ next one, which reads the cache. Here each function keeps its own copies.
 numba's folders are named after where the sources lie. Ours are named after what the sources say, so that a copy of
 them, such as another working tree, reads what this one has compiled.
 
-An index names the types of all signatures, and who cannot import one of them cannot read it: what is compiled for a
-type from outside of this package, such as a proposal in a script, is not kept.
+An index names the types of all signatures, and who cannot import one of them cannot read it; and the folder is named
+after the modules that hold kernels. So what is compiled for a type from elsewhere, such as a proposal in a script, is
+not kept.
 """
 
 import hashlib
@@ -33,8 +34,8 @@ from llvmlite.binding import Linkage
 from numba.core import caching, codegen
 
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.fingerprint import ROOT
-from xsoftmax.internal.places import CODE, compiled_code, own_folder, user_cache
+from xsoftmax.internal.fingerprint import ROOT, kernel_modules
+from xsoftmax.internal.places import CODE, compiled_code, folder_of_compiled_code
 
 DIGEST_BYTES = hashlib.sha256().digest_size
 _told: set[str] = set()
@@ -67,7 +68,7 @@ class CheckedFile(caching.IndexDataCacheFile):
 
 
 def _save_overload(self: caching.FunctionCache, sig: Any, data: Any) -> None:
-    """As numba does, for types of ours; a disk that does not take it costs only time."""
+    """As numba does, for types of kernels of ours; a disk that does not take it costs only time."""
     if not all(_is_known_to_all(kind) for kind in getattr(sig, "args", sig)):
         return
     try:
@@ -77,9 +78,9 @@ def _save_overload(self: caching.FunctionCache, sig: Any, data: Any) -> None:
 
 
 def _is_known_to_all(kind: Any) -> bool:
-    """Whether whoever reads the index can import a type: one of a module of someone's own would be an error there."""
+    """Whether a type is of a module that the folder's name tells of, so that whoever reads the index has the same."""
     member = getattr(kind, "instance_class", None)
-    if member is not None and not member.__module__.startswith(f"{ROOT.name}."):
+    if member is not None and member.__module__ not in kernel_modules():
         return False
     return all(_is_known_to_all(part) for part in getattr(kind, "types", ()))
 
@@ -132,11 +133,7 @@ def _check_place() -> None:
     """
     folder = compiled_code()
     try:
-        if user_cache() in folder.parents:
-            for each in (user_cache(), folder, Path(os.environ["NUMBA_CACHE_DIR"])):
-                own_folder(each)
-        folder.mkdir(parents=True, exist_ok=True)
-        TemporaryFile(dir=folder).close()
+        TemporaryFile(dir=folder_of_compiled_code(Path(os.environ["NUMBA_CACHE_DIR"]).name)).close()
     except OSError as error:
         raise InputError(
             f"{folder}: cannot keep compiled code there ({error.strerror or error}); set {CODE} to a folder that is"

@@ -29,6 +29,22 @@ def compiled_code() -> Path:
     return Path(named) if named else user_cache() / "numba"
 
 
+def folder_of_compiled_code(name: str) -> Path:
+    """Make a folder below ``compiled_code``; in the user's cache, make sure that it is theirs.
+
+    Raises
+    ------
+    OSError
+        See ``own_folder``.
+    """
+    folder = compiled_code() / name
+    if user_cache() in folder.parents:
+        for each in (user_cache(), compiled_code(), folder):
+            own_folder(each)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def own_folder(path: Path) -> Path:
     """Make a folder that only this user may write to, if it is not there, and make sure that it is theirs.
 
