@@ -9,7 +9,7 @@ from tree.clusters import clustered
 from xsoftmax.kernels.random import skip
 from xsoftmax.kernels.steps import draw, draw_ahead
 from xsoftmax.kernels.sweep import empty_draws_ahead
-from xsoftmax.kernels.tree import (
+from xsoftmax.tree.draws import (
     LANES,
     STRICT,
     descend,

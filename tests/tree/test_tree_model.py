@@ -6,7 +6,7 @@ from scipy.stats import chi2
 from tree import naive_tree as naive
 from tree.clusters import clustered
 from xsoftmax.internal.errors import InputError
-from xsoftmax.kernels.tree import descend, log_probability_of
+from xsoftmax.tree.draws import descend, log_probability_of
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import on_cache_lines
 

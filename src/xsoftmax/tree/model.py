@@ -9,8 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below
 from xsoftmax.kernels.cache_lines import FLOATS
-from xsoftmax.kernels.tree import TreeView, draw_rows, log_probability_block
-from xsoftmax.kernels.tree_levels import ROWS, log_probabilities
+from xsoftmax.tree.draws import TreeView, draw_rows, log_probability_block
+from xsoftmax.tree.levels import ROWS, log_probabilities
 from xsoftmax.tree.projection import Features, Projection
 
 _CACHE_LINE = 4 * FLOATS
