@@ -51,10 +51,10 @@ def test_the_plan_names_what_the_experiment_is_read_with():
 
 def test_fits_depend_on_all_that_trees_do():
     """They depend on a file that only says that the trees are there."""
-    assert set(STAGES["tree"]["deps"]) <= set(STAGES["fit"]["deps"])
+    assert set(STAGES["proposal"]["deps"]) <= set(STAGES["fit"]["deps"])
 
 
-@pytest.mark.parametrize("stage", ["prepare", "tree", "fit", "report"])
+@pytest.mark.parametrize("stage", ["prepare", "proposal", "fit", "report"])
 def test_a_stage_that_computes_names_the_versions_of_the_libraries(stage):
     assert "requirements.lock" in STAGES[stage]["deps"]
 

@@ -125,9 +125,7 @@ def task_of(wildcards):
 def proposals_of(wildcards):
     """Files of the proposals that a method draws from and that are fitted beforehand."""
     names = task_of(wildcards).proposals(wildcards.method)
-    return [
-        PROPOSAL.format(dataset=wildcards.dataset, proposal=name) for name in names
-    ]
+    return [PROPOSAL.format(dataset=wildcards.dataset, proposal=name) for name in names]
 
 
 def proposal_modules(settings):
