@@ -49,7 +49,7 @@ lint: setup ## check format, style, types, layers and rules
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 
-audit: setup ## hold the locked dependencies against the list of known vulnerabilities
+audit: setup ## compare the locked dependencies with the list of known vulnerabilities
 	bash envs/audit.sh
 
 sbom: setup ## list the locked dependencies in results/sbom.json (CycloneDX), for those who look after installations
