@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
+from xsoftmax.commands import verbs
 from xsoftmax.fits import flatten
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.marked_blocks import renewed
@@ -68,6 +69,11 @@ def test_the_quick_start_of_the_readme_trains_a_model():
     exec(re.search(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)[1], names)
     scores = names["X"][1400:] / 16 @ names["model"].W.T + names["model"].b
     assert np.mean(scores.argmax(axis=1) == names["y"][1400:]) > 0.85
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=str)
+def test_commands_have_real_verbs(page):
+    assert set(re.findall(r"python -m xsoftmax ([a-z]\w*)", (ROOT / page).read_text())) <= set(verbs())
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=str)
