@@ -1,4 +1,4 @@
-"""What a config asks for: its data sets, methods and fits, what is searched, and the proposals that the fits share."""
+"""What a config asks for: its data sets, methods and fits, what is searched, and the proposals that fits share."""
 
 import hashlib
 import json
@@ -382,7 +382,8 @@ def _points(
         point = _built(where, method, merged(chosen[method], changes))
         if _proposals_of(point) != _proposals_of(built[method]):
             raise InputError(
-                f"{where}: parameters of a proposal that is fitted beforehand cannot be searched; name a method for each"
+                f"{where}: parameters of a proposal that is fitted beforehand cannot be searched; name a method "
+                "for each"
             )
         name = "_".join(f"{key}-{value}" for key, value in zip(grid, values, strict=True))
         _check_path_part(f"{where}: the trial", name)
