@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from xsoftmax.fits import flatten
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.marked_blocks import renewed
 from xsoftmax.lab.pages.catalogue import catalogue
 from xsoftmax.lab.pages.methods import OUTCOME, PAGES, writers
 from xsoftmax.methods import read_methods
+from xsoftmax.training.folders import flatten
 
 ROOT = Path(__file__).parents[1]
 METHODS = read_methods(ROOT / "config" / "methods.yaml")

@@ -8,7 +8,7 @@ from xsoftmax import solvers
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, component_modules, merged, read_methods
 from xsoftmax.objectives.double_sum import DoubleSum
-from xsoftmax.schedules import Constant, Exponential, Power, schedule_type
+from xsoftmax.optimizers._schedules import Constant, Exponential, Power, schedule_type
 
 SHIPPED = Path(__file__).parents[1] / "config" / "methods.yaml"
 

@@ -16,10 +16,10 @@ from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.internal.threads import Team
+from xsoftmax.kernels.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Calibration, Scorer, weights_copied
 from xsoftmax.model import DivergedError, Model, load_model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
-from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Calibration, Scorer, weights_copied
 
 NAMES = ["a", "ß∂", "class with spaces", "0"]
 
@@ -223,9 +223,9 @@ def test_scores_do_not_depend_on_the_number_of_threads(storage, blocks):
 def test_sparse_weights_are_copied_in_stretches(storage, monkeypatch):
     X = np.random.default_rng(1).standard_normal((20, 9)).astype(np.float32)
     model = large_model(35, 9)
-    monkeypatch.setattr("xsoftmax.scores.SMALL_MODEL", 80)  # the copy is of 8 classes
-    monkeypatch.setattr("xsoftmax.scores.FEWEST_WEIGHTS", 80)
-    monkeypatch.setattr("xsoftmax.scores.CLASSES_OF_A_STRETCH", 17)
+    monkeypatch.setattr("xsoftmax.kernels.scores.SMALL_MODEL", 80)  # the copy is of 8 classes
+    monkeypatch.setattr("xsoftmax.kernels.scores.FEWEST_WEIGHTS", 80)
+    monkeypatch.setattr("xsoftmax.kernels.scores.CLASSES_OF_A_STRETCH", 17)
     for width in (1, 3, 8, 9, 35):
         found, where = visited(model, storage(X), classes_at_a_time=width)
         assert np.allclose(found, naive.scores(X, model.rows), rtol=1e-5, atol=1e-6)
@@ -234,8 +234,8 @@ def test_sparse_weights_are_copied_in_stretches(storage, monkeypatch):
 
 def test_no_more_weights_are_copied_than_memory_is_estimated_for(monkeypatch):
     model, X = large_model(35, 9), csr_array(np.eye(9, dtype=np.float32))
-    monkeypatch.setattr("xsoftmax.scores.SMALL_MODEL", 80)
-    monkeypatch.setattr("xsoftmax.scores.FEWEST_WEIGHTS", 80)
+    monkeypatch.setattr("xsoftmax.kernels.scores.SMALL_MODEL", 80)
+    monkeypatch.setattr("xsoftmax.kernels.scores.FEWEST_WEIGHTS", 80)
     scorer, most = Scorer(model, X), weights_copied(model.rows.size)
     for stretch in scorer.stretches(1):
         scorer.prepare(stretch)

@@ -16,9 +16,9 @@ from experiment import Dataset
 from xsoftmax.data.prepare import parameters_of
 from xsoftmax.data.raw import checked_files, read_receipt
 from xsoftmax.data.store import origin
-from xsoftmax.fits import AGAIN, check_model
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.sealed import DamagedError, check_seal
+from xsoftmax.training.folders import AGAIN, check_model
 
 PREPARED, RAW = Path("data/prepared"), Path("data/raw")
 COPIES = {"all", "track"}  # rules that read no file's content, or look for themselves

@@ -12,7 +12,7 @@ from xsoftmax import solvers
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
-from xsoftmax.schedules import Schedule, schedule_type
+from xsoftmax.optimizers._schedules import Schedule, schedule_type
 
 AXES = {
     "objective": "xsoftmax.objectives",

@@ -24,13 +24,14 @@ from xsoftmax.internal.hdf5 import attributes as attributes_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below, check_number, check_starts
 from xsoftmax.internal.sealed import opened, written_sealed
 from xsoftmax.internal.threads import Team
-from xsoftmax.scores import (
+from xsoftmax.kernels.scores import (
     BLOCKS_OF_ROWS,
     CLASSES_AT_A_TIME,
     FEWEST_ROWS,
     ROWS_AT_A_TIME,
     Calibration,
     ScoreBlock,
+    Scored,
     Scorer,
     add_log_q,
     correct,
@@ -226,7 +227,8 @@ class Model:
         rows_at_a_time: int,
     ) -> None:
         n_samples = X.shape[0]
-        scorer = Scorer(self, X)
+        scored = Scored(self.W, self.b, self.n_classes, self.n_features, self.correction, self.calibration)
+        scorer = Scorer(scored, X, self._kept[-1] if self._kept else None)
         width = max(1, min(self.n_classes, classes_at_a_time))
         if width < self.n_classes:
             width = max(1, min(width, scorer.longest_stretch))

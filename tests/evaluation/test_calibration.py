@@ -9,8 +9,8 @@ import naive
 from xsoftmax.evaluation.calibration import fit_calibration, likelihood_at
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.internal.threads import Team
+from xsoftmax.kernels.scores import Calibration
 from xsoftmax.model import Model
-from xsoftmax.scores import Calibration
 
 N, D, K = 200, 6, 23
 TEMPERATURES = [0.003, 0.2, 1.0, 7.0, 300.0]

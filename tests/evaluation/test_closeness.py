@@ -10,7 +10,6 @@ from xsoftmax.data.store import open_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.likelihood import score_rows
-from xsoftmax.fits import read_fits
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.report import tables
 from xsoftmax.lab.report.compare import compare
@@ -19,6 +18,7 @@ from xsoftmax.model import Model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.tree import Tree
+from xsoftmax.training.folders import read_fits
 
 K, D = 4, 3
 NAMES = [str(k) for k in range(K)]

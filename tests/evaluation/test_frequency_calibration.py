@@ -24,8 +24,8 @@ from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import Team
+from xsoftmax.kernels.scores import Calibration
 from xsoftmax.model import MOST_HELD, Model, load_model, save_model
-from xsoftmax.scores import Calibration
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 

@@ -5,10 +5,10 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 import naive
-from xsoftmax import scores as scores_module
 from xsoftmax.evaluation import likelihood
 from xsoftmax.evaluation.objective import mean_loss
 from xsoftmax.internal.threads import Team
+from xsoftmax.kernels import scores as scores_module
 from xsoftmax.model import Model
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling

@@ -13,10 +13,10 @@ from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.likelihood import RowScores, score_rows
 from xsoftmax.evaluation.reliability import BINS, reliability
-from xsoftmax.fits import read_fits
 from xsoftmax.lab.report.compare import compare
 from xsoftmax.lab.report.reliability import draw_reliability
 from xsoftmax.model import Model, save_model
+from xsoftmax.training.folders import read_fits
 
 
 def naive_bins(confidence, right, n_bins):

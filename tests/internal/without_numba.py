@@ -5,11 +5,11 @@ import sys
 
 import numpy as np
 
+from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import AXES, build_method
 from xsoftmax.objectives import ScoredClasses
-from xsoftmax.training_set import TrainingSet
 
 K = 5
 

@@ -15,12 +15,12 @@ from xsoftmax.kernels.layout import averaged
 from xsoftmax.kernels.lists import add_scores, checked, empty_lists
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.scores import columns_of
 from xsoftmax.kernels.steps import Clock
 from xsoftmax.objectives.one_vs_each import OneVsEach
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals.uniform import UniformDraws
-from xsoftmax.scores import columns_of
 
 N, D, K = 60, 30, 17
 KEY = np.uint64(stream(3, 0))

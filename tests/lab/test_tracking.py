@@ -18,7 +18,7 @@ from xsoftmax.lab.tracking import SETTINGS, track
 from xsoftmax.lab.tracking import store as tracking_store
 from xsoftmax.lab.tracking.content import metric_name
 from xsoftmax.lab.tracking.store import repository_root
-from xsoftmax.search import read_search
+from xsoftmax.training.search import read_search
 
 NOBODY_LISTENS = "http://127.0.0.1:9"
 

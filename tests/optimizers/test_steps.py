@@ -6,6 +6,7 @@ from numba import njit, typeof, types
 
 import naive
 from kernels.layouts import accumulators, laid_out
+from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.layout import Apart
@@ -17,7 +18,6 @@ from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.implicit import Implicit
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.optimizers.u_max import UMax
-from xsoftmax.training_set import TrainingSet
 
 
 @njit(**OPTIONS)

@@ -7,6 +7,7 @@ import pytest
 
 from training.problems import K, method, rows
 from xsoftmax import solvers
+from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, merged
@@ -17,7 +18,6 @@ from xsoftmax.solvers.lbfgs import LbfgsSolver
 from xsoftmax.solvers.sampled import SampledSolver
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
-from xsoftmax.training_set import TrainingSet
 
 DRAWING = {
     "objective": {"name": "one-vs-each"},

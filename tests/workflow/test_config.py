@@ -8,10 +8,10 @@ import yaml
 from workflow.checkout import REPOSITORY
 from xsoftmax import solvers
 from xsoftmax.commands.train import MOST_POINTS
+from xsoftmax.data.training_set import LARGEST_SEED
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import MOST_THREADS
 from xsoftmax.proposals.tree import Tree
-from xsoftmax.training_set import LARGEST_SEED
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))
 from experiment import Experiment, Fit, Trial

@@ -8,7 +8,7 @@ from xsoftmax.internal.documents import parse_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_json
 from xsoftmax.internal.outputs import file_to_write
-from xsoftmax.search import choose
+from xsoftmax.training.search import choose
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

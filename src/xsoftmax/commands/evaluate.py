@@ -22,13 +22,13 @@ from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.reliability import reliability
-from xsoftmax.fits import check_model
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.internal.sealed import is_hdf5
 from xsoftmax.internal.threads import Team
 from xsoftmax.model import DivergedError, Model, load_model
+from xsoftmax.training.folders import check_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

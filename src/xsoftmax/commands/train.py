@@ -23,11 +23,11 @@ from xsoftmax.internal.fingerprint import fingerprint
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.internal.shipped import methods_file
 from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
-from xsoftmax.search import read_chosen
 from xsoftmax.training.checkpoint import check_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import KEEP, Plan
 from xsoftmax.training.record import summary, write_fit
+from xsoftmax.training.search import read_chosen
 
 WRITES = ("model.h5", "history.csv", "status.json")  # into the folder of the fit
 MOST_POINTS = 100_000  # their list alone would take minutes, and memory

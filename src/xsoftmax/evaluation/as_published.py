@@ -13,8 +13,8 @@ from scipy.special import logsumexp
 from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import score_rows, visit_whole_rows
 from xsoftmax.internal.threads import Team
+from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.model import Model
-from xsoftmax.scores import ScoreBlock
 
 # Where Ruiz et al. 2018 floor the log-likelihood of a row, in their published code.
 FLOOR = -26.0

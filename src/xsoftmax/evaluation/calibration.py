@@ -16,8 +16,8 @@ from xsoftmax.internal.threads import Team
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import STRETCH, scan
 from xsoftmax.kernels.mathematics import exp32
+from xsoftmax.kernels.scores import Calibration
 from xsoftmax.model import MOST_HELD, Model
-from xsoftmax.scores import Calibration
 
 # Rows that decide, at most, and how many of them may be more than have all their scores held at once: two numbers are
 # fitted to them.

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import softmax
 
 from xsoftmax.evaluation.likelihood import visit_whole_rows
+from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.model import Model
-from xsoftmax.scores import ScoreBlock
 
 
 def frequency_error(model: Model, X: Any, y: np.ndarray) -> float:

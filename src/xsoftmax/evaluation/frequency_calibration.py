@@ -19,8 +19,8 @@ from xsoftmax.internal.threads import Team
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import STRETCH, scan
 from xsoftmax.kernels.mathematics import exp32
+from xsoftmax.kernels.scores import SMALLEST, Calibration
 from xsoftmax.model import Model
-from xsoftmax.scores import SMALLEST, Calibration
 
 # Passes over the scores, at most; and which gain, in nats a row, ends them.
 PASSES, LEAST_GAIN = 40, 1e-7

@@ -17,8 +17,8 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import Team
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan, sum_exp
+from xsoftmax.kernels.scores import BLOCKS_OF_ROWS, CLASSES_AT_A_TIME, ROWS_AT_A_TIME, ScoreBlock
 from xsoftmax.model import Model
-from xsoftmax.scores import BLOCKS_OF_ROWS, CLASSES_AT_A_TIME, ROWS_AT_A_TIME, ScoreBlock
 
 # Scores that are held at once where all those of a row are needed, or this part of the weights if that is more; it is
 # larger where all weights are copied for each block of rows.

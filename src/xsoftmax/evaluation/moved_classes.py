@@ -7,8 +7,8 @@ import numpy as np
 from xsoftmax.evaluation.likelihood import visit_whole_rows
 from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.minibatch import slope_block
+from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.model import Model
-from xsoftmax.scores import ScoreBlock
 
 
 def moved_classes(

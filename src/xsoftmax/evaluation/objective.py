@@ -8,9 +8,9 @@ import numpy as np
 from xsoftmax.evaluation.likelihood import visit_whole_rows
 from xsoftmax.internal.threads import Team
 from xsoftmax.kernels.minibatch import loss_block
+from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
-from xsoftmax.scores import ScoreBlock
 
 
 def mean_loss(

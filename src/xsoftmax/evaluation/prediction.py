@@ -13,8 +13,8 @@ from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.threads import Team
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan
+from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.model import Model
-from xsoftmax.scores import ScoreBlock
 
 # Scores that are looked at together, to see whether one of them is high enough.
 AT_A_GLANCE = 64

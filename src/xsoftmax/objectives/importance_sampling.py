@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
-from xsoftmax.training_set import TrainingSet
 
 _description = objective(title="importance sampling loss", target="nothing", excludes_true=False, uses_log_q=True)
 

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.steps import updated
 from xsoftmax.optimizers import optimizer
-from xsoftmax.training_set import TrainingSet
 
 _NEW = np.float32(0.1)
 _KEPT = np.float32(0.9)

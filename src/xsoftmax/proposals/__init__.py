@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import h5py
 import numpy as np
 
-from xsoftmax.training_set import TrainingSet
+from xsoftmax.data.training_set import TrainingSet
 
 __all__ = ["Proposal", "TrainingSet", "proposal"]
 

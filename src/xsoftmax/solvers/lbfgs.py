@@ -16,9 +16,9 @@ from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import Team, split_evenly
 from xsoftmax.kernels.minibatch import add_product, classes_of_a_block, loss_block, slope_block
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.optimizers._schedules import Constant
 from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.schedules import Constant
 from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 from xsoftmax.starts import load_start

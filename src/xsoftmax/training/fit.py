@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split, check_plain
+from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken
 from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
 from xsoftmax.internal.errors import InputError, StoppedError
@@ -21,8 +22,8 @@ from xsoftmax.internal.text import pruning_in_words
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import MOST_NUMBER, Method
 from xsoftmax.model import Model
+from xsoftmax.optimizers._schedules import BY_PROGRESS
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.schedules import BY_PROGRESS
 from xsoftmax.solvers import Solver, make_solver, solver_of
 from xsoftmax.training.beginning import find_beginning
 from xsoftmax.training.best import BestWeights
@@ -31,7 +32,6 @@ from xsoftmax.training.looks import Looks, all_finite
 from xsoftmax.training.memory import check_memory, must_stream, size_of
 from xsoftmax.training.plan import FitState, Plan
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
-from xsoftmax.training_set import check_seed
 
 # Of a fit by epochs whose rate falls by progress: it is set anew so many times.
 PARTS = 100

@@ -8,9 +8,9 @@ from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.likelihood import rows_at_a_time
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
+from xsoftmax.kernels.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
 from xsoftmax.methods import Method, members
 from xsoftmax.model import MOST_HELD
-from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
 from xsoftmax.solvers import Size, solver_of
 from xsoftmax.training.looks import MOST_SCORES
 from xsoftmax.training.plan import SUBSET

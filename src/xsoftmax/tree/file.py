@@ -14,12 +14,12 @@ from scipy.sparse import csr_array, issparse
 from xsoftmax.data.dataset import check_plain
 from xsoftmax.data.names import Names
 from xsoftmax.data.store import open_prepared
+from xsoftmax.data.training_set import check_seed
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attributes, put
 from xsoftmax.internal.hdf5_checks import check_number
 from xsoftmax.internal.progress import Progress
 from xsoftmax.internal.sealed import opened, written_sealed
-from xsoftmax.training_set import check_seed
 from xsoftmax.tree.cross_validation import Choice, choose_regularizer
 from xsoftmax.tree.fit import depth_of, fit_tree
 from xsoftmax.tree.model import Tree

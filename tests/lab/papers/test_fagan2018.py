@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 
 from lab.reproduction.made_up import results_of
-from xsoftmax.fits import Fit
 from xsoftmax.lab.papers import _fagan2018_rates as rates
 from xsoftmax.lab.papers import fagan2018
 from xsoftmax.lab.reproduction import numbers_of, page_of
 from xsoftmax.lab.reproduction.page import Verdict
-from xsoftmax.search import Search
+from xsoftmax.training.folders import Fit
+from xsoftmax.training.search import Search
 
 NUMBERS = numbers_of("fagan2018")
 HERE = list(NUMBERS["table_2"])

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from xsoftmax.fits import IDENTITY
 from xsoftmax.internal.hdf5 import put, put_text
 from xsoftmax.internal.sealed import written_sealed
-from xsoftmax.search import choose
+from xsoftmax.training.folders import IDENTITY
+from xsoftmax.training.search import choose
 
 # method: (objective, its name in words, proposal, optimizer, seconds per epoch, rate, final log-likelihood)
 METHODS = {

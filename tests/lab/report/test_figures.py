@@ -6,10 +6,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from lab.report.fake_fits import METHODS, change, kept_at, write_fits
-from xsoftmax.fits import read_fits
 from xsoftmax.lab.report import figures, scales, tables
 from xsoftmax.lab.report.compare import compare
 from xsoftmax.lab.report.looks import look, looks
+from xsoftmax.training.folders import read_fits
 
 SECONDS, EPOCHS = figures.PLOTS[0], figures.PLOTS[2]
 

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from lab.report.fake_fits import METHODS, change, kept_at, write_fits
-from xsoftmax.fits import flatten, read_fits
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.report import tables
+from xsoftmax.training.folders import flatten, read_fits
 
 
 def test_summary_has_a_row_per_fit_with_what_the_files_say(tmp_path):

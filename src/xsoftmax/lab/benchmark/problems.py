@@ -9,11 +9,11 @@ from scipy.sparse import csr_array, issparse
 
 from xsoftmax.data.dataset import Split
 from xsoftmax.data.store import write_prepared
+from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method, build_method
 from xsoftmax.solvers import Solver, make_solver
-from xsoftmax.training_set import TrainingSet
 
 ADAGRAD = {"name": "adagrad", "learning_rate": 0.03}
 

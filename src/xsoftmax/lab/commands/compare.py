@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
     from xsoftmax.lab.report.compare import compare
-    from xsoftmax.search import read_search
+    from xsoftmax.training.search import read_search
 
     searches = [read_search(folder) for folder in options.searches]
     compare(options.fits, options.output, options.reference, searches)

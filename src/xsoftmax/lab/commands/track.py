@@ -7,7 +7,7 @@ from pathlib import Path
 from xsoftmax.internal.files import write_json
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.lab.tracking import track
-from xsoftmax.search import read_search
+from xsoftmax.training.search import read_search
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.fits import flatten
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
+from xsoftmax.training.folders import flatten
 
 FOLDER = Path("docs/choosing-a-rate")
 

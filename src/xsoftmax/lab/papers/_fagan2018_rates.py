@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.fits import Fit
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of
 from xsoftmax.lab.reproduction.page import TOLERANCE, Page, Verdict, verdict_of_orders
 from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.training.folders import Fit
 
 DATASETS = {
     "mnist-unit": "MNIST",

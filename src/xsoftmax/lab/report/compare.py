@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.fits import Fit, read_fits
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
 from xsoftmax.lab.report import tables
 from xsoftmax.lab.report.figures import write_figures
 from xsoftmax.lab.report.reliability import write_reliability
-from xsoftmax.search import Search
+from xsoftmax.training.folders import Fit, read_fits
+from xsoftmax.training.search import Search
 
 
 def compare(

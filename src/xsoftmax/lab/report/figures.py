@@ -14,10 +14,10 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from xsoftmax.fits import DIVERGED
 from xsoftmax.internal.files import written_aside
 from xsoftmax.lab.report.looks import Look, looks
 from xsoftmax.lab.report.scales import LEAST_GAP, set_scales
+from xsoftmax.training.folders import DIVERGED
 
 LABELS = {
     "seconds": "training time (seconds)",

@@ -11,7 +11,6 @@ import pandas as pd
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
-from xsoftmax.fits import DIVERGED, flatten
 from xsoftmax.internal.addresses import text_without_secrets
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.text import pruning_in_words
@@ -19,6 +18,7 @@ from xsoftmax.lab.report.figures import GAP, PLOTS, SEARCHES
 from xsoftmax.lab.report.looks import looks
 from xsoftmax.lab.report.reliability import RELIABILITY
 from xsoftmax.lab.report.tables import cell, cells, headings, number, ranking, shown, training_objectives
+from xsoftmax.training.folders import DIVERGED, flatten
 
 AXES = ("objective", "proposal", "optimizer")
 SIZES = {

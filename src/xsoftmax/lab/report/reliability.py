@@ -11,9 +11,9 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from xsoftmax.fits import Fit
 from xsoftmax.lab.report.figures import SETTINGS, SOFT, Plot, legend, save
 from xsoftmax.lab.report.looks import Look, looks
+from xsoftmax.training.folders import Fit
 
 RELIABILITY = Plot("confidence", "reliability", "Test accuracy against confidence")
 

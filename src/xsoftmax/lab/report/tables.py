@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
 
-from xsoftmax.fits import DIVERGED, Fit
+from xsoftmax.training.folders import DIVERGED, Fit
 
 MEASURES = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 KEYS = ["dataset", "method", "seed"]

@@ -13,10 +13,10 @@ import numpy as np
 import pandas as pd
 
 from xsoftmax.data.store import Prepared, open_prepared
-from xsoftmax.fits import Fit, read_fits
 from xsoftmax.internal.errors import InputError
 from xsoftmax.model import Model, load_model
-from xsoftmax.search import Search, read_search
+from xsoftmax.training.folders import Fit, read_fits
+from xsoftmax.training.search import Search, read_search
 
 
 @dataclass(frozen=True)

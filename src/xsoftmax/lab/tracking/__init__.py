@@ -12,14 +12,14 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, TextIO
 
-from xsoftmax.fits import Fit, read_fits
 from xsoftmax.internal.addresses import text_without_secrets, without_secrets
 from xsoftmax.internal.errors import InputError, as_line, first_line
 from xsoftmax.internal.outputs import CHOSEN, FILES
 from xsoftmax.internal.sealed import DamagedError, check_seal
 from xsoftmax.lab.tracking import content as run_content
 from xsoftmax.lab.tracking.store import artifact_location, only_one, prepare_database, tracking_uri
-from xsoftmax.search import Search
+from xsoftmax.training.folders import Fit, read_fits
+from xsoftmax.training.search import Search
 
 PARENT = "mlflow.parentRunId"
 SEARCH = "search"  # in place of a seed

@@ -4,8 +4,8 @@ import math
 import re
 from typing import Any
 
-from xsoftmax.fits import Fit, flatten
-from xsoftmax.search import Search
+from xsoftmax.training.folders import Fit, flatten
+from xsoftmax.training.search import Search
 
 
 def tags(fit: Fit, content: str) -> dict[str, str]:

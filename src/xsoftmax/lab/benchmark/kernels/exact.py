@@ -22,12 +22,12 @@ from xsoftmax.kernels.minibatch import (
 )
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
 from xsoftmax.kernels.rows import features_of
+from xsoftmax.kernels.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME
 from xsoftmax.kernels.steps import Step
 from xsoftmax.lab.benchmark.case import Case
 from xsoftmax.lab.benchmark.problems import dense_rows, method_of, sparse_rows, steps_of
 from xsoftmax.model import Model
 from xsoftmax.optimizers.sgd import Sgd
-from xsoftmax.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME
 
 D = 512
 PRODUCTS = "the matrix products of the same blocks, on as many threads"

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
@@ -11,7 +12,6 @@ from xsoftmax.kernels.random import start, stream
 from xsoftmax.kernels.steps import draw
 from xsoftmax.lab.benchmark.case import Case
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, steps_of
-from xsoftmax.training_set import TrainingSet
 
 PROPOSALS = ("uniform", "frequency")
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from xsoftmax.data.readers import xc
 from xsoftmax.data.store import open_prepared
+from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.data.windows import Windows
 from xsoftmax.kernels.layout import allocate
 from xsoftmax.kernels.random import stream
@@ -18,7 +19,6 @@ from xsoftmax.kernels.steps import Clock, Parts, Samples
 from xsoftmax.kernels.sweep import single, sweep
 from xsoftmax.lab.benchmark.case import Case, Quantity
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, sparse_rows, write_problem
-from xsoftmax.training_set import TrainingSet
 
 N_SAMPLED = 5
 CHUNK = 2**15

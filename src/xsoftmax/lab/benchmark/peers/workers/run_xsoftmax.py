@@ -19,9 +19,9 @@ from protocol import FIRST_LOOKS, Record, work
 
 from xsoftmax.advice.choice import Choice, choice_for
 from xsoftmax.data.dataset import Dataset
+from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.methods import AUTO, build_method, merged, read_methods
 from xsoftmax.model import Model
-from xsoftmax.scores import ScoreBlock
 from xsoftmax.training.fit import FitResult, fit
 from xsoftmax.training.looks import Looks
 from xsoftmax.training.plan import Plan, ever_rarer

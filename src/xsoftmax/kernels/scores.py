@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, issparse
@@ -14,9 +14,6 @@ from xsoftmax.kernels.lists import add_scores, add_scores_of
 from xsoftmax.kernels.minibatch import score_block
 from xsoftmax.kernels.rows import Csr, features_of
 from xsoftmax.kernels.steps import log_probability
-
-if TYPE_CHECKING:
-    from xsoftmax.model import Model
 
 # A block of scores is 2 MB: what a core's cache holds. Smaller ones slow down the matrix product.
 ROWS_AT_A_TIME = 512
@@ -100,11 +97,31 @@ def weights_copied(size: int) -> int:
     return size if size <= SMALL_MODEL else min(SMALL_MODEL, max(FEWEST_WEIGHTS, size // PART_OF_WEIGHTS))
 
 
-class Scorer:
-    """Scores of the rows of ``X`` for all classes of a model, in parts."""
+class Scored(NamedTuple):
+    """What scores are made of; its fields mean what they mean in a ``Model``."""
 
-    def __init__(self, model: "Model", X: Any) -> None:
-        self._model, self._X = model, X
+    W: Any
+    b: np.ndarray | None
+    n_classes: int
+    n_features: int
+    correction: Any
+    calibration: Calibration | None
+
+
+class Scorer:
+    """Scores of the rows of ``X`` for all classes of a model, in parts.
+
+    Parameters
+    ----------
+    model : Scored
+    X : sparse array or ndarray of shape (n_samples, n_features), float32
+    kept : dict, optional
+        The copy of a small model's weights is taken from here, or left here, if the caller promises not to change
+        the weights while it keeps this.
+    """
+
+    def __init__(self, model: Scored, X: Any, kept: dict[range, np.ndarray] | None = None) -> None:
+        self._model, self._X, self._kept = model, X, kept
         self._features = None if model.W is None else features_of(X, model.b is not None)
         self._columns = columns_of(model.W) if issparse(model.W) and isinstance(self._features, Csr) else None
         self._W = model.W.tocsr() if issparse(model.W) and self._columns is None else model.W
@@ -131,7 +148,7 @@ class Scorer:
         if not isinstance(self._features, Csr) or model.W is None or self._columns is not None:
             return
         small = len(stretch) == model.n_classes and model.n_classes * (model.n_features + 1) <= SMALL_MODEL
-        kept = model._kept[-1] if model._kept and small else {}
+        kept = self._kept if self._kept is not None and small else {}
         if stretch not in kept:
             kept[stretch] = self._copied(slice(stretch.start, stretch.stop))
         self._feature_major = kept[stretch]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.fits import Fit, read_history, read_status
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.outputs import CHOSEN
+from xsoftmax.training.folders import Fit, read_history, read_status
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 import pytest
 
-from xsoftmax.schedules import Cosine, Linear, Stairs, schedule_type
+from xsoftmax.optimizers._schedules import Cosine, Linear, Stairs, schedule_type
 
 
 def test_stairs_fall_after_so_many_samples():
