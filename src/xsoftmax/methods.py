@@ -276,9 +276,8 @@ def _names(chosen: Mapping[str, Any]) -> list[str]:
 
 def _filled(part: Any) -> dict[str, Any]:
     """Settings of a member, its name and defaults written out."""
-    name = type(part).__module__.rsplit(".", 1)[1].replace("_", "-")
     values = {key: _of_part(value) if isinstance(value, tuple) else value for key, value in part._asdict().items()}
-    return {"name": name, **values}
+    return {"name": registry.name_of(part), **values}
 
 
 def _of_part(part: Any) -> dict[str, Any]:

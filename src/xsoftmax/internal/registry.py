@@ -18,6 +18,11 @@ def stem(name: str) -> str:
     return name.replace("-", "_")
 
 
+def name_of(member: object) -> str:
+    """Name a member, an instance of the type that its file holds."""
+    return type(member).__module__.rsplit(".", 1)[1].replace("_", "-")
+
+
 def summary(module: str) -> str:
     """Give the first line of what a member, by its dotted name, says of itself, without importing it."""
     text = source_of(module).read_text(encoding="utf-8")

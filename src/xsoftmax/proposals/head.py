@@ -37,7 +37,8 @@ class Head(NamedTuple):
         """Say why a tail cannot be one."""
         if self.tail.draws and self.tail.distribution:
             return ""
-        return f"tail is {_name(self.tail)}, which is no distribution to draw from; take uniform, frequency or tree"
+        name = registry.name_of(self.tail)
+        return f"tail is {name}, which is no distribution to draw from; take uniform, frequency or tree"
 
     def fit(self, data: TrainingSet) -> "FittedHead":
         """Take the most frequent classes, of equally frequent ones the first, and fit the tail."""
@@ -150,10 +151,6 @@ def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedHead:
     in_head[exact] = True
     tail = registry.load("xsoftmax.proposals", attribute(group, "tail"))
     return FittedHead(exact, in_head, tail.restore(group["tail"], n_classes, n_features))
-
-
-def _name(member: Any) -> str:
-    return type(member).__module__.rsplit(".", 1)[1].replace("_", "-")
 
 
 class HeadDraws(NamedTuple):

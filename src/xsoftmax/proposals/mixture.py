@@ -40,7 +40,7 @@ class Mixture(NamedTuple):
         """Say why these parts, or this share, cannot be."""
         for key, part in (("first", self.first), ("second", self.second)):
             if not (part.draws and part.distribution):
-                return f"{key} is {_name(part)}, which is no distribution; take uniform, frequency or tree"
+                return f"{key} is {registry.name_of(part)}, which is no distribution; take uniform, frequency or tree"
         return "" if 0 < self.share < 1 else f"share is {self.share:g}; set it to a number between 0 and 1"
 
     def fit(self, data: TrainingSet) -> "FittedMixture":
@@ -120,10 +120,6 @@ def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedMixture
     modules = {key: registry.load("xsoftmax.proposals", attribute(group, key)) for key in ("first", "second")}
     first, second = (module.restore(group[key], n_classes, n_features) for key, module in modules.items())
     return FittedMixture(first, second, float(attribute(group, "share")), n_classes)
-
-
-def _name(member: Any) -> str:
-    return type(member).__module__.rsplit(".", 1)[1].replace("_", "-")
 
 
 class MixtureDraws(NamedTuple):
