@@ -12,7 +12,7 @@ from xsoftmax.data.dataset import ArrayDataset, Dataset, LabelSets
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
-from xsoftmax.data.windows import taken
+from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.internal.hdf5_checks import ContentError, check_label_sets
@@ -115,7 +115,7 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         np.testing.assert_array_equal(part.weight, splits["train"].weight[3:17])
         for i in range(14):
             assert of_row(part.label_sets, i) == of_row(splits["train"].label_sets, 3 + i)
-        for rows, chosen in ((data.windows(1).split, [4, 0, 49]), (splits["train"], [4, 0, 49])):
+        for rows, chosen in ((training_windows(data, 1).split, [4, 0, 49]), (splits["train"], [4, 0, 49])):
             few = taken(rows, np.array(chosen))
             np.testing.assert_array_equal(few.weight, splits["train"].weight[chosen])
             assert [of_row(few.label_sets, i) for i in range(3)] == [

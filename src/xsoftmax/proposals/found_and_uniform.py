@@ -19,7 +19,7 @@ from xsoftmax.kernels.implicit_batch import draw_outside
 from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.proposals import Adaptive, TrainingSet, fitted, proposal
 from xsoftmax.proposals.search import Search
-from xsoftmax.proposals.uniform import UniformDraws
+from xsoftmax.proposals.uniform import UniformDraws, log_of_uniform
 
 
 @proposal(draws=True, distribution=False, adaptive=True, by_row=True, cost="a search, and random numbers")
@@ -107,6 +107,4 @@ def _draw(proposal, view, i, excluded, lowest, rng, draws):
             rest.classes[j], rest.weights[j] = max(excluded, np.int64(0)), np.float32(0)
 
 
-@implements(log_probability, FoundAndUniformDraws)
-def _log_probability(proposal, view, i, k):
-    return np.float32(-math.log(proposal.n_classes))
+implements(log_probability, FoundAndUniformDraws)(log_of_uniform)

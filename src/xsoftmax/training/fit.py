@@ -14,7 +14,7 @@ import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.training_set import check_seed
-from xsoftmax.data.windows import taken
+from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
 from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.free_memory import check_free
@@ -415,7 +415,7 @@ def training_rows(
 ) -> tuple[Split, Visits]:
     """Read the training rows, or a plan's share, or leave them in their file; say in which order they are visited."""
     if stream:
-        windows = data.windows(method.minibatch_size)
+        windows = training_windows(data, method.minibatch_size)
         return windows.split, Windowed(windows, seed)
     train = data.split("train")
     if plan is not None and plan.share < 1:
