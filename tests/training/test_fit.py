@@ -405,7 +405,7 @@ def test_a_tree_of_other_parameters_is_refused(path, tmp_path, capsys):
     arguments = ["train", str(path), "--method", "adversarial", "--epochs", "1", "--proposal", tree]
     assert main([*arguments, "-o", str(tmp_path / "fit")]) == 1
     said = capsys.readouterr().err
-    assert "holds proposal tree (dimension 3, regularizer 1.0" in said
+    assert "holds proposal tree (dimension 3, folds 1, regularizer 1.0, resplit True)" in said
     assert "the method has tree (dimension 16" in said
 
 

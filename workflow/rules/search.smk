@@ -31,9 +31,11 @@ use rule train as trial with:
         seed=lambda wildcards: task_of(wildcards).search.get(
             "seed", task_of(wildcards).seeds[0]
         ),
-        proposals=lambda wildcards, input: (
-            ["--proposal", *input.proposals] if input.proposals else []
-        ),
+        proposals=lambda wildcards, input: [
+            word
+            for file in input.get("proposals", [])
+            for word in ("--proposal", file)
+        ],
         chosen=[],
         settings=lambda wildcards: as_json(
             task_of(wildcards).settings(wildcards.method, wildcards.point)

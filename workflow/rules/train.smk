@@ -32,9 +32,11 @@ rule train:
         folder=FIT,
         checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
         seed=lambda wildcards: wildcards.seed,
-        proposals=lambda wildcards, input: (
-            ["--proposal", *input.proposals] if input.proposals else []
-        ),
+        proposals=lambda wildcards, input: [
+            word
+            for file in input.get("proposals", [])
+            for word in ("--proposal", file)
+        ],
         chosen=lambda wildcards, input: (
             ["--chosen", input.chosen] if input.chosen else []
         ),

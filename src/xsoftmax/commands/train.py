@@ -57,7 +57,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trial", metavar="NAME", help="that this is one trial of a search, kept in status.json")
     parser.add_argument("--share", type=float, default=1.0, help="train on so many of the rows, drawn with the seed")
     parser.add_argument(
-        "--proposal", type=Path, nargs="+", default=[], help="proposals fitted beforehand; without, the fit fits them"
+        "--proposal",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a proposal fitted beforehand, which is fitted without; may be given again for another part",
     )
     parser.add_argument("--seed", type=int, default=0)
     budget = parser.add_mutually_exclusive_group()
