@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 import numpy as np
 
 from xsoftmax.data import parsing
 from xsoftmax.data.rows import Rows
 from xsoftmax.data.sparse_text import LineBlock, SparseRows, line_blocks, shortened
+from xsoftmax.data.xml_file import xml_root
 from xsoftmax.internal.errors import InputError
 
 ATTRIBUTE = re.compile(rb"@attribute\s+('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\S+)\s+(\S.*)", re.IGNORECASE)
@@ -82,15 +82,7 @@ def _attribute(path: Path, line: int, text: bytes) -> str:
 
 
 def _label_names(path: Path) -> list[str]:
-    try:
-        root = ElementTree.parse(path).getroot()
-    except (
-        ElementTree.ParseError,
-        LookupError,
-        ValueError,
-        RecursionError,
-    ) as error:  # the latter: of the encoding it names
-        raise InputError(f"{path}: not a list of labels in XML ({error}); fetch it again") from error
+    root = xml_root(path, "a list of labels in XML", "fetch it again")
     names = [each.get("name", "") for each in root.iter() if each.tag.rsplit("}", 1)[-1] == "label"]
     if not names:
         raise InputError(f"{path}: no <label name=...> in it; is it Mulan's list of labels?")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from xsoftmax.data.rows import Rows, Texts
+from xsoftmax.data.xml_file import xml_root
 from xsoftmax.internal.errors import InputError
 
 
@@ -42,7 +43,7 @@ def read(*, tabular: Path, codes: Path, target: str = "category", as_listed: boo
     confirmed = {line.split(" ")[0].replace(".", "") for line in _lines(codes)}
     texts, names = [], []
     try:
-        for leaf in _leaves(_root(tabular), confirmed, as_listed):
+        for leaf in _leaves(xml_root(tabular, "well-formed XML", "download it again"), confirmed, as_listed):
             texts.extend(leaf.texts)
             names.extend([leaf.code[:3] if target == "category" else leaf.parent] * len(leaf.texts))
     except RecursionError:
@@ -50,18 +51,6 @@ def read(*, tabular: Path, codes: Path, target: str = "category", as_listed: boo
     if not texts:
         raise InputError(f"{tabular}: no code with a description; is this the ICD-10-CM tabular list?")
     return Rows.with_names(Texts.of(texts), names)
-
-
-def _root(path: Path) -> ElementTree.Element:
-    try:
-        return ElementTree.parse(path).getroot()
-    except (
-        ElementTree.ParseError,
-        LookupError,
-        ValueError,
-        RecursionError,
-    ) as error:  # the latter: of the encoding it names
-        raise InputError(f"{path}: not well-formed XML ({error}); download it again") from error
 
 
 def _lines(path: Path) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.benchmark.peers.runs import Limits, limits
+from xsoftmax.methods import merged
 
 OURS = "xsoftmax"
 
@@ -129,15 +130,6 @@ def read_benchmark(
         )
     except KeyError as error:
         raise InputError(f"{peers}, {experiment}: no key {error}; add it") from None
-
-
-def merged(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """``settings`` with ``changes``, nested ones merged."""
-    result = dict(settings)
-    for key, value in changes.items():
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if both else value
-    return result
 
 
 def _only(names: list[str], words: list[str] | None, kind: str, fits: Callable[[str, str], bool]) -> list[str]:
