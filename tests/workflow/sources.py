@@ -8,7 +8,11 @@ from xsoftmax.internal.fingerprint import _closure, modules_below, source_of
 # Found by name when a verb runs, and so not seen among its imports.
 COMPONENTS = {
     "prepare": ["xsoftmax.data.readers"],
-    "train": [f"xsoftmax.{name}" for name in ("solvers", "objectives", "proposals", "optimizers", "advice")],
+    "train": [
+        f"xsoftmax.{name}"
+        for name in ("solvers", "objectives", "proposals", "optimizers", "advice", "evaluation.metrics")
+    ],
+    **{verb: ["xsoftmax.evaluation.metrics"] for verb in ("choose", "compare", "evaluate", "report")},
 }
 
 
