@@ -129,8 +129,8 @@ def ever_rarer(first: float, last: float, growth: float = GROWTH) -> tuple[float
 class FitState:
     """Where a fit stands; what a checkpoint keeps beside arrays.
 
-    ``position`` counts samples of ``epoch``; ``looked`` the seconds of evaluations, which no budget counts; ``best`` is
-    the judge's best value, times -1 where lower is better.
+    ``position`` counts samples of ``epoch``; ``looked`` the seconds of evaluations, which no budget counts; ``best``
+    is the best value of the judge, times -1 where lower is better.
     """
 
     epoch: int = 0
