@@ -49,7 +49,7 @@ lint: setup ## check format, style, types, layers and rules
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 
-audit: setup ## hold the locked dependencies against the list of known vulnerabilities
+audit: setup ## compare the locked dependencies with the list of known vulnerabilities
 	bash envs/audit.sh
 
 sbom: setup ## list the locked dependencies in results/sbom.json (CycloneDX), for those who look after installations
@@ -58,7 +58,7 @@ sbom: setup ## list the locked dependencies in results/sbom.json (CycloneDX), fo
 docs: setup ## run the experiment of the documentation, draw its figures, renew its generated parts
 	snakemake --cores $(CORES) --configfile config/experiments/methods.yaml
 	python -m xsoftmax figures results/methods -o docs/methods/figures
-	python -m xsoftmax methods --update README.md docs/*.md docs/methods/*.md
+	python -m xsoftmax methods --update docs/*.md docs/methods/*.md
 
 benchmark: setup ## run ours beside other programs for MINUTES (480), on a quiet machine: table and figures
 	python -m xsoftmax benchmark peers --minutes $(MINUTES) --json results/benchmark/peers.json

@@ -14,7 +14,7 @@ if not workflow.overwrite_configfiles:
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/data.smk"
-include: "workflow/rules/tree.smk"
+include: "workflow/rules/proposal.smk"
 include: "workflow/rules/train.smk"
 include: "workflow/rules/search.smk"
 include: "workflow/rules/evaluate.smk"
@@ -35,7 +35,7 @@ rule all:
                 f"{RESULTS}/report.html",
                 f"{RESULTS}/tracking.json",
                 *expand("{fit}/{file}", fit=FITS, file=FIT_FILES),
-                *TREES,
+                *PROPOSALS,
                 *([f"{RESULTS}/paper"] if PAPER else []),
             ]
         ),

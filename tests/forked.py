@@ -26,7 +26,10 @@ from pathlib import Path
 
 # For Snakemake nothing of ours: a copy of this repository has its own.
 MODULES = {
-    "xsoftmax": ("xsoftmax.cli", *(f"xsoftmax.commands.{verb}" for verb in ("evaluate", "prepare", "train", "tree"))),
+    "xsoftmax": (
+        "xsoftmax.cli",
+        *(f"xsoftmax.commands.{verb}" for verb in ("evaluate", "prepare", "proposal", "train")),
+    ),
     "snakemake": (
         "snakemake.cli",
         "jsonschema",

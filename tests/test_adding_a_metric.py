@@ -2,21 +2,14 @@
 
 import csv
 import json
-import os
-import re
-import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 
-import forked
+from pages import ROOT, Page, ended, run
 
-ROOT = Path(__file__).parents[1]
-PAGE = (ROOT / "docs" / "adding-a-metric.md").read_text()
+PAGE = Page("adding-a-metric.md")
 OTHERS = '''"""Metrics that need more."""
 
 from xsoftmax.evaluation.metrics import Metric, RowScores
@@ -36,45 +29,23 @@ MEMBERS = [
 ]
 '''
 PROGRAM = """
-import sys, yaml
+import sys
+import yaml
+
 sys.path.insert(0, "workflow")
 from experiment import Experiment
-task = Experiment.from_config(yaml.safe_load(sys.stdin)).tasks["icd10"]
+task = Experiment.from_config(yaml.safe_load(open(sys.argv[1]))).tasks["icd10"]
 print(task.evaluate["by"], task.search["by"])
 """
 
 
-def block(language):
-    """The one block of this language on the page."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    assert len(found) == 1
-    return found[0]
-
-
 @pytest.fixture(scope="module")
 def scratch(tmp_path_factory):
-    """A copy of the sources in which the page's file lies where the page says, and one with needs."""
-    folder = tmp_path_factory.mktemp("adding")
-    shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    place = re.search(r"^`(src/xsoftmax/\S+\.py)`", PAGE, re.MULTILINE)[1]
-    assert not (folder / place).exists()
-    (folder / place).write_text(block("python"))
-    (folder / place).with_name("of_others.py").write_text(OTHERS)
+    """A copy of the sources with the page's file, one of metrics with needs, and a program that reads a config."""
+    folder = PAGE.scratch(tmp_path_factory.mktemp("adding"))
+    (folder / "src/xsoftmax/evaluation/metrics/of_others.py").write_text(OTHERS)
+    (folder / "src/asked.py").write_text(PROGRAM)
     return folder
-
-
-def program(scratch, *words, **others):
-    path = f"{scratch / 'src'}{os.pathsep}{ROOT / 'tests'}"
-    environment = os.environ | {"PYTHONPATH": path, "MLFLOW_TRACKING_URI": f"sqlite:///{scratch / 'mlflow.db'}"}
-    run = forked.run if words[1] == "xsoftmax" else subprocess.run
-    options = others if words[1] == "xsoftmax" else {"capture_output": True, "text": True, "check": False, **others}
-    return run([sys.executable, *map(str, words)], cwd=ROOT, env=environment, **options)
-
-
-def verb(scratch, *words):
-    ended = program(scratch, "-m", "xsoftmax", *words)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
 
 
 @pytest.fixture(scope="module")
@@ -89,8 +60,8 @@ def data(prepare):
 def judged(scratch, data):
     """The folder of a fit that its mean rank stopped."""
     settings = ["--set", '{"optimizer": {"learning_rate": 0.5}}', "--epochs", 50, "--points", 50, "--patience", 3]
-    verb(scratch, *train(data, scratch / "fit", *settings, "--by", "mean_rank"))
-    verb(scratch, "evaluate", scratch / "fit/model.h5", data, "-o", scratch / "fit/metrics.json")
+    run(scratch, "xsoftmax", *train(data, scratch / "fit", *settings, "--by", "mean_rank"))
+    run(scratch, "xsoftmax", "evaluate", scratch / "fit/model.h5", data, "-o", scratch / "fit/metrics.json")
     return scratch / "fit"
 
 
@@ -146,9 +117,9 @@ def test_what_a_metric_needs_is_there_or_its_column_is_empty(judged):
     ],
 )
 def test_what_cannot_judge_is_refused_with_the_reason(scratch, data, by, message):
-    ended = program(scratch, "-m", "xsoftmax", *train(data, scratch / "none", "--epochs", 1, "--by", by))
-    assert ended.returncode == 1
-    assert message in ended.stderr
+    done = ended(scratch, "xsoftmax", *train(data, scratch / "none", "--epochs", 1, "--by", by))
+    assert done.returncode == 1
+    assert message in done.stderr
     assert not (scratch / "none").exists()
 
 
@@ -156,9 +127,9 @@ def test_a_search_takes_the_lowest(scratch, data):
     grid = {name: {"optimizer": {"learning_rate": rate}} for name, rate in (("fast", 0.5), ("none", 1e-30))}
     for name, settings in grid.items():
         more = ["--set", json.dumps(settings), "--epochs", 5, "--points", 1, "--trial", name, "--keep", "last"]
-        verb(scratch, *train(data, scratch / "search" / name, *more))
+        run(scratch, "xsoftmax", *train(data, scratch / "search" / name, *more))
     options = ["--grid", json.dumps(grid), "--by", "validation_mean_rank", "-o", scratch / "search/chosen.json"]
-    said = verb(scratch, "choose", scratch / "search", *options)
+    said = run(scratch, "xsoftmax", "choose", scratch / "search", *options)
     found = json.loads((scratch / "search/chosen.json").read_text())
     values = {trial["name"]: trial["value"] for trial in found["trials"]}
     assert values["fast"] < values["none"]
@@ -166,35 +137,36 @@ def test_a_search_takes_the_lowest(scratch, data):
     assert said == f"* fast: {values['fast']:.6g}\n  none: {values['none']:.6g}\n"
 
 
-def test_a_report_has_its_column_and_mlflow_its_curve(scratch, judged):
-    from mlflow import MlflowClient
-
-    verb(scratch, "compare", judged, "-o", scratch / "results")
+def test_a_report_has_its_column(scratch, judged):
+    run(scratch, "xsoftmax", "compare", judged, "-o", scratch / "results")
     (scratch / "mine.yaml").write_text("experiment: mine\n")
     page = scratch / "report.html"
-    verb(scratch, "report", scratch / "results", "--config", scratch / "mine.yaml", "-o", page)
+    run(scratch, "xsoftmax", "report", scratch / "results", "--config", scratch / "mine.yaml", "-o", page)
     value = json.loads((judged / "metrics.json").read_text())["test"]["mean_rank"]
     assert "| accuracy | mean rank | rare accuracy |" in (scratch / "results/summary.md").read_text()
     assert f"| {value:.1f} |" in (scratch / "results/summary.md").read_text()
     assert "<th>mean rank</th>" in page.read_text()
     assert f"<td>{value:.1f}</td>" in page.read_text()
-    verb(scratch, "track", judged, "--experiment", "mine", "-o", scratch / "tracking.json")
+
+
+def test_mlflow_has_its_curve(scratch, judged, monkeypatch):
+    from mlflow import MlflowClient
+
+    value = json.loads((judged / "metrics.json").read_text())["test"]["mean_rank"]
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{scratch / 'mlflow.db'}")
+    run(scratch, "xsoftmax", "track", judged, "--experiment", "mine", "-o", scratch / "tracking.json")
     client = MlflowClient(f"sqlite:///{scratch / 'mlflow.db'}")
-    run = client.search_runs([client.get_experiment_by_name("mine").experiment_id])[0]
-    assert run.data.metrics["final_test_mean_rank"] == pytest.approx(value)
-    curve = client.get_metric_history(run.info.run_id, "validation_mean_rank")
+    logged = client.search_runs([client.get_experiment_by_name("mine").experiment_id])[0]
+    assert logged.data.metrics["final_test_mean_rank"] == pytest.approx(value)
+    curve = client.get_metric_history(logged.info.run_id, "validation_mean_rank")
     assert [point.value for point in curve] == pytest.approx(column(judged, "validation_mean_rank"))
 
 
 def test_a_config_may_name_it(scratch):
-    config = yaml.safe_load((ROOT / "config/config.yaml").read_text()) | yaml.safe_load(block("yaml"))
-    ended = program(scratch, "-c", PROGRAM, input=yaml.safe_dump(config))
-    assert ended.stdout == "mean_rank validation_mean_rank\n", ended.stderr
+    config = yaml.safe_load((ROOT / "config/config.yaml").read_text()) | yaml.safe_load(PAGE.block("yaml"))
+    (scratch / "asked.yaml").write_text(yaml.safe_dump(config))
+    assert run(scratch, "asked", scratch / "asked.yaml") == "mean_rank validation_mean_rank\n"
 
 
 def test_the_tests_that_the_page_names_find_it(scratch):
-    file = "tests/evaluation/test_metrics.py"
-    assert f"pytest {file} -k mean_rank\n" in PAGE
-    options = ["-q", "-p", "no:cacheprovider", "--rootdir", ROOT, "-c", ROOT / "pyproject.toml"]
-    checked = program(scratch, "-m", "pytest", *options, ROOT / file, "-k", "mean_rank or rare_accuracy")
-    assert re.search(r"\b8 passed", checked.stdout), checked.stdout
+    PAGE.check(scratch, "tests/evaluation/test_metrics.py", "mean_rank")

@@ -144,7 +144,7 @@ def test_evaluating_on_other_features_is_refused(tmp_path, capsys):
         assert status_of("prepare", tmp_path / f"{name}.yaml", "--raw", tmp_path / name, "-o", prepared) == 0
     one, two, tree = tmp_path / "one.h5", tmp_path / "two.h5", tmp_path / "tree.h5"
     assert training(one, tmp_path, "--epochs", 1) == 0
-    assert status_of("tree", one, "--dimension", 2, "-o", tree) == 0
+    assert status_of("proposal", one, "--kind", "tree", "--set", '{"dimension": 2}', "-o", tree) == 0
     capsys.readouterr()
     for model in (tmp_path / "fit" / "model.h5", tree):
         assert status_of("evaluate", model, one) == 0
@@ -155,9 +155,18 @@ def test_evaluating_on_other_features_is_refused(tmp_path, capsys):
     (tmp_path / "unknown.csv").write_text("text,label\nqq,1\naa,0\nqq,2\n")
     assert status_of("evaluate", tmp_path / "fit" / "model.h5", tmp_path / "unknown.csv") == 0
     assert "2 rows have no feature that the model knows; they count" in capsys.readouterr().err
-    changes = ["--set", '{"proposal": {"dimension": 2}}', "--epochs", "1", "--tree", tree, "-o", tmp_path / "other"]
+    changes = [
+        "--set",
+        '{"proposal": {"dimension": 2}}',
+        "--epochs",
+        "1",
+        "--proposal",
+        tree,
+        "-o",
+        tmp_path / "other",
+    ]
     assert status_of("train", two, "--method", "adversarial", *changes) == 1
-    assert "a tree of features_sha256" in capsys.readouterr().err
+    assert "a proposal that was fitted to other data" in capsys.readouterr().err
 
 
 def test_a_damaged_model_is_an_input_error(tmp_path, data, capsys):
@@ -168,7 +177,7 @@ def test_a_damaged_model_is_an_input_error(tmp_path, data, capsys):
     with edited(tmp_path / "model.h5") as file:
         put(file, kind="picture")
     assert status_of("evaluate", tmp_path / "model.h5", data) == 1
-    assert "holds 'picture', not a model or a tree" in capsys.readouterr().err
+    assert "holds 'picture', not a model or a proposal" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error():

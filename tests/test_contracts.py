@@ -31,7 +31,6 @@ from xsoftmax.solvers import make_solver
 from xsoftmax.solvers.sampled import solves_batches
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
-from xsoftmax.tree.file import fit_tree_file
 
 K, D, EPOCHS = 6, 10, 12
 PARAMETERS = {
@@ -121,13 +120,6 @@ def files(prepare):
     return {storage: prepare(*separable(), K, **rows, sparse=storage == "csr") for storage in ("dense", "csr")}
 
 
-@pytest.fixture(scope="session")
-def tree(files, tmp_path_factory):
-    path = tmp_path_factory.mktemp("tree") / "tree.h5"
-    fit_tree_file(files["dense"], path, **PARAMETERS["tree"])
-    return path
-
-
 @pytest.fixture
 def small_chunks(monkeypatch):
     """Chunks of 17 steps, or of two minibatches, so that an epoch has several."""
@@ -143,9 +135,9 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(fit_module, "make_solver", make)
 
 
-def trained(path, method, seed=0, **plan):
+def trained(path, method, seed=0, proposal=None, **plan):
     with open_prepared(path) as data:
-        return fit(data, method, seed, Plan(**({"epochs": EPOCHS} | plan)))
+        return fit(data, method, seed, Plan(**({"epochs": EPOCHS} | plan)), proposal)
 
 
 @pytest.fixture(scope="session")
@@ -190,12 +182,16 @@ def test_learns_separable_data(names, storage, once, files):
 
 
 @pytest.mark.parametrize("names", in_both_storages())
-def test_dense_rows_equal_sparse_rows(names, files, tree):
+def test_dense_rows_equal_sparse_rows(names, files):
     """Up to the order of float32 sums, which grows with the steps; Adagrad amplifies it where gradients vanish.
 
     One tree for both: features of sparse rows are not standardised before a tree looks at them.
     """
-    dense, sparse = (trained(files[storage], method_of(names), epochs=1, tree=tree) for storage in ("dense", "csr"))
+    method = method_of(names)
+    with open_prepared(files["dense"]) as data:
+        rows = data.split("train")
+    tree = method.proposal.fit(TrainingSet(rows.X, rows.y, K)) if names[1] == "tree" else None
+    dense, sparse = (trained(files[storage], method, epochs=1, proposal=tree) for storage in ("dense", "csr"))
     assert np.allclose(sparse.model.rows, dense.model.rows, rtol=1e-3, atol=1e-3)
     for one, other in zip(curve(dense), curve(sparse), strict=True):
         assert one == pytest.approx(other, rel=1e-3, abs=1e-3)

@@ -3,10 +3,13 @@
 import csv
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 
+from xsoftmax.commands import verbs
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.marked_blocks import renewed
 from xsoftmax.lab.pages.catalogue import catalogue
@@ -49,9 +52,28 @@ def test_generated_parts_are_current(page, entries, monkeypatch):
     assert renewed(text, writers(entries, page), str(page)) == text
 
 
-def test_the_readme_has_the_table_of_methods(entries):
+def test_the_documentation_has_the_table_of_methods_once():
+    tables = {page: text for page in MARKDOWN if "<!-- methods -->" in (text := (ROOT / page).read_text())}
+    assert list(tables) == [Path("docs/README.md")]
+    assert all(f"[{name}](methods/{name}.md)" in tables[Path("docs/README.md")] for name in METHODS)
+
+
+def test_the_readme_leads_to_the_documentation():
     text = (ROOT / "README.md").read_text()
-    assert all(f"[{name}](docs/methods/{name}.md)" in text for name in METHODS)
+    assert "(docs/README.md#methods)" in text
+    assert len(re.findall(r"^!\[", text, re.MULTILINE)) == 1
+
+
+def test_the_quick_start_of_the_readme_trains_a_model():
+    names: dict[str, Any] = {}
+    exec(re.search(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)[1], names)
+    scores = names["X"][1400:] / 16 @ names["model"].W.T + names["model"].b
+    assert np.mean(scores.argmax(axis=1) == names["y"][1400:]) > 0.85
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=str)
+def test_commands_have_real_verbs(page):
+    assert set(re.findall(r"python -m xsoftmax ([a-z]\w*)", (ROOT / page).read_text())) <= set(verbs())
 
 
 @pytest.mark.parametrize("page", MARKDOWN, ids=str)

@@ -1,4 +1,4 @@
-"""What a config asks for: its data sets, methods and fits, what is searched, and the trees that the fits share."""
+"""What a config asks for: its data sets, methods and fits, what is searched, and the proposals that fits share."""
 
 import hashlib
 import json
@@ -21,7 +21,8 @@ from xsoftmax.internal.addresses import all_without_secrets, stamped_without_sec
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.fingerprint import ROOT
-from xsoftmax.methods import AUTO, Method, build_method, component_modules, members, merged, n_sampled_moved
+from xsoftmax.methods import AUTO, Method, build_method, component_modules, merged, n_sampled_moved
+from xsoftmax.proposals import parts_beforehand, settings_of
 from xsoftmax.training.plan import Plan
 
 # To JSON 1.0 is an integer; to the verbs, and as part of a path, it is not.
@@ -35,7 +36,6 @@ SCHEMAS = Path(__file__).parent / "schemas"
 READERS = "xsoftmax.data.readers"
 PAPERS = "xsoftmax.lab.papers"
 ADVICE = ROOT / "advice" / "model.json"
-TREE_PARAMETERS = ("dimension", "regularizer", "folds", "resplit")
 LONGEST_NAME = 200  # bytes; most file systems allow 255, and some files have more to their names
 REPEATS = 20
 PERIODIC = re.compile(rf"(.+)\1{{{REPEATS - 1}}}\Z")  # Snakemake takes such a wildcard for a rule that needs itself
@@ -122,16 +122,20 @@ class Task:
     search: dict[str, Any]
     grid: dict[str, dict[str, dict[str, Any]]]
 
-    def tree(self, method: str) -> str | None:
-        """Name the tree that ``method`` draws from, by its parameters; methods with equal ones share it."""
+    def proposals(self, method: str) -> dict[str, dict[str, Any]]:
+        """Settings of the proposals of ``method`` that are fitted beforehand, by a name made of their parameters.
+
+        Methods with equal ones share them.
+        """
         if method == AUTO:  # if it takes one, it fits it
-            return None
-        return _tree_of(self.built[method])
+            return {}
+        return _proposals_of(self.built[method])
 
     @property
-    def trees(self) -> list[str]:
-        """Name all trees that the methods draw from."""
-        return sorted({tree for tree in map(self.tree, self.methods) if tree})
+    def all_proposals(self) -> dict[str, dict[str, Any]]:
+        """Settings of all proposals of the methods that are fitted beforehand, by name, in order."""
+        found = {name: settings for method in self.methods for name, settings in self.proposals(method).items()}
+        return dict(sorted(found.items()))
 
     def components(self, method: str) -> list[str]:
         """Name the modules of the library that make up ``method``, one per axis."""
@@ -265,7 +269,7 @@ class Experiment:
         return {
             "download": {name: dataset.sources for name, dataset in self.datasets.items()},
             "prepare": {name: dataset.settings for name, dataset in self.datasets.items()},
-            "tree": {name: task.trees for name, task in self.tasks.items()},
+            "proposal": {name: task.all_proposals for name, task in self.tasks.items()},
             "train": {
                 name: {method: task.settings(method) for method in task.methods} for name, task in self.tasks.items()
             },
@@ -378,8 +382,11 @@ def _points(
         for key, value in zip(grid, values, strict=True):
             changes = merged(changes, _nested(key.split("."), value))
         point = _built(where, method, merged(chosen[method], changes))
-        if _tree_of(point) != _tree_of(built[method]):
-            raise InputError(f"{where}: a tree's parameters cannot be searched; name a method for each tree")
+        if _proposals_of(point) != _proposals_of(built[method]):
+            raise InputError(
+                f"{where}: parameters of a proposal that is fitted beforehand cannot be searched; name a method "
+                "for each"
+            )
         name = "_".join(f"{key}-{value}" for key, value in zip(grid, values, strict=True))
         _check_path_part(f"{where}: the trial", name)
         found[name] = changes
@@ -390,9 +397,18 @@ def _nested(keys: list[str], value: Any) -> dict[str, Any]:
     return {keys[0]: _nested(keys[1:], value) if keys[1:] else value}
 
 
-def _tree_of(method: Method) -> str | None:
-    trees = members(method.settings["proposal"], "tree")
-    return "_".join(f"{key}-{json.dumps(trees[0][key])}" for key in TREE_PARAMETERS) if trees else None
+def _proposals_of(method: Method) -> dict[str, dict[str, Any]]:
+    return {_name_of(settings): settings for settings in map(settings_of, parts_beforehand(method.proposal))}
+
+
+def _name_of(settings: Mapping[str, Any]) -> str:
+    """Name a proposal by its parameters, as a file is called; by a hash of them if they are many, or nested."""
+    values = {key: value for key, value in settings.items() if key != "name"}
+    whole = json.dumps(values, sort_keys=True)
+    named = "_".join([settings["name"], *(f"{key}-{json.dumps(value)}" for key, value in values.items())])
+    if len(named) <= LONGEST_NAME and not any(isinstance(value, dict | str) for value in values.values()):
+        return named
+    return f"{settings['name']}_{hashlib.sha256(whole.encode()).hexdigest()[:16]}"
 
 
 def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:

@@ -12,7 +12,9 @@ from xsoftmax import solvers
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
+from xsoftmax.internal.parameters import as_type_of, named, with_parameters
 from xsoftmax.optimizers._schedules import Schedule, schedule_type
+from xsoftmax.proposals import build_proposal, settings_of
 
 AXES = {
     "objective": "xsoftmax.objectives",
@@ -34,8 +36,6 @@ BIAS_STARTS = ("zero", "minus-log-q")
 CALIBRATIONS = ("none", "temperature", "temperature-and-frequency")
 # Of how many rows have a feature, in the length of steps along it.
 MOST_POWER = 4
-# What compiled code takes for a count, int64, and for a number, float32.
-MOST_COUNT, MOST_NUMBER = 2**63 - 1, (2 - 2**-23) * 2.0**127
 
 
 class Batch(NamedTuple):
@@ -173,18 +173,18 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     schedule = _schedule(name, settings.get("schedule", {"name": "constant"}))
     others = {
         "batch": _batch(where, settings.get("batch", {})),
-        "ridge": _as_type_of(f"{where}: ridge", 0.0, settings.get("ridge", 0.0)),
-        "decay": _as_type_of(f"{where}: decay", 0.0, settings.get("decay", 0.0)),
-        "average": _as_type_of(f"{where}: average", AVERAGES, settings.get("average", "none")),
-        "weights": _as_type_of(f"{where}: weights", WEIGHTS, settings.get("weights", "dense")),
-        "frequency_power": _as_type_of(f"{where}: frequency_power", 0.0, settings.get("frequency_power", 0.0)),
-        "prune": _as_type_of(f"{where}: prune", 0.0, settings.get("prune", 0.0)),
+        "ridge": as_type_of(f"{where}: ridge", 0.0, settings.get("ridge", 0.0)),
+        "decay": as_type_of(f"{where}: decay", 0.0, settings.get("decay", 0.0)),
+        "average": as_type_of(f"{where}: average", AVERAGES, settings.get("average", "none")),
+        "weights": as_type_of(f"{where}: weights", WEIGHTS, settings.get("weights", "dense")),
+        "frequency_power": as_type_of(f"{where}: frequency_power", 0.0, settings.get("frequency_power", 0.0)),
+        "prune": as_type_of(f"{where}: prune", 0.0, settings.get("prune", 0.0)),
         "start": _start(where, settings.get("start", {"name": "zero"})),
-        "bias": _as_type_of(f"{where}: bias", True, settings.get("bias", True)),
-        "bias_start": _as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
-        "calibration": _as_type_of(f"{where}: calibration", CALIBRATIONS, settings.get("calibration", "none")),
-        "device": _as_type_of(f"{where}: device", DEVICES, settings.get("device", "cpu")),
-        "solver": _as_type_of(f"{where}: solver", known, settings.get("solver", solvers.ANY)),
+        "bias": as_type_of(f"{where}: bias", True, settings.get("bias", True)),
+        "bias_start": as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
+        "calibration": as_type_of(f"{where}: calibration", CALIBRATIONS, settings.get("calibration", "none")),
+        "device": as_type_of(f"{where}: device", DEVICES, settings.get("device", "cpu")),
+        "solver": as_type_of(f"{where}: solver", known, settings.get("solver", solvers.ANY)),
     }
     filled = {axis: _filled(part) for axis, part in parts.items()}
     filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}
@@ -234,7 +234,7 @@ def _in_one_line(part: dict[str, Any]) -> str:
 
 def _refuse_n_sampled(where: str, settings: Mapping[str, Any]) -> None:
     """Refuse an objective with ``n_sampled``, once all else about it and its proposal is right."""
-    objective, proposal = (_named(where, axis, settings.get(axis)) for axis in ("objective", "proposal"))
+    objective, proposal = (named(where, axis, settings.get(axis)) for axis in ("objective", "proposal"))
     if "n_sampled" not in objective:
         return
     kept = {key: value for key, value in objective.items() if key != "n_sampled"}
@@ -256,7 +256,7 @@ def component_modules(settings: Mapping[str, Any]) -> list[str]:
     if "among" in settings:
         chosen = [module for each in settings["among"].values() for module in component_modules(each)]
         return ["xsoftmax.advice.choice", *sorted(set(chosen))]
-    found = [f"{package}.{registry.stem(name)}" for axis, package in AXES.items() for name in _names(settings[axis])]
+    found = [name for axis, package in AXES.items() for name in registry.modules_of(package, settings[axis])]
     start = settings.get("start", "zero")
     found.append(f"{STARTS}.{registry.stem(start if isinstance(start, str) else start['name'])}")
     return [*found, *solvers.MODULES]
@@ -268,22 +268,10 @@ def members(settings: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     return [settings, *inner] if settings.get("name") == name else inner
 
 
-def _names(chosen: Mapping[str, Any]) -> list[str]:
-    """Name a member and those that it is made of."""
-    inner = [name for value in chosen.values() if isinstance(value, Mapping) for name in _names(value)]
-    return [chosen["name"], *inner] if "name" in chosen else inner
-
-
 def _filled(part: Any) -> dict[str, Any]:
     """Settings of a member, its name and defaults written out."""
-    name = type(part).__module__.rsplit(".", 1)[1].replace("_", "-")
-    values = {key: _of_part(value) if isinstance(value, tuple) else value for key, value in part._asdict().items()}
-    return {"name": name, **values}
-
-
-def _of_part(part: Any) -> dict[str, Any]:
-    """Settings of a proposal that another is made of: how many classes are drawn, the other says."""
-    return {key: value for key, value in _filled(part).items() if key != "n_sampled"}
+    values = {key: settings_of(value) if hasattr(value, "draws") else value for key, value in part._asdict().items()}
+    return {"name": registry.name_of(part), **values}
 
 
 def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -298,83 +286,27 @@ def merged(settings: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str,
     return result
 
 
-def _member(where: str, axis: str, settings: Any, key: str | None = None) -> Any:
-    chosen = _named(where, key or axis, settings)
+def _member(where: str, axis: str, settings: Any) -> Any:
+    if axis == "proposal":
+        return build_proposal(where, settings)
+    chosen = named(where, axis, settings)
     member = registry.load(AXES[axis], chosen["name"]).MEMBER
-    return _with_parameters(f"{where}: {key or axis} {chosen['name']}", member, chosen)
+    return with_parameters(f"{where}: {axis} {chosen['name']}", member, chosen)
 
 
 def _schedule(method: str, settings: Any) -> Schedule:
-    chosen = _named(f"method {method}", "schedule", settings)
-    return _with_parameters(f"method {method}: schedule {chosen['name']}", schedule_type(chosen["name"]), chosen)
+    chosen = named(f"method {method}", "schedule", settings)
+    return with_parameters(f"method {method}: schedule {chosen['name']}", schedule_type(chosen["name"]), chosen)
 
 
 def _start(where: str, settings: Any) -> Any:
     """Where weights begin; a name alone stands for its defaults."""
-    chosen = _named(where, "start", {"name": settings} if isinstance(settings, str) else settings)
+    chosen = named(where, "start", {"name": settings} if isinstance(settings, str) else settings)
     member = registry.load(STARTS, chosen["name"]).MEMBER
-    return _with_parameters(f"{where}: start {chosen['name']}", member, chosen)
+    return with_parameters(f"{where}: start {chosen['name']}", member, chosen)
 
 
 def _batch(where: str, settings: Any) -> Batch:
     if not isinstance(settings, Mapping):
         raise InputError(f"{where}: batch is {settings!r}; write it as batch: {{size: ...}}")
-    return _with_parameters(f"{where}: batch", Batch, settings)
-
-
-def _named(where: str, key: str, chosen: Any) -> Mapping[str, Any]:
-    if not isinstance(chosen, Mapping) or not isinstance(chosen.get("name"), str):
-        raise InputError(f"{where}: {key} is {chosen!r}; write it as {key}: {{name: ...}}")
-    return chosen
-
-
-def _with_parameters(where: str, member: Any, chosen: Mapping[str, Any]) -> Any:
-    """Instance of a NamedTuple type with the parameters given, each of its default's type.
-
-    A default that is itself a proposal takes any proposal, written as on its axis but without ``n_sampled``. Words
-    that may be a value, or stand for a number, are in the type's ``words``, by parameter.
-    A type that cannot take every value says so in a method ``problem``: what is wrong, or nothing.
-    """
-    given = {key: value for key, value in chosen.items() if key != "name"}
-    defaults = member._field_defaults
-    for key, value in given.items():
-        if key not in defaults:
-            raise InputError(f"{where}: unknown parameter {key!r}; {suggestion(key, defaults)}")
-        if isinstance(defaults[key], tuple) and hasattr(defaults[key], "draws"):
-            if isinstance(value, Mapping) and "n_sampled" in value:
-                n_sampled = _as_type_of(f"{where}: {key}: n_sampled", 1, value["n_sampled"])
-                raise InputError(
-                    f"{where}: its {key} has n_sampled {n_sampled}; leave it out there, and set n_sampled of the "
-                    "whole proposal, which counts"
-                )
-            given[key] = _member(where, "proposal", value, key)
-        elif value not in (words := getattr(member, "words", {}).get(key, ())):
-            given[key] = _as_type_of(
-                f"{where}: {key}", words if isinstance(defaults[key], str) else defaults[key], value
-            )
-    built = member(**given)
-    if problem := getattr(built, "problem", str)():
-        raise InputError(f"{where}: {problem}")
-    return built
-
-
-def _as_type_of(where: str, default: Any, value: Any) -> Any:
-    """Check a parameter against its default: a flag, a count from 1 or 0, a number from 0, or one of some words."""
-    kind = type(default)
-    if kind is tuple:
-        if value in default:
-            return value
-        raise InputError(f"{where} is {value!r}; set it to {' or '.join(default)}")
-    if kind is bool:
-        if isinstance(value, bool):
-            return value
-        raise InputError(f"{where} is {value!r}; set it to true or false")
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or (kind is int and value % 1 != 0):
-        raise InputError(f"{where} is {value!r}; set it to {'a whole number' if kind is int else 'a number'}")
-    lowest, most = (min(1, default), MOST_COUNT) if kind is int else (0, MOST_NUMBER)
-    if not lowest <= value < math.inf:
-        raise InputError(f"{where} is {value!r}; set it to {lowest} or more")
-    if value > most:
-        raise InputError(f"{where} is more than {most:.3g}; set it lower")
-    return kind(value)
+    return with_parameters(f"{where}: batch", Batch, settings)

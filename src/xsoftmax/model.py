@@ -38,6 +38,7 @@ from xsoftmax.kernels.scores import (
     dense,
     score_each,
 )
+from xsoftmax.proposals._file import read_proposal
 
 # Scores that are held at once where the same ones are seen again and again.
 MOST_HELD = 2**24
@@ -56,7 +57,7 @@ class Model:
     Attributes
     ----------
     W : ndarray or csc_array of shape (n_classes, n_features), float32, or None
-        One class per row. None: the correction is all there is (a tree).
+        One class per row. None: the correction is all there is (a proposal as a classifier).
     class_names : sequence of str
     n_features : int
     b : ndarray of shape (n_classes,), float32, or None
@@ -294,7 +295,7 @@ def save_model(model: Model, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a model, or a tree as a model.
+    """Read a model, or a proposal that was fitted beforehand, as a model.
 
     Raises
     ------
@@ -302,10 +303,10 @@ def load_model(path: str | Path) -> Model:
         If the file is missing, damaged, not a model, or of another schema version; DivergedError if the fit diverged.
     """
     path = Path(path)
-    with opened(path, ["model", "tree"], "give the model.h5 of a fit, or train it again") as file:
+    with opened(path, ["model", "proposal"], "give the model.h5 of a fit, or train it again") as file:
         known = attributes_of(file)
-        if known["kind"] == "tree":
-            return _tree_as_model(path)
+        if known["kind"] == "proposal":
+            return _proposal_as_model(path)
         attributes = dict(json.loads(text_of(file["attributes"])))
         if attributes.get("status") == "diverged":
             raise DivergedError(f"{path} holds no model: {attributes.get('message', 'the fit diverged')}")
@@ -406,12 +407,10 @@ def _read_calibration(file: h5py.File, n_classes: int) -> Calibration | None:
     return Calibration(temperature, float(attribute(group, "frequency")), log_counts)
 
 
-def _tree_as_model(path: Path) -> Model:
-    """The adversarial tree, which is a classifier by itself."""
-    trees = registry.load("xsoftmax.proposals", "tree")  # by name: most models have nothing to do with trees
-    stored = trees.read_tree(path)
-    attributes = {"method": "tree", "status": "finished"}
+def _proposal_as_model(path: Path) -> Model:
+    """A proposal that was fitted beforehand is a classifier by itself, as the adversarial tree is."""
+    stored = read_proposal(path)
+    attributes = {"method": stored.settings["name"], "status": "finished"}
     attributes |= {key: stored.attributes[key] for key in ("dataset", "features_sha256")}
-    n_features = stored.attributes["n_features"]
-    correction = trees.FittedTree(stored.tree)
-    return Model(None, stored.class_names, n_features, correction=correction, attributes=attributes)
+    n_features = int(stored.attributes["n_features"])
+    return Model(None, stored.class_names, n_features, correction=stored.proposal, attributes=attributes)

@@ -12,7 +12,7 @@ from xsoftmax.data.dataset import ArrayDataset, Dataset, LabelSets
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
-from xsoftmax.data.windows import taken
+from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.internal.hdf5_checks import ContentError, check_label_sets
@@ -115,7 +115,7 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         np.testing.assert_array_equal(part.weight, splits["train"].weight[3:17])
         for i in range(14):
             assert of_row(part.label_sets, i) == of_row(splits["train"].label_sets, 3 + i)
-        for rows, chosen in ((data.windows(1).split, [4, 0, 49]), (splits["train"], [4, 0, 49])):
+        for rows, chosen in ((training_windows(data, 1).split, [4, 0, 49]), (splits["train"], [4, 0, 49])):
             few = taken(rows, np.array(chosen))
             np.testing.assert_array_equal(few.weight, splits["train"].weight[chosen])
             assert [of_row(few.label_sets, i) for i in range(3)] == [
@@ -154,14 +154,17 @@ def test_identity_covers_weights_and_several_labels():
         check_question(found[3], 0)
 
 
-@pytest.mark.parametrize("verb", ["tree", "evaluate"])
+@pytest.mark.parametrize("verb", ["proposal", "evaluate"])
 def test_verbs_that_would_pass_over_weights_or_labels_refuse_them(tmp_path, verb, capsys):
     splits = with_all(tmp_path / "a.h5", True)
     several = {name: replace(split, weight=None) for name, split in splits.items()}
     write(tmp_path / "b.h5", True, splits=several)
     save_model(Model(np.eye(3, 6), list("abc"), 6, attributes={"status": "finished"}), tmp_path / "model.h5")
     for path, message in (("a.h5", "sample weights yet; leave"), ("b.h5", "several labels per row yet; prepare")):
-        words = {"tree": ["tree", path, "-o", "tree.h5"], "evaluate": ["evaluate", "model.h5", path]}[verb]
+        words = {
+            "proposal": ["proposal", path, "--kind", "tree", "-o", "tree.h5"],
+            "evaluate": ["evaluate", "model.h5", path],
+        }[verb]
         assert main([str(tmp_path / word) if word.endswith(".h5") else word for word in words]) == 1
         assert message in capsys.readouterr().err
     assert not (tmp_path / "tree.h5").exists()
@@ -316,8 +319,8 @@ def test_what_cannot_be_opened(tmp_path):
     with pytest.raises(InputError, match="not an HDF5 file, or damaged"):
         open_prepared(tmp_path / "text.h5")
     with edited(tmp_path / "other.h5") as file:
-        put(file, kind="tree")
-    with pytest.raises(InputError, match="holds 'tree', not a prepared; make it with"):
+        put(file, kind="proposal")
+    with pytest.raises(InputError, match="holds 'proposal', not a prepared; make it with"):
         open_prepared(tmp_path / "other.h5")
     write(tmp_path / "new.h5")
     with edited(tmp_path / "new.h5") as file:

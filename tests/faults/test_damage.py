@@ -34,8 +34,15 @@ def damaged(whole, how, rng):
 def test_no_verb_uses_a_damaged_file(kind, how, data, tmp_path):
     paths = {"prepared": tmp_path / "data.h5", "tree": tmp_path / "tree.h5", "model": tmp_path / "fit" / "model.h5"}
     paths["prepared"].write_bytes(data.read_bytes())
-    assert run(xsoftmax("tree", paths["prepared"], "--dimension", 3, "-o", paths["tree"])).returncode == 0
-    use = train(paths["prepared"], tmp_path, "adversarial", "--epochs", 1, "--tree", paths["tree"])
+    assert (
+        run(
+            xsoftmax(
+                "proposal", paths["prepared"], "--kind", "tree", "--set", '{"dimension": 3}', "-o", paths["tree"]
+            )
+        ).returncode
+        == 0
+    )
+    use = train(paths["prepared"], tmp_path, "adversarial", "--epochs", 1, "--proposal", paths["tree"])
     assert run(use).returncode == 0
     if kind == "model":
         use = xsoftmax("evaluate", paths["model"], paths["prepared"], "-o", tmp_path / "metrics.json")

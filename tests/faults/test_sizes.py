@@ -111,6 +111,9 @@ def test_methods_of_any_size(name, data, tmp_path, capsys):
 TRAIN = ["train", "DATA", "--method", "u-max", "--epochs", "1"]
 
 
+TREE = ["proposal", "DATA", "--kind", "tree"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -132,9 +135,10 @@ TRAIN = ["train", "DATA", "--method", "u-max", "--epochs", "1"]
             [*TRAIN, "--checkpoint-seconds", "nan", "-o", "OUT"],
             "checkpoint_seconds is nan; set it to 0 or more",
         ),
-        (["tree", "DATA", "--folds", "1000000000", "-o", "OUT"], "folds"),
-        (["tree", "DATA", "--regularizer", "nan", "-o", "OUT"], "regularizer"),
-        (["tree", "DATA", "--seed", "1" + "0" * 23, "-o", "OUT"], "seed is 1"),
+        ([*TREE, "--set", '{"folds": 1000000000}', "-o", "OUT"], "folds"),
+        ([*TREE, "--set", '{"regularizer": NaN}', "-o", "OUT"], "regularizer"),
+        ([*TREE, "--set", '{"dimension": 1e30}', "-o", "OUT"], "dimension"),
+        ([*TREE, "--seed", "1" + "0" * 23, "-o", "OUT"], "seed is 1"),
     ],
 )
 def test_options_of_any_size(words, said, data, tmp_path, capsys):

@@ -199,7 +199,7 @@ def test_a_fit_that_needs_more_memory_than_it_may_take(prepare, tmp_path):
 
 
 PREPARED = "data/prepared/digits.h5"
-INPUTS = ["results/tiny/trees/digits/*.h5", "results/tiny/fits/digits/softmax/*/model.h5", PREPARED]
+INPUTS = ["results/tiny/proposals/digits/*.h5", "results/tiny/fits/digits/softmax/*/model.h5", PREPARED]
 
 
 def files(folder):

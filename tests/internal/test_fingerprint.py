@@ -16,7 +16,7 @@ from xsoftmax.methods import component_modules, members, read_methods
 
 SOURCES = Path(xsoftmax.__file__).parent
 METHODS = read_methods(Path(__file__).parents[2] / "config" / "methods.yaml")
-COMMANDS = ["compare", "download", "evaluate", "predict", "prepare", "report", "track", "train", "tree"]
+COMMANDS = ["compare", "download", "evaluate", "predict", "prepare", "proposal", "report", "track", "train"]
 
 PROGRAM = """
 import json, sys

@@ -25,7 +25,7 @@ def path(tmp_path):
 
 
 def opening(path, *kinds):
-    with opened(path, kinds or ("model", "tree"), REMEDY) as file:
+    with opened(path, kinds or ("model", "proposal"), REMEDY) as file:
         return file["large"][:]
 
 

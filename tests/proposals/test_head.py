@@ -171,7 +171,7 @@ def test_it_is_written_in_a_config():
     [
         (
             "head",
-            "proposal head: tail is head, which is no distribution to draw from; take uniform, frequency or tree",
+            "proposal head: tail is head, which is no distribution to draw from; take one such as uniform",
         ),
         ("all", "tail is all, which is no distribution"),
     ],

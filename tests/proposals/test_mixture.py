@@ -123,7 +123,10 @@ def test_it_is_written_in_a_config():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"first": {"name": "head"}}, "proposal mixture: first is head, which is no distribution; take uniform"),
+        (
+            {"first": {"name": "head"}},
+            "proposal mixture: first is head, which is no distribution; take one such as uniform",
+        ),
         ({"second": {"name": "all"}}, "second is all, which is no distribution"),
         ({"share": 0}, "share is 0; set it to a number between 0 and 1"),
         ({"share": 1}, "share is 1; set it to a number between 0 and 1"),

@@ -35,7 +35,14 @@ def whole(prepare, tmp_path_factory):
         "model": folder / "fit" / "model.h5",
         "checkpoint": folder / "kept.h5",
     }
-    assert run(xsoftmax("tree", paths["prepared"], "--dimension", 3, "-o", paths["tree"])).returncode == 0
+    assert (
+        run(
+            xsoftmax(
+                "proposal", paths["prepared"], "--kind", "tree", "--set", '{"dimension": 3}', "-o", paths["tree"]
+            )
+        ).returncode
+        == 0
+    )
     assert run(train(paths["prepared"], folder, "adversarial", "--epochs", 1)).returncode == 0
     kept = ("--epochs", 5, "--checkpoint", paths["checkpoint"], "--checkpoint-seconds", 0)
     checkpoint_of(train(paths["prepared"], folder, "negative", *kept), paths["checkpoint"])
@@ -50,7 +57,7 @@ def use(whole, tmp_path):
         if kind in ("prepared", "sparse"):
             return train(path, tmp_path, "negative", "--epochs", 1)
         if kind == "tree":
-            return train(whole["prepared"], tmp_path, "adversarial", "--epochs", 1, "--tree", path)
+            return train(whole["prepared"], tmp_path, "adversarial", "--epochs", 1, "--proposal", path)
         if kind == "model":
             return xsoftmax("evaluate", path, whole["prepared"], "-o", tmp_path / "metrics.json")
         kept = ("--epochs", 5, "--checkpoint", path, "--checkpoint-seconds", 0)
@@ -79,7 +86,7 @@ def refused(kind, done, path, *words):
         *(("prepared", f"{split}/y", value) for split in ("train", "test") for value in (-1, N_CLASSES, 2**31 - 1)),
         *(("sparse", "train/X/indices", value) for value in (-1, -(2**31), 8, 2**31 - 1)),
         *(("sparse", "validation/X/indptr", value) for value in (-1, 2**62)),
-        *(("tree", "class_of_leaf", value) for value in (-2, N_CLASSES, 2**31 - 1)),
+        *(("tree", "fitted/class_of_leaf", value) for value in (-2, N_CLASSES, 2**31 - 1)),
         *(("model", "correction/class_of_leaf", value) for value in (-5, N_CLASSES)),
         *(("model", "W", value) for value in (float("nan"), float("-inf"))),
     ],
@@ -101,15 +108,15 @@ def test_a_number_out_of_range(kind, name, change, whole, use, tmp_path):
 def test_a_tree_whose_draws_could_end_where_no_class_is(whole, use, tmp_path):
     crafted = shutil.copy(whole["tree"], tmp_path / "crafted.h5")
     with edited(crafted) as file:
-        assert (file["class_of_leaf"][:] < 0).any()
-        file["weights"][:, -1] = 0
+        assert (file["fitted/class_of_leaf"][:] < 0).any()
+        file["fitted/weights"][:, -1] = 0
     assert refused("tree", run(use("tree", crafted)), crafted, "a draw could end where no class is")
 
 
 RESHAPED = {
     "prepared": ["train/X", "train/y", "test/y", "classes/counts"],
     "sparse": ["train/X/indptr", "train/X/indices", "train/X/data"],
-    "tree": ["mean", "components", "weights", "class_of_leaf"],
+    "tree": [f"fitted/{name}" for name in ("mean", "components", "weights", "class_of_leaf")],
     "model": ["W", "class_names/ends", "correction/weights"],
     "checkpoint": ["arrays/W", "arrays/states"],
 }
@@ -201,7 +208,9 @@ ESCAPES = [external_storage, external_link, soft_link, virtual, plugin, referenc
 @pytest.mark.parametrize("escape", ESCAPES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_leads_out_of_a_file(kind, escape, whole, use, secret, plugins, tmp_path):
-    name = {"prepared": "train/X", "sparse": "train/X/data", "tree": "components", "model": "W"}.get(kind, "arrays/W")
+    name = {"prepared": "train/X", "sparse": "train/X/data", "tree": "fitted/components", "model": "W"}.get(
+        kind, "arrays/W"
+    )
     crafted = shutil.copy(whole[kind], tmp_path / "crafted.h5")
     with edited(crafted) as file:
         escape(file, name, secret)
@@ -219,7 +228,9 @@ def test_nothing_leads_out_of_a_file(kind, escape, whole, use, secret, plugins, 
 @pytest.mark.parametrize("how", ["unwritten", "packed", "piece"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes_that_nothing_holds(kind, how, whole, use, tmp_path):
-    name = {"prepared": "train/y", "sparse": "train/X/data", "tree": "mean", "model": "W"}.get(kind, "arrays/W")
+    name = {"prepared": "train/y", "sparse": "train/X/data", "tree": "fitted/mean", "model": "W"}.get(
+        kind, "arrays/W"
+    )
     crafted = shutil.copy(whole[kind], tmp_path / "crafted.h5")
     with edited(crafted) as file:
         dtype, dimensions = file[name].dtype, file[name].ndim
@@ -263,7 +274,7 @@ from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.model import load_model
 from xsoftmax.training.checkpoint import read_checkpoint
 from xsoftmax.training.plan import FitState
-from xsoftmax.tree.file import read_tree
+from xsoftmax.proposals._file import read_proposal
 import h5py
 
 kind, whole, folder = sys.argv[1:]
@@ -280,7 +291,7 @@ def checkpoint(path):
         identity = attribute(file, "identity")
     read_checkpoint(path, identity, partial(copy_arrays, arrays), FitState)
 
-readers = {"model": load_model, "tree": read_tree, "checkpoint": checkpoint}
+readers = {"model": load_model, "tree": read_proposal, "checkpoint": checkpoint}
 read = readers.get(kind, prepared)
 for path in sorted(Path(folder).iterdir()):
     print("reads", path.name, flush=True)

@@ -120,7 +120,7 @@ from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.model import load_model
 from xsoftmax.training.checkpoint import read_checkpoint
 from xsoftmax.training.plan import FitState
-from xsoftmax.tree.file import read_tree
+from xsoftmax.proposals._file import read_proposal
 
 kind, whole, folder = sys.argv[1:]
 
@@ -135,7 +135,7 @@ def prepared(path):
             data.split(split)
         list(data.class_names)
 
-read = {"model": load_model, "prepared": prepared, "checkpoint": checkpoint, "tree": read_tree}[kind]
+read = {"model": load_model, "prepared": prepared, "checkpoint": checkpoint, "tree": read_proposal}[kind]
 for path in sorted(Path(folder).iterdir()):
     try:
         read(path)
@@ -152,7 +152,7 @@ def ours(request, data, tmp_path):
     if request.param == "prepared":
         return request.param, data
     if request.param == "tree":
-        assert run(xsoftmax("tree", data, "-o", kept)).returncode == 0
+        assert run(xsoftmax("proposal", data, "--kind", "tree", "-o", kept)).returncode == 0
         return request.param, kept
     if request.param == "checkpoint":
         checkpoint_of(

@@ -23,6 +23,7 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.model import load_model
 from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals._file import read_proposal
 from xsoftmax.solvers import make_solver, sampled
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
 from xsoftmax.training.fit import fit
@@ -226,10 +227,10 @@ def killed_after(monkeypatch):
     return lambda chunks: left.__setitem__(0, chunks)
 
 
-def interrupted(data, chosen, path, killed_after, seed=0, **plan):
+def interrupted(data, chosen, path, killed_after, beforehand=None, seed=0, **plan):
     killed_after(7)
     with pytest.raises(KilledError):
-        fit(data, chosen, seed, Plan(checkpoint=path, checkpoint_seconds=0.0, **plan))
+        fit(data, chosen, seed, Plan(checkpoint=path, checkpoint_seconds=0.0, **plan), beforehand=beforehand)
     killed_after(0)
     assert path.exists()
 
@@ -279,29 +280,31 @@ def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path, killed_aft
     """A fit's draws come from its tree: half a fit with one and half with another is neither's."""
     data_path, kept = prepare(*rows(), K), tmp_path / "kept.h5"
     trees = [tmp_path / name for name in ("1.h5", "2.h5")]
+    fit_tree = ["proposal", str(data_path), "--kind", "tree", "--set", '{"dimension": 3}']
     for tree, seed in zip(trees, ("0", "0"), strict=True):
-        assert main(["tree", str(data_path), "--dimension", "3", "--seed", seed, "-o", str(tree)]) == 0
+        assert main([*fit_tree, "--seed", seed, "-o", str(tree)]) == 0
     with edited(trees[1]) as file:  # as a tree that was fitted by other code
         weights = next(
-            node for node in file.values() if getattr(node, "dtype", None) == np.float32 and node.ndim == 2
+            node for node in file["fitted"].values() if getattr(node, "dtype", None) == np.float32 and node.ndim == 2
         )
         weights[:] = -weights[:]
     chosen = method("negative-sampling", {"name": "tree", "dimension": 3}, "adagrad")
     with open_prepared(data_path) as data:
-        interrupted(data, chosen, kept, killed_after, epochs=3, tree=trees[0])
-        found = fit(data, chosen, 0, Plan(epochs=3, tree=trees[1], checkpoint=kept))
-        expected = fit(data, chosen, 0, Plan(epochs=3, tree=trees[1]))
-        first = fit(data, chosen, 0, Plan(epochs=3, tree=trees[0]))
+        one, another = ({path: read_proposal(path)} for path in trees)
+        interrupted(data, chosen, kept, killed_after, one, epochs=3)
+        found = fit(data, chosen, 0, Plan(epochs=3, checkpoint=kept), beforehand=another)
+        expected = fit(data, chosen, 0, Plan(epochs=3), beforehand=another)
+        first = fit(data, chosen, 0, Plan(epochs=3), beforehand=one)
     assert not np.array_equal(first.model.rows, expected.model.rows)
     assert np.array_equal(found.model.rows, expected.model.rows)
 
 
 def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path, killed_after):
     data_path, kept, tree = prepare(*rows(), K), tmp_path / "kept.h5", tmp_path / "1.h5"
-    assert main(["tree", str(data_path), "--dimension", "3", "-o", str(tree)]) == 0
+    assert main(["proposal", str(data_path), "--kind", "tree", "--set", '{"dimension": 3}', "-o", str(tree)]) == 0
     chosen = method("negative-sampling", {"name": "tree", "dimension": 3}, "adagrad")
     with open_prepared(data_path) as data:
-        interrupted(data, chosen, kept, killed_after, epochs=3, tree=tree)
+        interrupted(data, chosen, kept, killed_after, {tree: read_proposal(tree)}, epochs=3)
         moved = tree.rename(tmp_path / "2.h5")
         steps = []
         advance = sampled.SampledSolver.advance
@@ -312,7 +315,7 @@ def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path, killed_aft
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sampled.SampledSolver, "advance", counted)
-            fit(data, chosen, 0, Plan(epochs=3, tree=moved, checkpoint=kept))
+            fit(data, chosen, 0, Plan(epochs=3, checkpoint=kept), beforehand={moved: read_proposal(moved)})
     assert sum(steps) < 1200
 
 

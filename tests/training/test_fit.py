@@ -376,8 +376,11 @@ def test_what_is_written_of_a_fit(path, tmp_path):
 
 def test_the_tree_of_the_proposal_can_be_given(path, tmp_path):
     tree, shape = str(tmp_path / "tree.h5"), {"dimension": 3, "regularizer": 1.0}
-    assert main(["tree", str(path), "--dimension", "3", "--regularizer", "1", "-o", tree]) == 0
-    arguments = ["train", str(path), "--method", "adversarial", "--epochs", "2", "--tree", tree]
+    assert (
+        main(["proposal", str(path), "--kind", "tree", "--set", '{"dimension": 3, "regularizer": 1}', "-o", tree])
+        == 0
+    )
+    arguments = ["train", str(path), "--method", "adversarial", "--epochs", "2", "--proposal", tree]
     settings = json.dumps({"proposal": shape})
     assert main([*arguments, "--set", settings, "-o", str(tmp_path / "fit")]) == 0
     assert main(["evaluate", str(tmp_path / "fit" / "model.h5"), str(path), "-o", str(tmp_path / "m.json")]) == 0
@@ -395,34 +398,57 @@ def test_the_tree_of_the_proposal_can_be_given(path, tmp_path):
 def test_a_tree_of_other_parameters_is_refused(path, tmp_path, capsys):
     """Otherwise status.json tells a dimension that was not used."""
     tree = str(tmp_path / "tree.h5")
-    assert main(["tree", str(path), "--dimension", "3", "--regularizer", "1", "-o", tree]) == 0
-    arguments = ["train", str(path), "--method", "adversarial", "--epochs", "1", "--tree", tree]
+    assert (
+        main(["proposal", str(path), "--kind", "tree", "--set", '{"dimension": 3, "regularizer": 1}', "-o", tree])
+        == 0
+    )
+    arguments = ["train", str(path), "--method", "adversarial", "--epochs", "1", "--proposal", tree]
     assert main([*arguments, "-o", str(tmp_path / "fit")]) == 1
-    assert "dimension" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "holds proposal tree (dimension 3, folds 1, regularizer 1.0, resplit True)" in said
+    assert "the method has tree (dimension 16" in said
+
+
+def test_a_proposal_that_the_method_has_not_is_refused(path, tmp_path, capsys):
+    tree = str(tmp_path / "tree.h5")
+    assert main(["proposal", str(path), "--kind", "tree", "--set", '{"dimension": 3}', "-o", tree]) == 0
+    assert (
+        main(["train", str(path), "--method", "softmax", "--epochs", "1", "--proposal", tree, "-o", tree + "x"]) == 1
+    )
+    assert "the method has none that is fitted beforehand; give its own, or leave it out" in capsys.readouterr().err
 
 
 def test_a_tree_of_other_rows_is_refused(path, prepare, tmp_path, capsys):
     """Such as another split of the same data set: its test rows may be among those that the tree has learnt from."""
     other, tree = prepare(*rows(seed=1), K, n_validation=50, n_test=50), str(tmp_path / "tree.h5")
-    assert main(["tree", str(other), "--dimension", "12", "-o", tree]) == 0
+    assert main(["proposal", str(other), "--kind", "tree", "--set", '{"dimension": 12}', "-o", tree]) == 0
     changes = json.dumps({"proposal": {"dimension": 12}})
-    arguments = ["train", "--method", "adversarial", "--set", changes, "--epochs", "1", "--tree", tree]
+    arguments = ["train", "--method", "adversarial", "--set", changes, "--epochs", "1", "--proposal", tree]
     assert main([*arguments, str(other), "-o", str(tmp_path / "fit")]) == 0
     assert main([*arguments, str(path), "-o", str(tmp_path / "fit")]) == 1
-    assert "labels_sha256" in capsys.readouterr().err
+    assert "a proposal that was fitted to other data" in capsys.readouterr().err
 
 
 def test_a_tree_that_is_none_is_an_input_error(path, tmp_path, capsys):
     (tmp_path / "text.h5").write_text("no tree")
     for name in ("none.h5", "text.h5"):
-        arguments = ["train", str(path), "--method", "adversarial", "--epochs", "1", "--tree", str(tmp_path / name)]
+        arguments = [
+            "train",
+            str(path),
+            "--method",
+            "adversarial",
+            "--epochs",
+            "1",
+            "--proposal",
+            str(tmp_path / name),
+        ]
         assert main([*arguments, "-o", str(tmp_path / "fit")]) == 1
         assert name in capsys.readouterr().err
 
 
 def test_a_tree_can_be_evaluated_by_itself(path, tmp_path):
     tree = str(tmp_path / "tree.h5")
-    assert main(["tree", str(path), "--dimension", "3", "-o", tree]) == 0
+    assert main(["proposal", str(path), "--kind", "tree", "--set", '{"dimension": 3}', "-o", tree]) == 0
     assert main(["evaluate", tree, str(path), "-o", str(tmp_path / "metrics.json")]) == 0
     metrics = json.loads((tmp_path / "metrics.json").read_text())
     assert -np.log(K) < metrics["test"]["log_likelihood"] < 0

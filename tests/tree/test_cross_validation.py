@@ -6,9 +6,9 @@ from tree.clusters import clustered
 from xsoftmax.cli import main
 from xsoftmax.internal.errors import InputError
 from xsoftmax.proposals import TrainingSet
+from xsoftmax.proposals._file import read_proposal
 from xsoftmax.proposals.tree import Tree
 from xsoftmax.tree.cross_validation import REGULARIZERS, choose_regularizer
-from xsoftmax.tree.file import fit_tree_file, read_tree
 from xsoftmax.tree.fit import fit_tree
 
 
@@ -80,30 +80,20 @@ def prepared_file(prepare, data):
 
 def test_command_prints_and_stores_what_it_chose(prepared_file, data, tmp_path, capsys):
     output = tmp_path / "tree.h5"
-    assert main(["tree", str(prepared_file), "--dimension", "3", "--folds", "3", "-o", str(output)]) == 0
+    settings = '{"dimension": 3, "folds": 3}'
+    assert main(["proposal", str(prepared_file), "--kind", "tree", "--set", settings, "-o", str(output)]) == 0
     X, y = data[0][:-20], data[1][:-20]
     choice = choose_regularizer(X, y, 10, 3, 3)
-    found = read_tree(output, {"dimension": 3, "regularizer": 0.1, "folds": 3})
-    assert found.attributes["chosen_regularizer"] == choice.regularizer
-    assert found.attributes["cross_validation_regularizers"] == list(REGULARIZERS)
-    assert found.attributes["cross_validation_log_likelihoods"] == list(choice.log_likelihoods)
+    found = read_proposal(output)
+    assert found.facts["chosen_regularizer"] == choice.regularizer
+    assert found.facts["cross_validation_regularizers"] == list(REGULARIZERS)
+    assert found.facts["cross_validation_log_likelihoods"] == list(choice.log_likelihoods)
     expected = fit_tree(X, y, 10, 3, choice.regularizer)
-    assert np.array_equal(found.tree.weights, expected.weights)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "nats per held-out training row, 3 folds:"
-    marked = [line.split() for line in lines if line.endswith("chosen")]
-    assert marked == [["regularizer", f"{choice.regularizer:.3g}", f"{max(choice.log_likelihoods):.4f}", "chosen"]]
-    assert len([line for line in lines if line.startswith("  regularizer")]) == len(REGULARIZERS)
-
-
-def test_a_tree_of_other_folds_is_refused(prepared_file, data, tmp_path):
-    X, y = data[0][:-20], data[1][:-20]
-    fit_tree_file(prepared_file, tmp_path / "tree.h5", dimension=3)
-    training_set = TrainingSet(X, y, 10, tree=tmp_path / "tree.h5")
-    assert "chosen_regularizer" not in read_tree(tmp_path / "tree.h5").attributes
-    Tree(dimension=3).fit(training_set)
-    with pytest.raises(InputError, match="a tree of folds 1, wanted 5; fit one on these data"):
-        Tree(dimension=3, folds=5).fit(training_set)
+    assert np.array_equal(found.proposal.tree.weights, expected.weights)
+    printed = capsys.readouterr().out
+    assert f"  chosen_regularizer: {choice.regularizer:.6g}\n" in printed
+    likelihoods = " ".join(f"{value:.6g}" for value in choice.log_likelihoods)
+    assert f"  cross_validation_log_likelihoods: {likelihoods}\n" in printed
 
 
 @pytest.mark.parametrize("resplit", [True, False])

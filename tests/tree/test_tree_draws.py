@@ -9,7 +9,8 @@ from tree.clusters import clustered
 from xsoftmax.kernels.random import skip
 from xsoftmax.kernels.steps import draw, draw_ahead
 from xsoftmax.kernels.sweep import empty_draws_ahead
-from xsoftmax.kernels.tree import (
+from xsoftmax.proposals.tree import TreeDraws
+from xsoftmax.tree.draws import (
     LANES,
     STRICT,
     descend,
@@ -19,7 +20,6 @@ from xsoftmax.kernels.tree import (
     n_words,
     surprises,
 )
-from xsoftmax.proposals.tree import TreeDraws
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree, on_cache_lines
 from xsoftmax.tree.projection import Projection

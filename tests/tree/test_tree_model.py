@@ -1,3 +1,4 @@
+import h5py
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -6,9 +7,9 @@ from scipy.stats import chi2
 from tree import naive_tree as naive
 from tree.clusters import clustered
 from xsoftmax.internal.errors import InputError
-from xsoftmax.kernels.tree import descend, log_probability_of
+from xsoftmax.tree.draws import descend, log_probability_of
 from xsoftmax.tree.fit import fit_tree
-from xsoftmax.tree.model import on_cache_lines
+from xsoftmax.tree.model import Tree, on_cache_lines
 
 SIZES = [2, 3, 5, 8, 1000]
 
@@ -229,3 +230,13 @@ def test_bad_input_is_named(change, message):
     X, y = clustered(50, 5, 3)
     with pytest.raises(InputError, match=message):
         fit_tree(**{"X": X, "y": y, "n_classes": 5} | change)
+
+
+@pytest.mark.parametrize("n_features", [0, 4])
+def test_any_group_holds_a_tree(n_features, tmp_path):
+    X, y = clustered(60, 3, n_features)
+    tree = fit_tree(X, y, 3)
+    with h5py.File(tmp_path / "model.h5", "w") as file:
+        tree.to_group(file.create_group("proposal/tree"))
+        found = Tree.from_group(file["proposal/tree"], 3, n_features)
+    np.testing.assert_array_equal(found.log_probability(found.project(X)), tree.log_probability(tree.project(X)))

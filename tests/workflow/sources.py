@@ -8,9 +8,10 @@ from xsoftmax.internal.fingerprint import _closure, modules_below, source_of
 # Found by name when a verb runs, and so not seen among its imports.
 COMPONENTS = {
     "prepare": ["xsoftmax.data.readers"],
+    "proposal": ["xsoftmax.proposals"],
     "train": [
         f"xsoftmax.{name}"
-        for name in ("solvers", "objectives", "proposals", "optimizers", "advice", "evaluation.metrics")
+        for name in ("solvers", "objectives", "proposals", "optimizers", "starts", "advice", "evaluation.metrics")
     ],
     **{verb: ["xsoftmax.evaluation.metrics"] for verb in ("choose", "compare", "evaluate", "report")},
 }

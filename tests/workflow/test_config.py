@@ -11,6 +11,7 @@ from xsoftmax.commands.train import MOST_POINTS
 from xsoftmax.data.training_set import LARGEST_SEED
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import MOST_THREADS
+from xsoftmax.proposals import settings_of
 from xsoftmax.proposals.tree import Tree
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))
@@ -81,7 +82,10 @@ def searched(grid):
         (searched({"softmax": {"optimizer.learning_rate": ["fast"]}}), "softmax: .*learning_rate is 'fast'"),
         (searched({"softmax": {"schedule.name": ["$(touch here)"]}}), "search.grid.softmax.schedule.name.0: .*touch"),
         (searched({"softmax": {"schedule.name": ["../constant"]}}), "search.grid.softmax.schedule.name.0"),
-        (searched({"adversarial": {"proposal.dimension": [8, 16]}}), "a tree's parameters cannot be searched"),
+        (
+            searched({"adversarial": {"proposal.dimension": [8, 16]}}),
+            "parameters of a proposal that is fitted beforehand cannot be searched",
+        ),
         (
             {"methods": ["auto"], "set": {}} | searched({"auto": {"among": ["softmax"]}}),
             "grid: auto: auto searches by itself",
@@ -232,9 +236,9 @@ def test_a_method_that_draws_from_a_tree_names_it_by_its_parameters():
     changes = {"adversarial": {"proposal": {"dimension": 8, "regularizer": 0.5}}}
     experiment = Experiment.from_config(quickstart(set=changes), CONFIG)
     task = experiment.tasks["icd10"]
-    assert task.tree("adversarial") == "dimension-8_regularizer-0.5_folds-1_resplit-true"
-    assert task.tree("softmax") is None
-    assert task.trees == ["dimension-8_regularizer-0.5_folds-1_resplit-true"]
+    assert list(task.proposals("adversarial")) == ["tree_dimension-8_regularizer-0.5_folds-1_resplit-true"]
+    assert task.proposals("softmax") == {}
+    assert list(task.all_proposals) == ["tree_dimension-8_regularizer-0.5_folds-1_resplit-true"]
 
 
 def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
@@ -243,9 +247,11 @@ def test_a_tree_is_named_by_the_defaults_of_what_is_left_out(tmp_path):
     (tmp_path / "methods.yaml").write_text(yaml.safe_dump(methods))
     (tmp_path / "datasets").symlink_to(CONFIG / "datasets")
     experiment, default = Experiment.from_config(quickstart(), tmp_path), Tree()
-    assert experiment.tasks["icd10"].trees == [
-        f"dimension-{default.dimension}_regularizer-{default.regularizer}_folds-1_resplit-true"
-    ]
+    assert experiment.tasks["icd10"].all_proposals == {
+        f"tree_dimension-{default.dimension}_regularizer-{default.regularizer}_folds-1_resplit-true": settings_of(
+            default
+        )
+    }
 
 
 def test_own_data_is_a_path_to_its_description(tmp_path):
@@ -285,7 +291,7 @@ def test_auto_stands_for_its_candidates():
     assert {"softmax", "sampled-softmax-5"} <= set(found.settings("auto")["among"])
     assert {"xsoftmax.advice.choice", "xsoftmax.objectives.sampled_softmax"} <= set(found.components("auto"))
     assert not any("advice" in module for module in found.components("softmax"))
-    assert found.tree("auto") is None
+    assert found.proposals("auto") == {}
     few = quickstart(methods=["auto"], set={"auto": {"among": ["softmax"]}})
     assert Experiment.from_config(few, CONFIG).tasks["icd10"].components("auto") == [
         "xsoftmax.advice.choice",

@@ -16,7 +16,7 @@ AFTERWARDS = {"compare": 1, "track": 1, "report": 1}
 
 def test_the_default_config_gives_the_expected_jobs(checkout):
     assert checkout.jobs(config="config/config.yaml") == {
-        "download": 1, "prepare": 1, "tree": 1, "train": 7, "evaluate": 7, "plan": 1, "fits": 1, **AFTERWARDS,
+        "download": 1, "prepare": 1, "proposal": 1, "train": 7, "evaluate": 7, "plan": 1, "fits": 1, **AFTERWARDS,
     }  # fmt: skip
 
 
@@ -25,11 +25,11 @@ def test_seeds_multiply_the_fits_and_methods_share_the_tree(checkout):
         "tiny.yaml", lambda config: config.update(seeds=[0, 1, 2], methods=["adversarial"], set={})
     ):
         jobs = checkout.jobs()
-    assert (jobs["train"], jobs["evaluate"], jobs["tree"]) == (3, 3, 1)
+    assert (jobs["train"], jobs["evaluate"], jobs["proposal"]) == (3, 3, 1)
 
 
 def test_no_tree_is_made_that_no_method_draws_from(checkout):
-    assert "tree" not in checkout.jobs("--config", "methods=[softmax, one-vs-each]")
+    assert "proposal" not in checkout.jobs("--config", "methods=[softmax, one-vs-each]")
 
 
 def test_the_slurm_profile_is_found_by_name(checkout):
@@ -87,8 +87,8 @@ def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished):
         ("commands/evaluate.py", {"evaluate": 3, **AFTERWARDS}),
         ("objectives/one_vs_each.py", {"train": 1, "evaluate": 1, **AFTERWARDS}),
         ("commands/train.py", {"train": 3, "evaluate": 3, **AFTERWARDS}),
-        ("tree/fit.py", {"tree": 1, "train": 1, "evaluate": 1, **AFTERWARDS}),
-        ("data/readers/table.py", {"prepare": 1, "tree": 1, "train": 3, "evaluate": 3, **AFTERWARDS}),
+        ("tree/fit.py", {"proposal": 1, "train": 1, "evaluate": 1, **AFTERWARDS}),
+        ("data/readers/table.py", {"prepare": 1, "proposal": 1, "train": 3, "evaluate": 3, **AFTERWARDS}),
         ("data/readers/svmlight.py", {}),
         ("data/download.py", {}),
         ("cli.py", {}),
@@ -123,7 +123,7 @@ def test_a_changed_tree_rebuilds_it_for_the_methods_that_draw_from_it(finished):
     with finished.edited_yaml(
         "config/methods.yaml", lambda methods: methods["adversarial"]["proposal"].update(dimension=4)
     ):
-        assert finished.jobs() == {"tree": 1, "train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
+        assert finished.jobs() == {"proposal": 1, "train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
 
 
 @pytest.mark.slow
@@ -163,7 +163,7 @@ def test_the_documentation_tells_what_jobs_ask_for():
     rules = "\n".join(path.read_text() for path in (REPOSITORY / "workflow" / "rules").glob("*.smk"))
     asked = {
         rule: [int(re.search(rf'{what}\("{rule}", (\d+)\)', rules)[1]) for what in ("minutes", "memory")]
-        for rule in ("prepare", "tree", "train", "evaluate", "trial", "compare", "report")
+        for rule in ("prepare", "proposal", "train", "evaluate", "trial", "compare", "report")
     }
     lines = re.findall(
         r"^\| `(\w+)` \| ([\d,]+) \| ([\d,]+) \|$", (REPOSITORY / "docs/cluster.md").read_text(), re.MULTILINE

@@ -15,6 +15,7 @@ from places import check_places
 from xsoftmax.commands import verbs
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import fingerprint, modules_below
+from xsoftmax.internal.registry import modules_of
 from xsoftmax.methods import merged
 
 try:
@@ -26,11 +27,11 @@ except InputError as error:
     sys.exit(1)
 
 RESULTS = EXPERIMENT.results
-TREE = f"{RESULTS}/trees/{{dataset}}/{{tree}}.h5"
-TREES = [
-    TREE.format(dataset=name, tree=tree)
+PROPOSAL = f"{RESULTS}/proposals/{{dataset}}/{{proposal}}.h5"
+PROPOSALS = [
+    PROPOSAL.format(dataset=name, proposal=proposal)
     for name, task in EXPERIMENT.tasks.items()
-    for tree in task.trees
+    for proposal in task.all_proposals
 ]
 FIT = f"{RESULTS}/{experiment.FIT}"
 FITS = EXPERIMENT.fit_folders()
@@ -75,7 +76,7 @@ wildcard_constraints:
     method="[a-z0-9-]+",
     seed="[0-9]+",
     point="[^/]+",
-    resplit="true|false",
+    proposal="[^/]+",
 
 
 # How scores become probabilities, and what is measured: loaded by name.
@@ -123,10 +124,20 @@ def task_of(wildcards):
     return EXPERIMENT.tasks[wildcards.dataset]
 
 
-def tree_of(wildcards):
-    """Tree that a method draws from, if any."""
-    tree = task_of(wildcards).tree(wildcards.method)
-    return [TREE.format(dataset=wildcards.dataset, tree=tree)] if tree else []
+def proposals_of(wildcards):
+    """Files of the proposals that a method draws from and that are fitted beforehand."""
+    names = task_of(wildcards).proposals(wildcards.method)
+    return [PROPOSAL.format(dataset=wildcards.dataset, proposal=name) for name in names]
+
+
+def proposal_modules(settings):
+    """Modules of a proposal and its parts, loaded by name."""
+    return modules_of("xsoftmax.proposals", settings)
+
+
+def settings_of_proposal(wildcards):
+    """Name and parameters of a proposal that is fitted beforehand."""
+    return task_of(wildcards).all_proposals[wildcards.proposal]
 
 
 def reference_of(wildcards):

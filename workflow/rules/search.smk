@@ -7,8 +7,8 @@ Trials are jobs like fits: they run side by side, resume, and only those are run
 use rule train as trial with:
     input:
         data="data/prepared/{dataset}.h5",
-        tree=lambda wildcards: (
-            [] if "share" in task_of(wildcards).search else tree_of(wildcards)
+        proposals=lambda wildcards: (
+            [] if "share" in task_of(wildcards).search else proposals_of(wildcards)
         ),
     output:
         model=temp(f"{TRIAL}/model.h5"),
@@ -31,7 +31,11 @@ use rule train as trial with:
         seed=lambda wildcards: task_of(wildcards).search.get(
             "seed", task_of(wildcards).seeds[0]
         ),
-        tree=lambda wildcards, input: ["--tree", input.tree] if input.tree else [],
+        proposals=lambda wildcards, input: [
+            word
+            for file in input.get("proposals", [])
+            for word in ("--proposal", file)
+        ],
         chosen=[],
         settings=lambda wildcards: as_json(
             task_of(wildcards).settings(wildcards.method, wildcards.point)

@@ -8,7 +8,7 @@ much, under ``resources``.
 rule train:
     input:
         data="data/prepared/{dataset}.h5",
-        tree=tree_of,
+        proposals=proposals_of,
         chosen=chosen_of,
     output:
         model=f"{FIT}/model.h5",
@@ -32,7 +32,11 @@ rule train:
         folder=FIT,
         checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
         seed=lambda wildcards: wildcards.seed,
-        tree=lambda wildcards, input: ["--tree", input.tree] if input.tree else [],
+        proposals=lambda wildcards, input: [
+            word
+            for file in input.get("proposals", [])
+            for word in ("--proposal", file)
+        ],
         chosen=lambda wildcards, input: (
             ["--chosen", input.chosen] if input.chosen else []
         ),
@@ -51,6 +55,6 @@ rule train:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
         "python -m xsoftmax train {input.data:q} --methods config/methods.yaml --method {wildcards.method:q} {params.like:q}"
-        " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.tree:q} --seed {params.seed}"
+        " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
         " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
         " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1"

@@ -34,9 +34,9 @@ def terms(method: Method, facts: Facts) -> np.ndarray:
     return np.array([1, rows, touched, touched * share_missed, rows * share_missed, descent])
 
 
-def setup_work(facts: Facts) -> float:
-    """Count what the fit of a tree takes: every sample is looked at on every level."""
-    return facts.n_samples * float(np.log2(facts.n_classes + 1))
+def setup_work(method: Method, facts: Facts) -> float:
+    """Count the work of fitting its proposal."""
+    return method.proposal.fit_work(facts.n_samples, facts.n_classes)
 
 
 def n_columns(facts: Facts, size: int) -> float:

@@ -49,7 +49,9 @@ def _costs(method: Method, measured: Mapping[str, Any]) -> Costs:
 def _setup(method: Method, curves: Sequence[Mapping[str, Any]]) -> float:
     """Seconds that the proposal's fit takes per unit of ``setup_work``: the median over data sets."""
     own = [curve for curve in curves if curve["method"] == method.name]
-    return float(np.median([curve["setup_seconds"] / setup_work(Facts(**curve["facts"])) for curve in own] or [0.0]))
+    return float(
+        np.median([curve["setup_seconds"] / setup_work(method, Facts(**curve["facts"])) for curve in own] or [0.0])
+    )
 
 
 def cost_errors(measured: Mapping[str, Any], model: CostModel) -> dict[str, float]:

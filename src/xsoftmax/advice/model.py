@@ -20,7 +20,7 @@ class Costs:
     """Of one method: coefficients of ``costs.terms`` for dense and for sparse rows.
 
     ``per_thread`` is how much of a thread's work each thread beyond the first one adds, ``setup`` the seconds that
-    the fit of its proposal takes per sample and level of a tree.
+    the fit of its proposal takes per unit of its ``fit_work``.
     """
 
     dense: Sequence[float]

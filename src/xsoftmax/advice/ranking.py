@@ -96,7 +96,7 @@ def predicted_seconds(model: CostModel, name: str, facts: Facts, threads: int = 
 
 
 def _predict(model: CostModel, name: str, facts: Facts, budget: Budget, per_sample: float) -> Prediction:
-    per_epoch, setup = per_sample * facts.n_samples, model.costs[name].setup * setup_work(facts)
+    per_epoch, setup = per_sample * facts.n_samples, model.costs[name].setup * setup_work(model.method(name), facts)
     epochs = predicted_epochs(model.experience, name, facts)
     rate = predicted_rate(model.experience, name, facts)
     if budget.gap is not None:

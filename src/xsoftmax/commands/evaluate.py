@@ -1,4 +1,4 @@
-"""Evaluate a model, or a tree, by its exact likelihood (in most cases the softmax's) on validation and test rows.
+"""Evaluate a model, or a fitted proposal, by its exact likelihood (mostly the softmax's) on validation and test rows.
 
 New rows with labels do as well: what `predict` takes, with a column or numbers of labels as the training rows had.
 """
@@ -42,7 +42,7 @@ class Rows(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
-    parser.add_argument("model", type=Path, help="model.h5 of a fit, or tree.h5")
+    parser.add_argument("model", type=Path, help="model.h5 of a fit, or what `proposal` wrote")
     parser.add_argument("data", type=Path, help="prepared data set (HDF5), or a file of new rows with labels")
     parser.add_argument("--reference", type=Path, help="a model.h5 to tell the distance of the weights from")
     parser.add_argument("--train", action="store_true", help="evaluate on all training rows, too")

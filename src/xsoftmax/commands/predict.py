@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="new rows, of the kind that the model was trained on: columns of a table are found by their names in "
         "any order, others are passed over; in svmlight, a blank line is a row without features, unless only blank "
-        "lines follow; see the README",
+        "lines follow; see docs/data.md",
     )
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")

@@ -23,6 +23,7 @@ from xsoftmax.internal.fingerprint import fingerprint
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.internal.shipped import methods_file
 from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
+from xsoftmax.proposals._file import read_proposal
 from xsoftmax.training.checkpoint import check_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import KEEP, Plan
@@ -55,7 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chosen", type=Path, metavar="FILE.json", help="more settings, which `choose` chose")
     parser.add_argument("--trial", metavar="NAME", help="that this is one trial of a search, kept in status.json")
     parser.add_argument("--share", type=float, default=1.0, help="train on so many of the rows, drawn with the seed")
-    parser.add_argument("--tree", type=Path, help="fitted tree, for proposal tree; without it one is fitted")
+    parser.add_argument(
+        "--proposal",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a proposal fitted beforehand, which is fitted without; may be given again for another part",
+    )
     parser.add_argument("--seed", type=int, default=0)
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
@@ -125,7 +133,6 @@ def run(options: argparse.Namespace) -> None:
         memory=options.memory and options.memory * 2**20,
         threads=options.threads,
         stream=_STREAM[options.stream],
-        tree=options.tree,
         share=options.share,
     )
     with open_prepared(options.prepared) as data:
@@ -146,7 +153,8 @@ def run(options: argparse.Namespace) -> None:
         code = fingerprint(__name__, *modules, *links.MODULES, *metrics.MODULES)
         plan = replace(plan, identity=code)
         with told_to_stop() if options.checkpoint else nullcontext() as stop:
-            result = fit(data, method, options.seed, plan, proposal, stop)
+            beforehand = {path: read_proposal(path) for path in options.proposal}
+            result = fit(data, method, options.seed, plan, proposal, stop, beforehand)
         added = {key: value for key, value in (("choice", found), ("trial", options.trial)) if value is not None}
         write_fit(options.output, result, data, method, options.seed, plan, code, added)
         said = summary(result, method.name, plan.n_training(data.n_samples("train")))

@@ -232,16 +232,6 @@ class Dataset(ABC):
     def split(self, split: str) -> Split:
         """Take a whole split; an InputError says if memory does not hold it."""
 
-    def windows(self, multiple: int) -> Any:
-        """Walk through training rows that stay in their file: see ``data.windows.Windows``.
-
-        Raises
-        ------
-        InputError
-            If they are in memory.
-        """
-        raise InputError(f"{self.name}: its rows are in memory already; leave out that they are to be streamed")
-
     @property
     @abstractmethod
     def class_counts(self) -> np.ndarray:

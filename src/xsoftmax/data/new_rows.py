@@ -1,7 +1,7 @@
 """Read rows that no data set has, most often without labels, in the form that a data set was prepared from.
 
-A reader that can read such rows has a function ``read_new(path, transform)``, which gives texts or vectors, perhaps
-``read_labelled(path, transform)``, which gives them with labels, and ``NEW_ROWS``, the endings of the files it takes;
+A reader that can read such rows has a function ``read_new(path, form)``, which gives texts or vectors, perhaps
+``read_labelled(path, form)``, which gives them with labels, and ``NEW_ROWS``, the endings of the files it takes;
 without endings it takes any file that no other reader takes, for models whose data it read. Endings are in lower case
 here; those of files may be in upper case, and that of a compressed file may follow.
 """
@@ -9,23 +9,19 @@ here; those of files may be in upper case, and that of a compressed file may fol
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 from xsoftmax.data import checksum
 from xsoftmax.data.reading import READERS
-from xsoftmax.data.rows import Features, Rows, Texts
+from xsoftmax.data.rows import Features, Form, Rows, Texts
 from xsoftmax.data.sparse_text import line_blocks
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
-
-if TYPE_CHECKING:
-    from xsoftmax.data.transform import Transform
 
 LINES = (".txt",)  # a text per line
 SPARSE_TEXT = (".svm", ".svmlight", ".libsvm", ".txt")
 
 
-def read_new_rows(path: str | Path, transform: "Transform") -> Features:
+def read_new_rows(path: str | Path, form: Form) -> Features:
     """Read a file by its ending, or as the training rows were read.
 
     Returns
@@ -38,23 +34,23 @@ def read_new_rows(path: str | Path, transform: "Transform") -> Features:
         If the file is missing or empty, its ending unknown, or its form does not fit.
     """
     path = _there(path)
-    reader = _reader(path, transform)
+    reader = _reader(path, form)
     if reader is None:
         found: Features = Texts(lambda: _lines(path), sum(1 for _ in _lines(path)))
     else:
-        found = reader.read_new(path, transform)
+        found = reader.read_new(path, form)
     if (len(found) if isinstance(found, Texts) else found.shape[0]) == 0:
         raise InputError(f"{path}: no row in it")
     return found
 
 
-def read_labelled_rows(path: str | Path, transform: "Transform") -> Rows:
+def read_labelled_rows(path: str | Path, form: Form) -> Rows:
     """Read a file of new rows with their labels; errors as of ``read_new_rows``, and if it can have no labels."""
     path = _there(path)
-    reader = _reader(path, transform)
+    reader = _reader(path, form)
     if reader is None or not hasattr(reader, "read_labelled"):
         raise InputError(f"{path}: rows of this form have no labels; give a table, svmlight or npz with them")
-    return reader.read_labelled(path, transform)
+    return reader.read_labelled(path, form)
 
 
 def _there(path: str | Path) -> Path:
@@ -70,9 +66,9 @@ def _there(path: str | Path) -> Path:
     return path
 
 
-def _reader(path: Path, transform: "Transform") -> ModuleType | None:
+def _reader(path: Path, form: Form) -> ModuleType | None:
     """Choose the reader of a file; None for one text per line."""
-    own = transform.source.get("format")
+    own = form.source.get("format")
     modules = {name: registry.load(READERS, name) for name in registry.names(READERS)}
     able = {name: module for name, module in modules.items() if hasattr(module, "read_new")}
     suffixes = [suffix.lower() for suffix in reversed(path.suffixes)]
@@ -82,12 +78,12 @@ def _reader(path: Path, transform: "Transform") -> ModuleType | None:
         return able[own if own in by_suffix else by_suffix[0]]
     if own in able and not able[own].NEW_ROWS:
         return able[own]
-    plain = LINES if transform.kind == "texts" else SPARSE_TEXT
+    plain = LINES if form.kind == "texts" else SPARSE_TEXT
     if suffix not in plain:
         known = sorted({*plain, *(each for module in able.values() for each in module.NEW_ROWS)})
         found = f"unknown ending {suffix!r}" if suffix else "no ending"
         raise InputError(f"{path}: {found}, which says how rows are to be read; known: {', '.join(known)}")
-    return None if transform.kind == "texts" else able["svmlight"]
+    return None if form.kind == "texts" else able["svmlight"]
 
 
 def _lines(path: Path) -> Iterator[str]:

@@ -66,6 +66,28 @@ Features: TypeAlias = Any  # csr_array or ndarray, float32, or Texts; scipy is u
 
 
 @dataclass(frozen=True)
+class Form:
+    """What raw rows look like, and how they were read: by this, new rows are read.
+
+    Attributes
+    ----------
+    kind : str
+        Raw rows are ``texts``, ``sparse`` vectors or ``dense`` vectors.
+    n_columns : int
+        Raw columns of vectors; 0 for texts.
+    source : mapping
+        ``format`` and ``options`` of the reader that the training rows came from.
+    feature_names : tuple of str
+        Names of the raw columns, by which new tables are read; empty where they had none.
+    """
+
+    kind: str
+    n_columns: int = 0
+    source: Mapping[str, Any] = field(default_factory=dict)
+    feature_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Rows:
     """Rows as a reader found them, in file order.
 

@@ -150,12 +150,6 @@ class Prepared(Dataset):
             X = self._csr(group["X"], start, stop) if self.sparse else group["X"][start:stop]
             return Split(X, **self._labelling(group, start, stop))
 
-    def windows(self, multiple: int) -> Any:
-        """See ``Dataset``."""
-        from xsoftmax.data.windows import Windows  # which reads prepared files
-
-        return Windows(self, "train", multiple=multiple)
-
     def _check(self) -> None:
         """Look at the type and shape of every array, and at the range of all that is used as a place."""
         if self.n_features < 0 or self.n_classes < 0:

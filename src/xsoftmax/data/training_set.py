@@ -1,8 +1,8 @@
 """The training rows, as objectives and proposals learn from them."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,15 @@ def check_seed(seed: int) -> None:
         raise InputError(f"seed is {seed}; set it to 0 or more, {LARGEST_SEED} at most")
 
 
+class Size(NamedTuple):
+    """Of a data set, what the cost of training depends on; entries are those of a row, on average."""
+
+    n_samples: int
+    n_classes: int
+    n_features: int
+    n_entries: float
+
+
 @dataclass(frozen=True)
 class TrainingSet:
     """What an objective or a proposal may learn from.
@@ -34,24 +43,24 @@ class TrainingSet:
     y : ndarray of shape (n_samples,), int32
     n_classes : int
     seed : int
-    tree : Path or None
-        A fitted tree to use instead of fitting one.
-    features_sha256 : str or None
-        What tells the features from others, as of a transform, so that a tree of others is not taken.
     n_sampled : int
         Classes that the proposal draws for a step, if it draws.
     start : Start or None
         Where weights begin; None: at zero.
+    beforehand : mapping
+        Proposals that were fitted to these rows before, by ``xsoftmax.proposals.key_of`` their parameters.
+    progress : callable or None
+        Told, as a long fit goes on, how much of it is done and how much there is.
     """
 
     X: Any
     y: np.ndarray
     n_classes: int
     seed: int = 0
-    tree: Path | None = None
-    features_sha256: str | None = None
     n_sampled: int = 1
     start: Start | None = None
+    beforehand: Mapping[str, Any] = field(default_factory=dict)
+    progress: Callable[[float, float], None] | None = None
 
     @property
     def class_counts(self) -> np.ndarray:

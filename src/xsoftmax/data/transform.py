@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from xsoftmax.data.encoding import word_pattern
 from xsoftmax.data.names import Names
 from xsoftmax.data.normalization import Matrix, Step
-from xsoftmax.data.rows import Texts, row_not_finite
+from xsoftmax.data.rows import Form, Rows, Texts, row_not_finite
 from xsoftmax.data.vocabulary import count_known_words
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
@@ -23,22 +23,16 @@ from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below
 if TYPE_CHECKING:
     import h5py
 
-    from xsoftmax.data.rows import Rows
-
 KINDS = ("texts", "sparse", "dense")
 WEIGHTINGS = ("tfidf", "counts", "binary")
 
 
 @dataclass(frozen=True)
-class Transform:
-    """The way from raw rows to features.
+class Transform(Form):
+    """The way from raw rows of a form to features.
 
     Attributes
     ----------
-    kind : str
-        Raw rows are ``texts``, ``sparse`` vectors or ``dense`` vectors.
-    n_columns : int
-        Raw columns of vectors; 0 for texts.
     columns : ndarray of int64, or None
         Raw columns that are kept; None for all.
     words : tuple of str
@@ -48,22 +42,14 @@ class Transform:
     idf : ndarray of shape (n_words,), float32, or None
     steps : tuple of Step
         Normalisation, in order.
-    source : mapping
-        ``format`` and ``options`` of the reader that the training rows came from.
-    feature_names : tuple of str
-        Names of the raw columns, by which new tables are read; empty where they had none.
     """
 
-    kind: str
-    n_columns: int = 0
     columns: np.ndarray | None = None
     words: tuple[str, ...] = ()
     token: str = ""
     weighting: str = "counts"
     idf: np.ndarray | None = None
     steps: tuple[Step, ...] = ()
-    source: Mapping[str, Any] = field(default_factory=dict)
-    feature_names: tuple[str, ...] = ()
 
     @property
     def sha256(self) -> str:
@@ -127,7 +113,7 @@ class Transform:
         # by name, so that the fingerprint of training does not contain the readers
         return import_module("xsoftmax.data.new_rows").read_new_rows(Path(file), self)
 
-    def labelled_rows_of(self, file: str | Path) -> "Rows":
+    def labelled_rows_of(self, file: str | Path) -> Rows:
         """Read new rows from a file together with their labels."""
         return import_module("xsoftmax.data.new_rows").read_labelled_rows(Path(file), self)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from xsoftmax.data.dataset import Split
+from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.mapped_array import MappedArray, can_map
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.store import PLAIN_ABOVE, Prepared
@@ -178,6 +178,19 @@ class Windows:
             return dataset[:]
         self._mapped.append(MappedArray(dataset))
         return self._mapped[-1].values
+
+
+def training_windows(data: Dataset, multiple: int) -> Windows:
+    """Walk through training rows that stay in their file.
+
+    Raises
+    ------
+    InputError
+        If they are in memory.
+    """
+    if not isinstance(data, Prepared):
+        raise InputError(f"{data.name}: its rows are in memory already; leave out that they are to be streamed")
+    return Windows(data, "train", multiple=multiple)
 
 
 def taken(rows: Split, chosen: np.ndarray) -> Split:

@@ -19,8 +19,8 @@ from xsoftmax.internal.places import compiled_code, folder_of_compiled_code
 
 PACKAGE = "xsoftmax"
 ROOT = Path(__file__).parents[1]
-# What a module names that holds kernels, or types and constants that kernels take: numba's door, or our kernels.
-_KERNELS = re.compile(rf"\b{PACKAGE}\.(?:kernels|internal(?:\.| import )compiled)\b".encode())
+# What a module imports that holds kernels: numba's door, or what attaches code to a kernel's name.
+_KERNELS = re.compile(rf"\b{PACKAGE}\.(?:kernels\.dispatch|internal(?:\.| import )compiled)\b".encode())
 # An import of ours, wherever it stands: ``import a, b`` or ``from a import b, c``, perhaps in parentheses. Parsing
 # the sources would take longer than a short fit trains; what only looks like an import does no harm.
 _IMPORT = re.compile(

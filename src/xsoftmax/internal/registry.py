@@ -1,8 +1,10 @@
 """Find the members of a folder by their file names: adding a file is adding a member."""
 
 import ast
+from collections.abc import Mapping
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.fingerprint import modules_below, source_of
@@ -16,6 +18,19 @@ def names(package: str) -> list[str]:
 def stem(name: str) -> str:
     """Name the module that a member is, within its folder."""
     return name.replace("-", "_")
+
+
+def modules_of(package: str, settings: Mapping[str, Any]) -> list[str]:
+    """Name the modules of a member, given by its settings, and of those it is made of, without importing them."""
+    inner = [
+        found for value in settings.values() if isinstance(value, Mapping) for found in modules_of(package, value)
+    ]
+    return [f"{package}.{stem(settings['name'])}", *inner] if "name" in settings else inner
+
+
+def name_of(member: object) -> str:
+    """Name the file that a member, a NamedTuple of its parameters, comes from: lower case, with hyphens."""
+    return type(member).__module__.rsplit(".", 1)[1].replace("_", "-")
 
 
 def summary(module: str) -> str:

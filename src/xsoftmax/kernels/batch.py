@@ -2,7 +2,7 @@
 
 Each sample has draws of its own; ``xsoftmax.kernels.shared_batch`` is for those that share them.
 
-What a class gains from the samples of a batch is gathered into one row, dense or sparse as the samples are, which
+What a class gains from the samples of a batch is summed into one row, dense or sparse as the samples are, which
 the optimizer then moves along as if it were a sample: Adagrad squares the sum, not its parts.
 """
 
@@ -37,7 +37,7 @@ class Room(NamedTuple):
     classes: np.ndarray
     slopes: np.ndarray
     touches: np.ndarray
-    gathered: Any
+    summed: Any
 
 
 @implements(room_for, Own)
@@ -45,7 +45,7 @@ def _room(batch, parts, samples, order):
     candidates = empty_candidates(parts.n_sampled + n_exact(parts.proposal))
     n = batch.size * candidates.classes.size
     arrays = np.empty(n, np.int64), np.empty(n, np.float32), np.empty(n, np.float32)
-    return Room(candidates, arrays[0], arrays[1], arrays[2], room_for_gathering(samples.features))
+    return Room(candidates, arrays[0], arrays[1], arrays[2], room_for_sum(samples.features))
 
 
 @implements(take, Own)
@@ -83,7 +83,7 @@ def _fill(parts, samples, weights, some, clock, rate, room):
 def _move_all(weights, features, optimizer, samples, step, per_sample, room):
     """Move each class that was touched, once."""
     age(weights, step)
-    _, classes, slopes, touches, gathered = room
+    _, classes, slopes, touches, summed = room
     by_class = np.argsort(classes[: samples.size * per_sample], kind="mergesort")
     first = 0
     while first < by_class.size:
@@ -95,35 +95,35 @@ def _move_all(weights, features, optimizer, samples, step, per_sample, room):
             stop += 1
         if weight != np.float32(0):
             shrink(weights, step, k, weight)
-        row = gather(features, samples, by_class[first:stop], slopes, per_sample, gathered)
+        row = sum_samples(features, samples, by_class[first:stop], slopes, per_sample, summed)
         move(weights, row, optimizer, 0, step, np.float32(1), k)
         first = stop
 
 
 @declared
-def room_for_gathering(features):
-    """Give room for one gathered row: its values, the columns touched, and which columns they are."""
+def room_for_sum(features):
+    """Give room for one summed row: its values, the columns touched, and which columns they are."""
 
 
 @declared
-def gather(features, samples, entries, slopes, per_sample, room):
+def sum_samples(features, samples, entries, slopes, per_sample, room):
     """Sum of slope times sample over some entries, as features of one row."""
 
 
-@implements(room_for_gathering, Dense)
+@implements(room_for_sum, Dense)
 def _room_dense(features):
     return np.empty((1, features.X.shape[1]), np.float32)
 
 
-@implements(room_for_gathering, Csr)
+@implements(room_for_sum, Csr)
 def _room_csr(features):
     n = features.n_features
     values, columns = np.empty(n, np.float32), np.empty(n, np.int32)
     return np.zeros(n, np.float32), np.zeros(n, np.bool_), values, columns, np.zeros(2, np.int64)
 
 
-@implements(gather, Dense)
-def _gather_dense(features, samples, entries, slopes, per_sample, room):
+@implements(sum_samples, Dense)
+def _sum_dense(features, samples, entries, slopes, per_sample, room):
     row = room[0]
     row[:] = np.float32(0)
     constant = np.float32(0)
@@ -137,8 +137,8 @@ def _gather_dense(features, samples, entries, slopes, per_sample, room):
     return Dense(room, constant)
 
 
-@implements(gather, Csr)
-def _gather_csr(features, samples, entries, slopes, per_sample, room):
+@implements(sum_samples, Csr)
+def _sum_csr(features, samples, entries, slopes, per_sample, room):
     totals, touched, values, columns, indptr = room
     constant = np.float32(0)
     n = 0

@@ -9,6 +9,8 @@ from typing import Any
 from xsoftmax.internal.compiled import cgutils, intrinsic, ir, types
 
 FLOATS = 16
+# Of a row: the processor's own prefetching follows from there, and whole rows would take the place of what is in use.
+FIRST_LINES = 4
 
 _BYTE = ir.IntType(8)
 _INT32 = ir.IntType(32)
@@ -35,17 +37,27 @@ def _inner(_typing_context, A, i, B, j):
 
 
 def _prefetch(_typing_context, A, i):
-    """Ask for the first cache line of row ``i`` of ``A`` (of one or two dimensions), without waiting for it."""
+    """Ask for the first cache line of row ``i`` of ``A`` (of any dimension), without waiting for it."""
+    return types.void(A, types.int64), _asking_for(1)
 
+
+def _prefetch_row(_typing_context, A, i):
+    """As ``prefetch``, for the first ``FIRST_LINES`` cache lines."""
+    return types.void(A, types.int64), _asking_for(FIRST_LINES)
+
+
+def _asking_for(n_lines):
     def codegen(context, builder, signature, arguments):
         _, row = _row(context, builder, signature, arguments, 0)
         pointer = _BYTE.as_pointer()
         kind = ir.FunctionType(ir.VoidType(), [pointer, _INT32, _INT32, _INT32])
         function = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
-        builder.call(function, [row, *(_INT32(number) for number in _HOW)])
+        for line in range(n_lines):
+            address = builder.gep(row, [_INT64(line * FLOATS * 4)])
+            builder.call(function, [address, *(_INT32(number) for number in _HOW)])
         return context.get_dummy_value()
 
-    return types.void(A, types.int64), codegen
+    return codegen
 
 
 def _score_lines(_typing_context, A, bias, i, Z, out, row):
@@ -176,5 +188,6 @@ def _sum(builder, line):
 # Typed for compiled code only.
 inner: Any = intrinsic(_inner)
 prefetch: Any = intrinsic(_prefetch)
+prefetch_row: Any = intrinsic(_prefetch_row)
 score_lines: Any = intrinsic(_score_lines)
 turn_lines: Any = intrinsic(_turn_lines)

@@ -27,7 +27,7 @@ from xsoftmax.kernels.lists import (
 )
 from xsoftmax.kernels.prefetch import fetch
 from xsoftmax.kernels.rows import bias_of, rate_of
-from xsoftmax.kernels.scaled import rule_of, shrink_all
+from xsoftmax.kernels.scaled import age_scaled, rule_of
 from xsoftmax.kernels.walk import move, move_two, score_class, score_two
 
 
@@ -124,9 +124,7 @@ def _score_class(weights, features, i, k):
     return np.float32(weights.scale[0]) * score
 
 
-@implements(age, ClassLists)
-def _age(weights, step):
-    shrink_all(weights.scale, weights.decay, step.rate)
+implements(age, ClassLists)(age_scaled)
 
 
 @implements(score_two, ClassLists)

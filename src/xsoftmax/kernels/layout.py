@@ -15,6 +15,7 @@ that mean something to it; ``solvers/`` choose which layout a method has.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -315,12 +316,6 @@ def _array_of(weights):
     return weights.W
 
 
-@implements(array_of, Decayed)
-@implements(array_of, Averaged)
-def _array_of_inner(weights):
-    return array_of(weights.inner)
-
-
 @otherwise(row_of)
 def _row_of(weights, k):
     return weights.W[k]
@@ -342,12 +337,6 @@ def _row_of_entries(weights, k):
     return weights.W[k, :, 0]
 
 
-@implements(row_of, Decayed)
-@implements(row_of, Averaged)
-def _row_of_inner(weights, k):
-    return row_of(weights.inner, k)
-
-
 @otherwise(stored)
 def _stored(weights, k, d):
     return weights.W[k, d]
@@ -363,12 +352,6 @@ def _stored_in_rows(weights, k, d):
 @implements(stored, StampedEntries)
 def _stored_in_entries(weights, k, d):
     return weights.W[k, d, 0]
-
-
-@implements(stored, Decayed)
-@implements(stored, Averaged)
-def _stored_inside(weights, k, d):
-    return stored(weights.inner, k, d)
 
 
 @otherwise(stored_score)
@@ -388,12 +371,6 @@ def _stored_score_in_entries(weights, features, i, k):
     return dot(features, i, weights.W[k, :, 0])
 
 
-@implements(stored_score, Decayed)
-@implements(stored_score, Averaged)
-def _stored_score_inside(weights, features, i, k):
-    return stored_score(weights.inner, features, i, k)
-
-
 @otherwise(stored_scores)
 def _stored_scores(weights, features, i, k, other):
     return dot_two(features, i, weights.W[k], weights.W[other])
@@ -409,12 +386,6 @@ def _stored_scores_in_rows(weights, features, i, k, other):
 @implements(stored_scores, StampedEntries)
 def _stored_scores_in_entries(weights, features, i, k, other):
     return dot_two(features, i, weights.W[k, :, 0], weights.W[other, :, 0])
-
-
-@implements(stored_scores, Decayed)
-@implements(stored_scores, Averaged)
-def _stored_scores_inside(weights, features, i, k, other):
-    return stored_scores(weights.inner, features, i, k, other)
 
 
 @otherwise(factor_of)
@@ -477,12 +448,6 @@ def _not_closed(weights, step, k):
 @implements(closed, StampedRows)
 def _closed_stamped(weights, step, k):
     weights.W.view(np.int32)[k, 0, weights.W.shape[2] - 1] = step.number
-
-
-@implements(closed, Decayed)
-@implements(closed, Averaged)
-def _closed_inner(weights, step, k):
-    closed(weights.inner, step, k)
 
 
 @implements(move_entry, Plain)
@@ -553,8 +518,8 @@ def _updated_multiplied(optimizer, step, w, a, g):
     return optimizer.by * w, a
 
 
-@implements(move_entry, Decayed)
-def _move_decayed(weights, at, optimizer, step, k, d, g):
+def move_divided(weights, at, optimizer, step, k, d, g):
+    """Move what a factor has divided: ``opened`` gives that of the inner layout, the factor and its inverse."""
     move_entry(weights.inner, at[0], Stored(optimizer, at[1], at[2]), step, k, d, g)
 
 
@@ -595,3 +560,50 @@ def _scale_stored(weights, k, by):
     row = row_of(weights, k)
     for d in range(row.size - 1):
         row[d] *= by
+
+
+# Of layouts around others
+
+
+def around(member: type) -> type:
+    """Let a layout find in the one within it what that stores: a decorator."""
+    for function, code in _WITHIN.items():
+        implements(function, member)(code)
+    return member
+
+
+def _array_of_inner(weights):
+    return array_of(weights.inner)
+
+
+def _row_of_inner(weights, k):
+    return row_of(weights.inner, k)
+
+
+def _stored_inside(weights, k, d):
+    return stored(weights.inner, k, d)
+
+
+def _stored_score_inside(weights, features, i, k):
+    return stored_score(weights.inner, features, i, k)
+
+
+def _stored_scores_inside(weights, features, i, k, other):
+    return stored_scores(weights.inner, features, i, k, other)
+
+
+def _closed_inner(weights, step, k):
+    closed(weights.inner, step, k)
+
+
+_WITHIN: dict[Callable, Callable] = {
+    array_of: _array_of_inner,
+    row_of: _row_of_inner,
+    stored: _stored_inside,
+    stored_score: _stored_score_inside,
+    stored_scores: _stored_scores_inside,
+    closed: _closed_inner,
+}
+for _member in (Decayed, Averaged):
+    around(_member)
+implements(move_entry, Decayed)(move_divided)

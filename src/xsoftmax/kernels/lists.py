@@ -29,7 +29,7 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import age, has_room, move_entry, stored, stored_score, stored_scores
 from xsoftmax.kernels.prefetch import fetch
 from xsoftmax.kernels.rows import bias_of
-from xsoftmax.kernels.scaled import FOLDED, rule_of, shrink_all, sum_before, unscaled
+from xsoftmax.kernels.scaled import FOLDED, age_scaled, rule_of, sum_before, unscaled
 from xsoftmax.kernels.steps import updated
 
 # Places that belong to no list when they are laid out: a share of all entries.
@@ -415,9 +415,7 @@ def _stored_scores(weights, features, i, k, other):
     return stored_score(weights, features, i, k), stored_score(weights, features, i, other)
 
 
-@implements(age, Lists)
-def _age(weights, step):
-    shrink_all(weights.scale, weights.decay, step.rate)
+implements(age, Lists)(age_scaled)
 
 
 @implements(fetch, Lists)

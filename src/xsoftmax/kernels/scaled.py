@@ -25,17 +25,13 @@ from xsoftmax.kernels.layout import (
     Averaged,
     Stored,
     age,
-    array_of,
-    closed,
+    around,
     elapsed,
     factor_of,
     for_bias,
+    move_divided,
     move_entry,
     opened,
-    row_of,
-    stored,
-    stored_score,
-    stored_scores,
 )
 
 # A factor above this stays; between chunks, a smaller one is multiplied in: sums of averages lose as many digits.
@@ -46,6 +42,7 @@ LEAST = 2.0**-7
 _ROWS = 1024
 
 
+@around
 class Scaled(NamedTuple):
     """Weights that share a factor, but for the biases.
 
@@ -162,38 +159,14 @@ def rule_of(scale, optimizer):
 
 
 @implements(age, Scaled)
-def _age(weights, step):
+def age_scaled(weights, step):
+    """Let a step begin, of weights that have a scale."""
     shrink_all(weights.scale, weights.decay, step.rate)
 
 
 @implements(elapsed, Scaled)
 def _elapsed(weights, step, first):
     return sum_before(weights.scale)
-
-
-@implements(array_of, Scaled)
-def _array_of(weights):
-    return array_of(weights.inner)
-
-
-@implements(row_of, Scaled)
-def _row_of(weights, k):
-    return row_of(weights.inner, k)
-
-
-@implements(stored, Scaled)
-def _stored(weights, k, d):
-    return stored(weights.inner, k, d)
-
-
-@implements(stored_score, Scaled)
-def _stored_score(weights, features, i, k):
-    return stored_score(weights.inner, features, i, k)
-
-
-@implements(stored_scores, Scaled)
-def _stored_scores(weights, features, i, k, other):
-    return stored_scores(weights.inner, features, i, k, other)
 
 
 @implements(factor_of, Scaled)
@@ -211,11 +184,4 @@ def _for_bias(weights, at):
     return for_bias(weights.inner, at[0]), np.float32(1), np.float32(1)
 
 
-@implements(closed, Scaled)
-def _closed(weights, step, k):
-    closed(weights.inner, step, k)
-
-
-@implements(move_entry, Scaled)
-def _move(weights, at, optimizer, step, k, d, g):
-    move_entry(weights.inner, at[0], Stored(optimizer, at[1], at[2]), step, k, d, g)
+implements(move_entry, Scaled)(move_divided)

@@ -15,7 +15,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS, PART
-from xsoftmax.kernels.batch import gather, room_for_gathering
+from xsoftmax.kernels.batch import room_for_sum, sum_samples
 from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_draws, part_of, weigh_for
@@ -100,7 +100,7 @@ class Room(NamedTuple):
     true_slopes: np.ndarray
     touched: np.ndarray
     block: Any
-    gathered: Any
+    summed: Any
 
 
 @implements(room_for, Shared)
@@ -117,7 +117,7 @@ def _room(batch, parts, samples, order):
         np.empty(size, np.float32),
         np.empty(n, np.float32),
         room_for_block(samples.features, order, size, n),
-        room_for_gathering(samples.features),
+        room_for_sum(samples.features),
     )
 
 
@@ -147,7 +147,8 @@ def _take(batch, parts, samples, weights, some, clock, rate, room):
         k = numbering.classes[t]
         entries = numbering.by_class[numbering.bounds[t] : numbering.bounds[t + 1]]
         shrink(weights, step, k, np.float32(entries.size) / np.float32(n))
-        move(weights, gather(rows, inside, entries, room.true_slopes, 1, room.gathered), optimizer, 0, step, _ONE, k)
+        row = sum_samples(rows, inside, entries, room.true_slopes, 1, room.summed)
+        move(weights, row, optimizer, 0, step, _ONE, k)
     return some.size
 
 

@@ -12,6 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
+from xsoftmax.kernels import augment
+from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays
 
 # Of the trapezoidal sum, in units of q's scale, where that is at most 1.
@@ -58,6 +61,9 @@ LOGISTIC = Noise(
     entropy=2.0,
     reach=36.0,
 )
+
+# By the link of the model.
+NOISES = {"probit": NORMAL, "logistic": LOGISTIC}
 
 
 class Points(NamedTuple):
@@ -118,3 +124,58 @@ def best_start(noise: Noise, n_classes: int) -> np.ndarray:
         return minus_elbo(np, noise, all_points(np, noise, point[None]), draws)[0]
 
     return minimize(value, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-9}).x
+
+
+class AdditiveNoise(NamedTuple):
+    """Parameters: ``local_rate`` (1 + t)^-``local_power``, the length of local steps.
+
+    t counts the visits of the sample: with the paper's iterations, samples would stand still before they are seen
+    twice. ``start_at_best``: (mu, sigma) begin where the bound is highest at equal scores, or as published at
+    (0, 1), from where many classes throw mu far off. ``entropy``: whether local steps follow the gradient of q's
+    entropy; the authors' program lacks it, so that sigma falls towards 0, and its ``local_rate`` is 0.001.
+    """
+
+    local_rate: float = 0.01
+    local_power: float = 0.9
+    start_at_best: bool = True
+    entropy: bool = True
+
+    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
+        """Give (mu, gamma, visits) of every sample before the first step, float64 of shape (n_samples, 3)."""
+        mu, gamma = best_start(_noise_of(self), n_classes) if self.start_at_best else (0.0, augment.GAMMA_OF_ONE)
+        return np.tile([mu, gamma, 0.0], (n_samples, 1))
+
+    def settle(self, xp: Any, state: Any, draws: ScoredClasses) -> Points:
+        """Return the points over which the loss is summed: see ``xsoftmax.objectives``."""
+        return all_points(xp, _noise_of(self), state)
+
+    def prepare(self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any) -> tuple[Points, Any]:
+        """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
+        return step(xp, _noise_of(self), self, state, draws, noise)
+
+    def value(self, xp: Any, at: Points, draws: ScoredClasses) -> Any:
+        """Return the loss of n samples, or its estimate at one draw: see ``xsoftmax.objectives``."""
+        return minus_elbo(xp, _noise_of(self), at, draws)
+
+
+def _noise_of(member: Any) -> Noise:
+    return NOISES[member.link]
+
+
+def compiled_for(noise: type) -> Callable[[type], type]:
+    """Compile ``loss`` and ``gradient`` for noise of a type of ``xsoftmax.kernels.noise``: a decorator of members."""
+
+    def attach(member: type) -> type:
+        @implements(loss, member)
+        def _loss(objective, state, score_true, log_q_true, draws):
+            return augment.minus_elbo(noise(), state, score_true, draws)
+
+        @implements(gradient, member)
+        def _gradient(objective, rate, state, score_true, log_q_true, draws):
+            local_rate, power, entropy = objective.local_rate, objective.local_power, objective.entropy
+            augment.move_variables(noise(), local_rate, power, entropy, state, score_true, draws)
+            return augment.coefficients_at_draw(noise(), state, score_true, draws)
+
+        return member
+
+    return attach

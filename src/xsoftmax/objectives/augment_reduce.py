@@ -10,12 +10,11 @@ term, so no coefficient exceeds 1 / alpha. eta is kept as a logarithm. Cost of a
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.dual import log_inner_sum, log_mix, slopes_from
 from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
+from xsoftmax.objectives._running_sum import running_sum
 
 
 @objective(
@@ -25,11 +24,13 @@ from xsoftmax.objectives import ScoredClasses, _arrays, objective
     n_states=2,
     qualifier="as local_rate falls to 0",
 )
+@running_sum
 class AugmentReduce(NamedTuple):
     """Parameters: alpha = ``local_rate`` (1 + t)^-``local_power``, by which eta moves.
 
     t counts the visits of the sample, this one too: with the paper's iterations, eta would stand still before a
-    sample is seen twice.
+    sample is seen twice. eta begins at the number of classes, the inner sum at equal scores; the paper does not say
+    where.
     """
 
     local_rate: float = 1.0
@@ -39,13 +40,6 @@ class AugmentReduce(NamedTuple):
         """Say what is wrong with the parameters, or nothing."""
         return "" if 0 < self.local_rate <= 1 else f"local_rate is {self.local_rate:g}; set it above 0, to 1 at most"
 
-    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
-        """Give (log eta, visits) of every sample before the first step, float64 of shape (n_samples, 2).
-
-        eta is the number of classes, the inner sum at equal scores; the paper does not say where it begins.
-        """
-        return np.tile([math.log(n_classes), 0.0], (n_samples, 1))
-
     def prepare(self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any) -> tuple[Any, Any]:
         """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
         visits = state[:, 1] + 1
@@ -53,10 +47,6 @@ class AugmentReduce(NamedTuple):
         log_eta = _arrays.log_mix(xp, state[:, 0], _arrays.log_inner_sum(xp, draws), alpha)
         at = xp.stack([log_eta, visits], axis=1)
         return at, at
-
-    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
-        """Return the loss of n samples: see ``xsoftmax.objectives``."""
-        return _arrays.double_sum(xp, at[:, 0], draws)
 
 
 MEMBER = AugmentReduce

@@ -7,15 +7,13 @@ step, and then v a share of the way to what this step's draws say of the sum. No
 it has the instability of plain SGD on the double sum, and is here to show it. Cost of a step: n_sampled + 1 rows.
 """
 
-import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.dual import double_sum, log_inner_sum, log_mix, slopes_from
+from xsoftmax.kernels.dual import log_inner_sum, log_mix, slopes_from
 from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
+from xsoftmax.objectives._running_sum import loss_of_state, running_sum
 
 
 @objective(
@@ -25,6 +23,7 @@ from xsoftmax.objectives import ScoredClasses, _arrays, objective
     n_states=2,
     qualifier="with an average per sample, as its share falls to 0",
 )
+@running_sum
 class Composition(NamedTuple):
     """Parameters: ``averaging`` and ``power``; the average moves by the share averaging (1 + earlier visits)^-power.
 
@@ -34,31 +33,17 @@ class Composition(NamedTuple):
     averaging: float = 1.0
     power: float = 0.75
 
-    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
-        """Give log(1 + v), exact for W = 0, and the visits, 0, of every sample: float64 of shape (n_samples, 2)."""
-        return np.tile([math.log(n_classes), 0.0], (n_samples, 1))
-
-    def problem(self) -> str:
-        """Say what is wrong with the parameters, if anything is."""
-        return "" if 0 < self.averaging <= 1 else f"averaging is {self.averaging:g}; set it above 0, and to 1 at most"
-
     def prepare(self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any) -> tuple[Any, Any]:
         """Return where a step differentiates, and the state after it: see ``xsoftmax.objectives``."""
         share = self.averaging * (1 + state[:, 1]) ** -self.power
         following = _arrays.log_mix(xp, state[:, 0], _arrays.log_inner_sum(xp, draws), share)
         return state, xp.stack([following, state[:, 1] + 1], axis=1)
 
-    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
-        """Return the loss of n samples: see ``xsoftmax.objectives``."""
-        return _arrays.double_sum(xp, at[:, 0], draws)
-
 
 MEMBER = Composition
 
 
-@implements(loss, Composition)
-def _loss(objective, state, score_true, log_q_true, draws):
-    return double_sum(state[0], score_true, draws)
+implements(loss, Composition)(loss_of_state)
 
 
 @implements(gradient, Composition)

@@ -19,10 +19,8 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, log_add_exp, wright_omega
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
+from xsoftmax.objectives.double_sum import NEWTON_STEPS, NEWTON_TOLERANCE, DoubleSum
 
-NEWTON_STEPS = 20
-# Newton converges quadratically here: a last change of 1e-7 leaves an error of 1e-14.
-NEWTON_TOLERANCE = 1e-7
 # Stands for ||x||^2 = 0: there W stays, and u moves as in the limit.
 SMALLEST_SQUARED_NORM = 1e-30
 
@@ -38,10 +36,6 @@ class DoubleSumRaman(NamedTuple):
     """Parameters: ``start_at_log_classes``: u begins at log(n_classes), its best at W = 0, or at 0."""
 
     start_at_log_classes: bool = True
-
-    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
-        """Give the u of every sample before the first step, float64 of shape (n_samples, 1)."""
-        return np.full((n_samples, 1), math.log(n_classes) if self.start_at_log_classes else 0.0)
 
     def prepare(
         self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any, threshold: float | None = None
@@ -62,6 +56,7 @@ class DoubleSumRaman(NamedTuple):
         return u - of_true + xp.exp(of_true - u) + terms - 1
 
 
+DoubleSumRaman.initial_states = DoubleSum.initial_states  # type: ignore[attr-defined]
 MEMBER = DoubleSumRaman
 
 

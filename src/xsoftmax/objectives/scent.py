@@ -15,18 +15,18 @@ as ``averaging`` falls to 0. Cost of a step: n_sampled + 1 rows.
 import math
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.dual import double_sum, log_inner_sum, log_mix, slopes_from
+from xsoftmax.kernels.dual import log_inner_sum, log_mix, slopes_from
 from xsoftmax.kernels.mathematics import sigmoid
 from xsoftmax.kernels.steps import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
+from xsoftmax.objectives._running_sum import loss_of_state, running_sum
 
 
 @objective(
     title="double-sum bound", target="softmax", excludes_true=True, n_states=1, qualifier="as averaging falls to 0"
 )
+@running_sum
 class Scent(NamedTuple):
     """Parameters: ``averaging``, the step size a of nu, above 0 (it may be above 1).
 
@@ -34,10 +34,6 @@ class Scent(NamedTuple):
     """
 
     averaging: float = 0.1
-
-    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
-        """Give the nu of every sample before the first step, exact for W = 0: float64 of shape (n_samples, 1)."""
-        return np.full((n_samples, 1), math.log(n_classes))
 
     def problem(self) -> str:
         """Say what is wrong with the parameters, if anything is."""
@@ -49,17 +45,11 @@ class Scent(NamedTuple):
         nu = _arrays.log_mix(xp, state[:, 0], _arrays.log_inner_sum(xp, draws), share)[:, None]
         return nu, nu
 
-    def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
-        """Return the loss of n samples: see ``xsoftmax.objectives``."""
-        return _arrays.double_sum(xp, at[:, 0], draws)
-
 
 MEMBER = Scent
 
 
-@implements(loss, Scent)
-def _loss(objective, state, score_true, log_q_true, draws):
-    return double_sum(state[0], score_true, draws)
+implements(loss, Scent)(loss_of_state)
 
 
 @implements(gradient, Scent)

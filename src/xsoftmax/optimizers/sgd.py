@@ -18,5 +18,6 @@ MEMBER = Sgd
 
 
 @implements(updated, Sgd)
-def _updated(optimizer, step, w, a, g):
+def along_gradient(optimizer, step, w, a, g):
+    """Move a weight against its gradient."""
     return w - step.rate * g, a

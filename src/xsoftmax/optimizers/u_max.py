@@ -11,6 +11,7 @@ from typing import NamedTuple
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.steps import updated
 from xsoftmax.optimizers import optimizer
+from xsoftmax.optimizers.sgd import along_gradient
 
 
 @optimizer(needs="raise_bound", takes_ridge=True, qualifier="where u is within threshold of its best")
@@ -24,6 +25,4 @@ class UMax(NamedTuple):
 MEMBER = UMax
 
 
-@implements(updated, UMax)
-def _updated(optimizer, step, w, a, g):
-    return w - step.rate * g, a
+implements(updated, UMax)(along_gradient)

@@ -4,17 +4,26 @@ A file holds its parameters, a NamedTuple described by ``proposal`` and named ``
 ``Proposal``; and the NamedTuple that the kernels see, with its compiled ``draw`` and ``log_probability``. One that
 draws has the parameter ``n_sampled``, how many classes it draws for a step; of a proposal that is made of others, the
 outer one's counts, and the others' is not looked at.
+
+A proposal owns its whole life: what it is fitted with and to (``fit``), how it comes into a file and back (``save``,
+``restore``), how it follows the weights (``Adaptive``), what memory and work it takes (``memory``, ``fit_work``), and
+the log-probabilities of what it draws (``log_q``). No other module knows which proposals there are.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import h5py
 import numpy as np
 
-from xsoftmax.data.training_set import TrainingSet
+from xsoftmax.data.training_set import Size, TrainingSet
+from xsoftmax.internal import registry
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.parameters import as_type_of, named, with_parameters
 
-__all__ = ["Proposal", "TrainingSet", "proposal"]
+__all__ = ["Proposal", "Size", "TrainingSet", "proposal"]
+FOLDER = "xsoftmax.proposals"
 
 
 def proposal(
@@ -24,6 +33,8 @@ def proposal(
     adaptive: bool = False,
     by_row: bool = False,
     finds: bool = False,
+    beforehand: bool = False,
+    indexes: bool = False,
     cost: str = "",
 ) -> Callable[[Any], Any]:
     """Describe a proposal: a decorator for its NamedTuple of parameters.
@@ -40,6 +51,11 @@ def proposal(
         Whether its distribution differs from row to row.
     finds : bool
         Whether it looks for some classes, those that score highest, so that what a step sees stands for no sum.
+    beforehand : bool
+        Whether its fit takes so long that fits of a model share one: the verb ``proposal`` fits it into a file. If
+        the fitted one has ``facts(data)``, a mapping of names to numbers, or lists of them, the file keeps these.
+    indexes : bool
+        Whether it keeps an index of the classes by their weights, one row each: lists by feature have none.
     cost : str
         What a draw costs, in words; parameters stand in braces, K for the number of classes.
     """
@@ -47,9 +63,88 @@ def proposal(
     def describe(member: Any) -> Any:
         member.draws, member.distribution, member.adaptive = draws, distribution, adaptive
         member.by_row, member.finds, member.cost = by_row, finds, cost
+        member.beforehand, member.indexes = beforehand, indexes
+        for name, default in (("memory", _no_memory), ("fit_work", _one_pass)):
+            if not hasattr(member, name):
+                setattr(member, name, default)
         return member
 
     return describe
+
+
+def _no_memory(member: Any, size: Size) -> dict[str, int]:
+    """Estimate the bytes that it holds beside what is drawn, by purpose, its parts left out."""
+    return {}
+
+
+def _one_pass(member: Any, n_samples: int, n_classes: int) -> float:
+    """Count the work of its fit, in a unit of its own: how it grows with samples and classes."""
+    return float(n_samples)
+
+
+def parts_of(member: Any) -> list[Any]:
+    """List the proposals that one is made of, itself first."""
+    inner = [part for value in member if hasattr(value, "draws") for part in parts_of(value)]
+    return [member, *inner]
+
+
+def parts_beforehand(member: Any) -> list[Any]:
+    """List the parts of a proposal, itself perhaps, that are fitted before training."""
+    if member.beforehand:
+        return [member]
+    return [part for value in member if hasattr(value, "draws") for part in parts_beforehand(value)]
+
+
+def memory_of(member: Any, size: Size) -> dict[str, int]:
+    """Estimate the bytes that a proposal and its parts hold beside what is drawn, by purpose."""
+    found: dict[str, int] = {}
+    for part in parts_of(member):
+        for purpose, n_bytes in part.memory(size).items():
+            found[purpose] = found.get(purpose, 0) + n_bytes
+    return found
+
+
+def build_proposal(where: str, settings: Any, key: str = "proposal") -> Any:
+    """Build a proposal, that is its parameters, from its settings as they stand in a config.
+
+    A part of another is written like a proposal, but without ``n_sampled``.
+
+    Raises
+    ------
+    InputError
+        If the name, a parameter or a value is wrong; the message begins with ``where``.
+    """
+    chosen = named(where, key, settings)
+    member = registry.load(FOLDER, chosen["name"]).MEMBER
+    return with_parameters(f"{where}: {key} {chosen['name']}", member, chosen, _build_part)
+
+
+def _build_part(where: str, key: str, settings: Any) -> Any:
+    if isinstance(settings, Mapping) and "n_sampled" in settings:
+        n_sampled = as_type_of(f"{where}: {key}: n_sampled", 1, settings["n_sampled"])
+        raise InputError(
+            f"{where}: its {key} has n_sampled {n_sampled}; leave it out there, and set n_sampled of the "
+            "whole proposal, which counts"
+        )
+    return build_proposal(where, settings, key)
+
+
+def settings_of(member: Any) -> dict[str, Any]:
+    """Write out a proposal as a part of a config has it: its name and parameters, but not how many it draws."""
+    parameters = {key: value for key, value in member._asdict().items() if key != "n_sampled"}
+    filled = {key: settings_of(value) if hasattr(value, "draws") else value for key, value in parameters.items()}
+    return {"name": registry.name_of(member), **filled}
+
+
+def key_of(member: Any) -> str:
+    """Tell proposals apart that are fitted differently."""
+    return json.dumps(settings_of(member), sort_keys=True)
+
+
+def fitted(member: Any, data: TrainingSet) -> "Proposal":
+    """Fit a proposal, or take what was fitted with its parameters before."""
+    found = data.beforehand.get(key_of(member)) if member.beforehand else None
+    return found or member.fit(data)
 
 
 class Proposal(Protocol):

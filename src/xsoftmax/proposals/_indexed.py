@@ -13,7 +13,7 @@ from xsoftmax.kernels.draws import empty_draws, weigh_found
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.steps import View, draw, log_probability
 from xsoftmax.kernels.walk import score_class
-from xsoftmax.proposals import Adaptive, TrainingSet
+from xsoftmax.proposals import Adaptive, Size, TrainingSet
 
 # Rows of which the highest class is looked for, to measure how often a search finds it.
 MEASURED = 32
@@ -95,6 +95,11 @@ class Indexed(Adaptive, ABC):
         for clusters in self.blocks:
             np.clip(clusters.assigned, 0, len(clusters.centroids) - 1, out=clusters.assigned)
             arrange(clusters)
+
+
+def memory_of_index(size: Size) -> dict[str, int]:
+    """Estimate the bytes of an index: rows are copied twice where clusters are found."""
+    return {"an index of the classes": 8 * size.n_classes * (size.n_features + 8)}
 
 
 def problem_of(member: Any) -> str:

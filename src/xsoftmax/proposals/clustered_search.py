@@ -15,11 +15,19 @@ from xsoftmax.kernels.clusters import Index, nearest_left, rank
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import keep_highest
 from xsoftmax.kernels.walk import score_class
-from xsoftmax.proposals import TrainingSet, proposal
-from xsoftmax.proposals._indexed import Indexed, problem_of, search, searches
+from xsoftmax.proposals import Size, TrainingSet, proposal
+from xsoftmax.proposals._indexed import Indexed, memory_of_index, problem_of, search, searches
 
 
-@proposal(draws=True, distribution=False, adaptive=True, by_row=True, finds=True, cost="{n_clusters} + {budget} rows")
+@proposal(
+    draws=True,
+    distribution=False,
+    adaptive=True,
+    by_row=True,
+    finds=True,
+    indexes=True,
+    cost="{n_clusters} + {budget} rows",
+)
 class ClusteredSearch(NamedTuple):
     """Parameters: ``n_sampled``, how many classes a step takes, at most, of ``budget`` that are scored for a row.
 
@@ -36,6 +44,10 @@ class ClusteredSearch(NamedTuple):
     def problem(self) -> str:
         """Say what is wrong with the parameters, or nothing."""
         return problem_of(self)
+
+    def memory(self, size: Size) -> dict[str, int]:
+        """Estimate the bytes of its index."""
+        return memory_of_index(size)
 
     def fit(self, data: TrainingSet) -> "FittedClusteredSearch":
         """Begin with classes in clusters in turn; the first refresh finds better ones."""

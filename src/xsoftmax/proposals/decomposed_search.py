@@ -19,13 +19,21 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import keep_highest
 from xsoftmax.kernels.messages import Messages, choose, empty_messages, pass_on, step_size
 from xsoftmax.kernels.walk import score_class
-from xsoftmax.proposals import TrainingSet, proposal
-from xsoftmax.proposals._indexed import Indexed, problem_of, search, searches
+from xsoftmax.proposals import Size, TrainingSet, proposal
+from xsoftmax.proposals._indexed import Indexed, memory_of_index, problem_of, search, searches
 
 PAPER = "paper"
 
 
-@proposal(draws=True, distribution=False, adaptive=True, by_row=True, finds=True, cost="{n_clusters} + {budget} rows")
+@proposal(
+    draws=True,
+    distribution=False,
+    adaptive=True,
+    by_row=True,
+    finds=True,
+    indexes=True,
+    cost="{n_clusters} + {budget} rows",
+)
 class DecomposedSearch(NamedTuple):
     """Parameters: as of clustered-search, ``budget`` being that of each of ``n_blocks`` blocks of columns.
 
@@ -51,6 +59,10 @@ class DecomposedSearch(NamedTuple):
         if self.eta != PAPER and not 0 < self.eta <= 1:
             return f"eta is {self.eta:g}; set it to paper, or to a number above 0, 1 at most"
         return problem_of(self)
+
+    def memory(self, size: Size) -> dict[str, int]:
+        """Estimate the bytes of its index."""
+        return memory_of_index(size)
 
     def fit(self, data: TrainingSet) -> "FittedDecomposedSearch":
         """Begin with classes in clusters in turn; the first refresh finds better ones."""

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xsoftmax.internal import registry
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of
 from xsoftmax.kernels.implicit_batch import draw_outside
 from xsoftmax.kernels.steps import draw, log_probability
-from xsoftmax.proposals import Adaptive, TrainingSet, proposal
+from xsoftmax.proposals import Adaptive, TrainingSet, fitted, proposal
 from xsoftmax.proposals.search import Search
-from xsoftmax.proposals.uniform import UniformDraws
+from xsoftmax.proposals.uniform import UniformDraws, log_of_uniform
 
 
 @proposal(draws=True, distribution=False, adaptive=True, by_row=True, cost="a search, and random numbers")
@@ -31,7 +32,7 @@ class FoundAndUniform(NamedTuple):
 
     def problem(self) -> str:
         """Say why the search cannot be one, or does not find so many."""
-        name = type(self.search).__module__.rsplit(".", 1)[1].replace("_", "-")
+        name = registry.name_of(self.search)
         if not self.search.finds:
             return f"search is {name}, which draws; take search, clustered-search or decomposed-search"
         budget = getattr(self.search, "budget", self.n_found)
@@ -41,7 +42,7 @@ class FoundAndUniform(NamedTuple):
 
     def fit(self, data: TrainingSet) -> "FittedFoundAndUniform":
         """Fit the search."""
-        return FittedFoundAndUniform(self.search.fit(data), min(self.n_found, data.n_classes - 1), data.n_classes)
+        return FittedFoundAndUniform(fitted(self.search, data), min(self.n_found, data.n_classes - 1), data.n_classes)
 
 
 MEMBER = FoundAndUniform
@@ -106,6 +107,4 @@ def _draw(proposal, view, i, excluded, lowest, rng, draws):
             rest.classes[j], rest.weights[j] = max(excluded, np.int64(0)), np.float32(0)
 
 
-@implements(log_probability, FoundAndUniformDraws)
-def _log_probability(proposal, view, i, k):
-    return np.float32(-math.log(proposal.n_classes))
+implements(log_probability, FoundAndUniformDraws)(log_of_uniform)

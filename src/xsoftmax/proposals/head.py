@@ -20,7 +20,7 @@ from xsoftmax.internal.hdf5_checks import check_array, check_below, check_number
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of
 from xsoftmax.kernels.steps import draw, log_probability
-from xsoftmax.proposals import TrainingSet, proposal
+from xsoftmax.proposals import TrainingSet, fitted, proposal
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import FittedUniform, Uniform, UniformDraws
 
@@ -37,7 +37,8 @@ class Head(NamedTuple):
         """Say why a tail cannot be one."""
         if self.tail.draws and self.tail.distribution:
             return ""
-        return f"tail is {_name(self.tail)}, which is no distribution to draw from; take uniform, frequency or tree"
+        name = registry.name_of(self.tail)
+        return f"tail is {name}, which is no distribution to draw from; take one such as uniform or frequency"
 
     def fit(self, data: TrainingSet) -> "FittedHead":
         """Take the most frequent classes, of equally frequent ones the first, and fit the tail."""
@@ -50,7 +51,7 @@ class Head(NamedTuple):
     def _fit_tail(self, data: TrainingSet, in_head: np.ndarray) -> Any:
         """Fit the tail; frequencies to the rows of its own classes, where there are any."""
         if not isinstance(self.tail, Frequency):
-            return self.tail.fit(data)
+            return fitted(self.tail, data)
         others = data.y[~in_head[data.y]]
         return self.tail.fit(replace(data, X=None, y=others)) if others.size else FittedUniform(data.n_classes)
 
@@ -150,10 +151,6 @@ def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedHead:
     in_head[exact] = True
     tail = registry.load("xsoftmax.proposals", attribute(group, "tail"))
     return FittedHead(exact, in_head, tail.restore(group["tail"], n_classes, n_features))
-
-
-def _name(member: Any) -> str:
-    return type(member).__module__.rsplit(".", 1)[1].replace("_", "-")
 
 
 class HeadDraws(NamedTuple):

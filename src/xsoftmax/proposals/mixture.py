@@ -22,7 +22,7 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of, weigh_by_probability
 from xsoftmax.kernels.random import next_u64, uniform
 from xsoftmax.kernels.steps import draw, log_probability
-from xsoftmax.proposals import TrainingSet, proposal
+from xsoftmax.proposals import TrainingSet, fitted, proposal
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import Uniform
 
@@ -40,12 +40,13 @@ class Mixture(NamedTuple):
         """Say why these parts, or this share, cannot be."""
         for key, part in (("first", self.first), ("second", self.second)):
             if not (part.draws and part.distribution):
-                return f"{key} is {_name(part)}, which is no distribution; take uniform, frequency or tree"
+                name = registry.name_of(part)
+                return f"{key} is {name}, which is no distribution; take one such as uniform or frequency"
         return "" if 0 < self.share < 1 else f"share is {self.share:g}; set it to a number between 0 and 1"
 
     def fit(self, data: TrainingSet) -> "FittedMixture":
         """Fit both parts."""
-        return FittedMixture(self.first.fit(data), self.second.fit(data), self.share, data.n_classes)
+        return FittedMixture(fitted(self.first, data), fitted(self.second, data), self.share, data.n_classes)
 
 
 # Follows the weights if a part does.
@@ -120,10 +121,6 @@ def restore(group: h5py.Group, n_classes: int, n_features: int) -> FittedMixture
     modules = {key: registry.load("xsoftmax.proposals", attribute(group, key)) for key in ("first", "second")}
     first, second = (module.restore(group[key], n_classes, n_features) for key, module in modules.items())
     return FittedMixture(first, second, float(attribute(group, "share")), n_classes)
-
-
-def _name(member: Any) -> str:
-    return type(member).__module__.rsplit(".", 1)[1].replace("_", "-")
 
 
 class MixtureDraws(NamedTuple):

@@ -3,6 +3,7 @@
 Bamler and Mandt 2020, section 3. A draw costs log2(n_classes) decisions of ``dimension`` products each.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,14 +16,14 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability
 from xsoftmax.kernels.mathematics import exp
 from xsoftmax.kernels.steps import draw, draw_ahead, log_probability
-from xsoftmax.kernels.tree import TreeView, descend, descend_block, log_probability_of
-from xsoftmax.proposals import TrainingSet, proposal
-from xsoftmax.tree.file import fit_timed, labels_sha256, read_tree
+from xsoftmax.proposals import Size, TrainingSet, proposal
+from xsoftmax.tree.cross_validation import Choice, fit_timed
+from xsoftmax.tree.draws import TreeView, descend, descend_block, log_probability_of
 from xsoftmax.tree.model import Tree as TreeModel
 from xsoftmax.tree.model import on_cache_lines
 
 
-@proposal(draws=True, by_row=True, cost="log2(K) x {dimension} products")
+@proposal(draws=True, by_row=True, beforehand=True, cost="log2(K) x {dimension} products")
 class Tree(NamedTuple):
     """Parameters: ``n_sampled``; ``dimension``, principal components it looks at; ``regularizer``, lambda_n.
 
@@ -38,18 +39,19 @@ class Tree(NamedTuple):
     n_sampled: int = 1
 
     def fit(self, data: TrainingSet) -> "FittedTree":
-        """Take the tree that is given, or fit one."""
-        if data.tree is not None:
-            of_tree = {key: value for key, value in self._asdict().items() if key != "n_sampled"}
-            wanted = {"n_classes": data.n_classes, "n_features": data.X.shape[1], **of_tree}
-            wanted["labels_sha256"] = labels_sha256(data.y)
-            if data.features_sha256 is not None:
-                wanted["features_sha256"] = data.features_sha256
-            stored = read_tree(data.tree, wanted)
-            return FittedTree(stored.tree, stored.attributes["seconds"])
+        """Fit a tree to the rows."""
         rows = data.X, data.y, data.n_classes
-        fitted = fit_timed(*rows, self.dimension, self.regularizer, data.seed, self.folds, self.resplit)
-        return FittedTree(fitted.tree, fitted.seconds)
+        found = fit_timed(*rows, self.dimension, self.regularizer, data.seed, self.folds, self.resplit, data.progress)
+        return FittedTree(found.tree, found.seconds, found.choice)
+
+    def memory(self, size: Size) -> dict[str, int]:
+        """Estimate the bytes of nodes, twice, and of rows as the tree sees them."""
+        nodes = 2 * size.n_classes * (self.dimension + 4)
+        return {"the tree": 4 * (nodes + size.n_samples * self.dimension)}
+
+    def fit_work(self, n_samples: int, n_classes: int) -> float:
+        """Count samples times levels: every sample is looked at on every level."""
+        return n_samples * float(np.log2(n_classes + 1))
 
 
 MEMBER = Tree
@@ -57,11 +59,18 @@ MEMBER = Tree
 
 @dataclass(frozen=True)
 class FittedTree:
-    """A fitted tree, and the seconds that its fit took."""
+    """A fitted tree, the seconds that its fit took, and how its regularizer was chosen, if it was."""
 
     tree: TreeModel
     seconds: float = 0.0
+    choice: Choice | None = None
     name = "tree"
+
+    def facts(self, data: TrainingSet) -> Mapping[str, Any]:
+        """Tell how large it is, how likely it makes the classes of the rows, and how its regularizer was chosen."""
+        likelihood = self.tree.log_likelihood(self.tree.project(data.X), data.y)
+        found = {"levels": self.tree.depth, "components": self.tree.dimension, "train_log_likelihood": likelihood}
+        return found | (self.choice.attributes if self.choice else {})
 
     def kernel(self, X: Any) -> "TreeDraws":
         """What the training loop draws from: the tree, and the rows as it sees them."""

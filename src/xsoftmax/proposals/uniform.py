@@ -133,5 +133,6 @@ def _draw_outside(proposal, view, i, y, batch_labels, rng, draws):
 
 
 @implements(log_probability, UniformDraws)
-def _log_probability(proposal, view, i, k):
+def log_of_uniform(proposal, view, i, k):
+    """Give the logarithm of a class's share."""
     return np.float32(-math.log(proposal.n_classes))

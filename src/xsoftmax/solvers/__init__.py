@@ -6,7 +6,7 @@ train them together.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
 from xsoftmax.internal.threads import Team
-from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.proposals import Proposal, Size, TrainingSet
 from xsoftmax.solvers._rules import named
 
 FOLDER = "xsoftmax.solvers"
@@ -23,15 +23,6 @@ MODULES = modules_below(FOLDER)
 ANY = "any"
 # Bytes that a core moves in a second, and products that it adds up: what estimates of seconds count in.
 BYTES_A_SECOND, PRODUCTS_A_SECOND = 1e10, 2e10
-
-
-class Size(NamedTuple):
-    """Of a data set, what the cost of training depends on; entries are those of a row, on average."""
-
-    n_samples: int
-    n_classes: int
-    n_features: int
-    n_entries: float
 
 
 class Solver(Protocol):

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
+from xsoftmax.proposals import parts_of
+
 # What an optimizer needs beside a gradient, in words.
 NEEDS = {
     "raise_bound": "a variable per sample with a raise_bound",
@@ -167,11 +169,9 @@ def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
 
 def differs_by_row(proposal: Any) -> bool:
     """Whether a proposal, or one that it is made of, draws differently for each sample."""
-    return proposal.by_row or any(differs_by_row(part) for part in proposal if hasattr(part, "by_row"))
+    return any(part.by_row for part in parts_of(proposal))
 
 
 def indexes_dense_rows(proposal: Any) -> bool:
     """Whether a proposal, or one that it is made of, keeps an index of rows of weights."""
-    return hasattr(proposal, "n_clusters") or any(
-        indexes_dense_rows(part) for part in proposal if hasattr(part, "draws")
-    )
+    return any(part.indexes for part in parts_of(proposal))

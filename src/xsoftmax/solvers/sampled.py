@@ -19,10 +19,10 @@ from xsoftmax.kernels.scaled import fold, later, scale_of, scaled, steps_of_a_st
 from xsoftmax.kernels.shared_batch import Shared
 from xsoftmax.kernels.steps import Clock, Parts, Samples, View, log_probability
 from xsoftmax.kernels.sweep import AHEAD, single, sweep
-from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.proposals import Proposal, TrainingSet, memory_of
 from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_states
 from xsoftmax.solvers._average import Average
-from xsoftmax.solvers._rules import first_broken, indexes_dense_rows, rules_of_draws
+from xsoftmax.solvers._rules import first_broken, rules_of_draws
 from xsoftmax.starts import load_start
 
 DEFAULT_CHUNK = 2**15
@@ -62,9 +62,7 @@ class SampledSolver:
         batch = method.batch.size
         ahead = AHEAD * 16 if batch == 1 else 24 * batch
         held = {"draws": threads * n_draws * (ahead + 8 * batch * method.batch.shared + 48)}
-        if indexes_dense_rows(method.proposal):  # twice copied where clusters are found
-            held["an index of the classes"] = 8 * size.n_classes * (size.n_features + 8)
-        return held
+        return held | memory_of(method.proposal, size)
 
     @staticmethod
     def seconds(method: Any, size: Size) -> float:

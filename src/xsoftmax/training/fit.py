@@ -7,24 +7,27 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.training_set import check_seed
-from xsoftmax.data.windows import taken
+from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.evaluation import metrics
 from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
 from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.free_memory import check_free
+from xsoftmax.internal.parameters import MOST_NUMBER
 from xsoftmax.internal.progress import Progress
 from xsoftmax.internal.text import pruning_in_words
 from xsoftmax.internal.threads import Team
-from xsoftmax.methods import MOST_NUMBER, Method
+from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.optimizers._schedules import BY_PROGRESS
-from xsoftmax.proposals import Proposal, TrainingSet
+from xsoftmax.proposals import Proposal, TrainingSet, fitted
+from xsoftmax.proposals._file import StoredProposal, known_beforehand
 from xsoftmax.solvers import Solver, make_solver, solver_of
 from xsoftmax.training.beginning import find_beginning
 from xsoftmax.training.best import BestWeights
@@ -36,7 +39,7 @@ from xsoftmax.training.visits import Shuffled, Visits, Windowed
 
 # Of a fit by epochs whose rate falls by progress: it is set anew so many times.
 PARTS = 100
-_NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent", "tree"}
+_NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent"}
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,14 @@ def fit(
     plan: Plan,
     proposal: Proposal | None = None,
     stop: threading.Event | None = None,
+    beforehand: Mapping[str | Path, StoredProposal] | None = None,
 ) -> FitResult:
     """Train one method on prepared data.
 
     The result depends on data, method, seed and (for a time budget) the machine's speed; a fit that was killed
     and resumes from ``plan.checkpoint`` gives the same weights as one that was not. ``proposal`` is the method's,
-    if it has been fitted to these rows with this seed before. Once ``stop`` is set, a checkpoint is written and the
+    if it has been fitted to these rows with this seed before; ``beforehand`` has parts of it, by the files that they
+    were read from. Once ``stop`` is set, a checkpoint is written and the
     fit given up.
 
     Raises
@@ -105,7 +110,8 @@ def fit(
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
     check_memory(method, data, keeps_best, plan.memory, stream, plan.threads)
-    return _Fit(data, method, seed, replace(plan, stream=stream), proposal).run(stop or threading.Event())
+    plan = replace(plan, stream=stream)
+    return _Fit(data, method, seed, plan, proposal, beforehand or {}).run(stop or threading.Event())
 
 
 def check_question(data: Dataset, seed: int) -> None:
@@ -127,20 +133,30 @@ def check_question(data: Dataset, seed: int) -> None:
 class _Fit:
     """One run of ``fit``."""
 
-    def __init__(self, data: Dataset, method: Method, seed: int, plan: Plan, proposal: Proposal | None) -> None:
+    def __init__(
+        self,
+        data: Dataset,
+        method: Method,
+        seed: int,
+        plan: Plan,
+        proposal: Proposal | None,
+        beforehand: Mapping[str | Path, StoredProposal],
+    ) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
         self.train, self.visits = training_rows(data, method, seed, bool(plan.stream), plan)
         self.class_names, self.transform = data.class_names, data.transform
         X, y = self.train.X, self.train.y
-        features = self.transform.sha256 if plan.tree else None
         self.team = Team(plan.threads)
         self.beginning = find_beginning(method, data, X, y, self.team)
         start = self.beginning.start
-        training_set = TrainingSet(X, y, data.n_classes, seed, plan.tree, features, method.n_sampled, start)
+        self.beforehand = list(beforehand.values())
+        known = known_beforehand(beforehand, method.proposal, data, plan.share)
+        training_set = TrainingSet(X, y, data.n_classes, seed, method.n_sampled, start, known)
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
-        self.proposal: Proposal = proposal or method.proposal.fit(training_set)
-        compiled = 0.0 if proposal or plan.tree else time.perf_counter() - begin - self.proposal.seconds
+        self.proposal: Proposal = proposal or fitted(method.proposal, training_set)
+        self.proposal_seconds = self.proposal.seconds + sum(each.attributes["seconds"] for each in self.beforehand)
+        compiled = 0.0 if proposal or beforehand else time.perf_counter() - begin - self.proposal.seconds
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
         self.chunk = self._chunk()
         keeps_best = plan.keeps_best(data.n_samples("validation"))
@@ -148,7 +164,7 @@ class _Fit:
         self.best = BestWeights(shape, method.weights == "sparse")
         self.looks = Looks(data, self.train, self.objective, self.proposal, method, self.team, plan.rows)
         self.beginning = self.beginning.without_weights()
-        self.setup_seconds = self.proposal.seconds + plan.spent + self.beginning.seconds
+        self.setup_seconds = self.proposal_seconds + plan.spent + self.beginning.seconds
         self.compile_seconds = max(0.0, compiled)
         self.state = FitState(seconds=self.setup_seconds)
 
@@ -202,8 +218,8 @@ class _Fit:
         counts = ", which the budget counts" if self.plan.epochs is None else ""
         if self.plan.spent:
             parts.append(f"a choice took {self.plan.spent:.3g} s{counts}")
-        if self.proposal.seconds:
-            parts.append(f"proposal {self.proposal.name} was fitted in {self.proposal.seconds:.3g} s{counts}")
+        if self.proposal_seconds:
+            parts.append(f"proposal {self.proposal.name} was fitted in {self.proposal_seconds:.3g} s{counts}")
         if self.beginning.scale:
             name, found = self.method.settings["start"]["name"], self.beginning
             parts.append(f"weights begin at {name} times {found.scale:.3g}, found in {found.seconds:.3g} s{counts}")
@@ -375,11 +391,9 @@ class _Fit:
     def _identity(self) -> str:
         """Hash of everything that the bits of a fit depend on."""
         plan = {key: value for key, value in asdict(self.plan).items() if key not in _NOT_IDENTITY}
-        parts = [self.method.settings, self.seed, plan, self.solver.chunk, self.data.identity]
-        digest = hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode())
-        if self.plan.tree is not None:
-            digest.update(self.plan.tree.read_bytes())
-        return digest.hexdigest()
+        files = sorted(each.digest for each in self.beforehand)
+        parts = [self.method.settings, self.seed, plan, self.solver.chunk, self.data.identity, files]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
     def _save(self) -> bool:
         """Write a checkpoint, if the fit is to go on; whether that worked. Training goes on without."""
@@ -408,7 +422,7 @@ def training_rows(
 ) -> tuple[Split, Visits]:
     """Read the training rows, or a plan's share, or leave them in their file; say in which order they are visited."""
     if stream:
-        windows = data.windows(method.minibatch_size)
+        windows = training_windows(data, method.minibatch_size)
         return windows.split, Windowed(windows, seed)
     train = data.split("train")
     if plan is not None and plan.share < 1:

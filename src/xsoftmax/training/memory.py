@@ -9,7 +9,7 @@ from xsoftmax.evaluation.likelihood import rows_at_a_time
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
 from xsoftmax.kernels.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
-from xsoftmax.methods import Method, members
+from xsoftmax.methods import Method
 from xsoftmax.model import MOST_HELD
 from xsoftmax.solvers import Size, solver_of
 from xsoftmax.training.looks import MOST_SCORES
@@ -117,9 +117,6 @@ def estimate(
         most = data.nbytes("train") if data.sparse else one_copy
         needed["where weights begin"] = 3 * min(most, 2 * one_copy)
     needed |= solver.memory(method, size, threads)
-    for tree in members(method.settings["proposal"], "tree"):
-        nodes = 2 * data.n_classes * (tree["dimension"] + 4)
-        needed["the tree"] = 4 * (nodes + n_train * tree["dimension"])
     if keeps_best:
         needed["the best weights so far"] = one_copy
     if method.calibration != "none" or method.settings["start"]["name"] != "zero":

@@ -50,8 +50,6 @@ class Plan:
     stream : bool or None
         Whether training rows stay in their file, of which an epoch reads one window after another: in another order,
         so that it is part of a fit's identity. None: if memory does not hold them.
-    tree : Path or None
-        A fitted tree, for proposal tree.
     share : float
         Of the training rows, drawn with the seed, how many are trained on; others are as if they were not there.
     spent : float
@@ -72,7 +70,6 @@ class Plan:
     memory: int | None = None
     threads: int = 1
     stream: bool | None = None
-    tree: Path | None = None
     share: float = 1.0
     spent: float = 0.0
     identity: str = ""

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.tree.model import CERTAIN, Tree
+from xsoftmax.tree.draws import CERTAIN
+from xsoftmax.tree.model import Tree
 from xsoftmax.tree.node import Node, fit_node, scratch
 from xsoftmax.tree.projection import Features, Projection, principal_components
 

@@ -5,7 +5,7 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.mathematics import exp32
-from xsoftmax.kernels.tree import log1p_exp_of_negative
+from xsoftmax.tree.draws import log1p_exp_of_negative
 
 BLOCK = 256
 _ZERO = np.float32(0)

@@ -9,19 +9,16 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 from scipy.sparse import csr_array, issparse, load_npz
 
 from xsoftmax.data import checksum
-from xsoftmax.data.rows import Rows, not_text
+from xsoftmax.data.rows import Form, Rows, not_text
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
-
-if TYPE_CHECKING:
-    from xsoftmax.data.transform import Transform
 
 BLOCK_ROWS = 4096
 NEW_ROWS = (".npy", ".npz")
@@ -60,9 +57,9 @@ def read(*, data: Path, labels: Path | None = None, x: str = "X", y: str = "y") 
     return _labelled(X, found, path)
 
 
-def read_new(path: Path, transform: "Transform") -> Any:
+def read_new(path: Path, form: Form) -> Any:
     """Read features without labels."""
-    return load_matrix(path, str(transform.source.get("options", {}).get("x", "X")))
+    return load_matrix(path, str(form.source.get("options", {}).get("x", "X")))
 
 
 def load_matrix(path: Path, key: str = "X") -> Any:
@@ -79,9 +76,9 @@ def load_matrix(path: Path, key: str = "X") -> Any:
     return _finite(_as_float32(loaded.reshape(len(loaded), math.prod(loaded.shape[1:]))), path)
 
 
-def read_labelled(path: Path, transform: "Transform") -> Rows:
+def read_labelled(path: Path, form: Form) -> Rows:
     """Read new rows with their labels, of an npz file that has arrays for both."""
-    options = transform.source.get("options", {})
+    options = form.source.get("options", {})
     return read(data=path, **{key: options[key] for key in ("x", "y") if key in options})
 
 

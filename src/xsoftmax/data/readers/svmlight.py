@@ -1,16 +1,12 @@
 """svmlight (libsvm) text: ``label feature:value ...  # comment``, features numbered from 1; ``l1,l2`` too."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from xsoftmax.data import parsing
 from xsoftmax.data.readers import xc
-from xsoftmax.data.rows import Features, Rows
+from xsoftmax.data.rows import Features, Form, Rows
 from xsoftmax.data.sparse_text import SparseRows, line_blocks
 from xsoftmax.internal.errors import InputError
-
-if TYPE_CHECKING:
-    from xsoftmax.data.transform import Transform
 
 NEW_ROWS = ()
 
@@ -37,28 +33,28 @@ def read(*, data: Path, zero_based: bool = False, n_features: int | None = None,
     return collected.rows(collected.max_index + 1 if n_features is None else n_features)
 
 
-def read_new(path: Path, transform: "Transform") -> Features:
+def read_new(path: Path, form: Form) -> Features:
     """Read rows with labels or without; with a header as Extreme Classification text.
 
     A blank line is a row without features, but for those at the end of the file; a line with a comment alone is none.
     """
     if xc.has_header(path):
-        return xc.read_new(path, transform)
-    zero_based = _zero_based(transform)
-    collected = SparseRows(path, _hints(zero_based, transform.n_columns))
-    collected.add_new(0 if zero_based else 1, transform.n_columns, svmlight=True)
-    return collected.rows(transform.n_columns).features
+        return xc.read_new(path, form)
+    zero_based = _zero_based(form)
+    collected = SparseRows(path, _hints(zero_based, form.n_columns))
+    collected.add_new(0 if zero_based else 1, form.n_columns, svmlight=True)
+    return collected.rows(form.n_columns).features
 
 
-def read_labelled(path: Path, transform: "Transform") -> Rows:
+def read_labelled(path: Path, form: Form) -> Rows:
     """Read new rows with their labels; with a header as Extreme Classification text."""
     if xc.has_header(path):
-        return xc.read_labelled(path, transform)
-    return read(data=path, zero_based=_zero_based(transform), n_features=transform.n_columns)
+        return xc.read_labelled(path, form)
+    return read(data=path, zero_based=_zero_based(form), n_features=form.n_columns)
 
 
-def _zero_based(transform: "Transform") -> bool:
-    return bool(transform.source.get("options", {}).get("zero_based", False))
+def _zero_based(form: Form) -> bool:
+    return bool(form.source.get("options", {}).get("zero_based", False))
 
 
 def _hints(zero_based: bool, n_features: int | None) -> dict[int, str]:

@@ -9,18 +9,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from xsoftmax.data import checksum
 from xsoftmax.data.encoding import text_encoding
-from xsoftmax.data.rows import Features, Rows, Texts, not_text
+from xsoftmax.data.rows import Features, Form, Rows, Texts, not_text
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
-
-if TYPE_CHECKING:
-    from xsoftmax.data.transform import Transform
 
 BLOCK_ROWS = 4096
 ROW_BYTES = 64  # of a label's text and its number, at least
@@ -65,40 +62,40 @@ def read(
     return replace(rows, feature_names=tuple(table.names_of(features or [])), options=options)
 
 
-def read_new(path: Path, transform: "Transform") -> Features:
+def read_new(path: Path, form: Form) -> Features:
     """Read the column of texts, or columns of numbers; those of labels and weights may be there or not.
 
     Columns of numbers are those with the names that the training rows' had, in any order; others are passed over.
     Where those had no names, all columns count, in their order.
     """
-    options = transform.source.get("options", {})
+    options = form.source.get("options", {})
     table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
-    if transform.kind == "texts":
+    if form.kind == "texts":
         column = _column_of_texts(options)
         return Texts(lambda: (row[0] for row in table.columns([column])), sum(1 for _ in table.columns([column])))
-    if transform.feature_names and table.named:
-        return table.numbers(None, list(transform.feature_names), [])
-    return table.numbers(None, table.other_columns(*_columns_beside(table, transform)), [])
+    if form.feature_names and table.named:
+        return table.numbers(None, list(form.feature_names), [])
+    return table.numbers(None, table.other_columns(*_columns_beside(table, form)), [])
 
 
-def read_labelled(path: Path, transform: "Transform") -> Rows:
+def read_labelled(path: Path, form: Form) -> Rows:
     """Read new rows with their labels, in columns of the same names."""
-    options = transform.source.get("options", {})
+    options = form.source.get("options", {})
     table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
     label = options.get("label", "label")
-    if transform.kind == "texts":
+    if form.kind == "texts":
         return _read(table, label, _column_of_texts(options), None)
-    named = transform.feature_names and table.named
-    beside = _columns_beside(table, transform) or [label]
-    return _read(table, label, None, transform.feature_names if named else table.other_columns(*beside))
+    named = form.feature_names and table.named
+    beside = _columns_beside(table, form) or [label]
+    return _read(table, label, None, form.feature_names if named else table.other_columns(*beside))
 
 
-def _columns_beside(table: "Table", transform: "Transform") -> list[Any]:
+def _columns_beside(table: "Table", form: Form) -> list[Any]:
     """Name the columns of labels, and of weights, of new rows that have as many more columns than features."""
-    options = transform.source.get("options", {})
+    options = form.source.get("options", {})
     given = [options.get("label", "label"), options.get("weight")]
     known = [column for column in given if column is not None]
-    more = len(table.column_names()) - transform.n_columns
+    more = len(table.column_names()) - form.n_columns
     return known[: max(0, more)] if more <= len(known) else []
 
 

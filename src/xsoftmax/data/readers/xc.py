@@ -2,15 +2,11 @@
 
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from xsoftmax.data import checksum, parsing
-from xsoftmax.data.rows import Features, Rows
+from xsoftmax.data.rows import Features, Form, Rows
 from xsoftmax.data.sparse_text import LineBlock, SparseRows, header_sizes, line_blocks
 from xsoftmax.internal.errors import InputError
-
-if TYPE_CHECKING:
-    from xsoftmax.data.transform import Transform
 
 NEW_ROWS = ()
 
@@ -44,7 +40,7 @@ def read(*, data: Path, require_labels: bool = True) -> Rows:
     return rows
 
 
-def read_new(path: Path, transform: "Transform") -> Features:
+def read_new(path: Path, form: Form) -> Features:
     """Read rows with labels or without; a header may be missing.
 
     A blank line is a row without features; without a header, which says how many rows there are, those at the end of
@@ -52,19 +48,19 @@ def read_new(path: Path, transform: "Transform") -> Features:
     """
     if has_header(path):
         return read(data=path, require_labels=False).features
-    collected = _collector(path, transform.n_columns)
-    collected.add_new(0, transform.n_columns, svmlight=False)
-    return collected.rows(transform.n_columns).features
+    collected = _collector(path, form.n_columns)
+    collected.add_new(0, form.n_columns, svmlight=False)
+    return collected.rows(form.n_columns).features
 
 
-def read_labelled(path: Path, transform: "Transform") -> Rows:
+def read_labelled(path: Path, form: Form) -> Rows:
     """Read new rows with their labels; a header may be missing."""
     if has_header(path):
         return read(data=path)
-    collected = _collector(path, transform.n_columns)
+    collected = _collector(path, form.n_columns)
     for block in line_blocks(path):
-        collected.add(block, parsing.parse_labelled, 0, transform.n_columns, -1, False, True, True)
-    return collected.rows(transform.n_columns)
+        collected.add(block, parsing.parse_labelled, 0, form.n_columns, -1, False, True, True)
+    return collected.rows(form.n_columns)
 
 
 def _collector(path: Path, n_features: int) -> SparseRows:

@@ -10,37 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.internal.compiled import intrinsic, ir, njit, types
+from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.cache_lines import FLOATS, prefetch
 
 _AHEAD = 2  # steps between asking for a row's first lines and using them; the processor fetches the others by itself
-_LINE = 16  # float32 in a cache line
 _NOTHING = np.float32(0)
-
-
-@intrinsic
-def _ask_for(_typing_context, array, index):
-    """Prefetch the cache line of one element."""
-
-    def codegen(context, builder, signature, arguments):
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [address.type], kind)
-        builder.call(prefetch, [address, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, index), codegen
 
 
 @njit(**OPTIONS)
 def _ask_for_first_lines(X, W, i, pair):
     for line in range(2):
-        _ask_for(X[i], line * _LINE)  # type: ignore[call-arg]
+        prefetch(X[i], line * FLOATS)
         for k in pair:
-            _ask_for(W[k, 0], line * _LINE)  # type: ignore[call-arg]
-            _ask_for(W[k, 1], line * _LINE)  # type: ignore[call-arg]
+            prefetch(W[k, 0], line * FLOATS)
+            prefetch(W[k, 1], line * FLOATS)
 
 
 @njit(**OPTIONS)
@@ -145,8 +129,8 @@ def sparse_ahead(X, W, order, pairs, nothing):
         for e in range(max(n, X.indptr[i + 1] - X.indptr[i])):
             if e < n:
                 d = X.indices[X.indptr[order[later]] + e]
-                _ask_for(W[pairs[later, 0], d], 0)  # type: ignore[call-arg]
-                _ask_for(W[pairs[later, 1], d], 0)  # type: ignore[call-arg]
+                prefetch(W[pairs[later, 0], d], 0)
+                prefetch(W[pairs[later, 1], d], 0)
             j = X.indptr[i] + e
             if j < X.indptr[i + 1]:
                 d, value = X.indices[j], nothing * X.data[j]

@@ -25,11 +25,6 @@ EXACT_RATIO = 0.01
 NEAR = 0.1
 
 
-def bound(results: Results, dataset: str, method: str) -> Estimate:
-    """Give what a method maximises, per training row: a bound less the penalty; softmax's own log-likelihood."""
-    return Estimate.of(None if loss is None else -loss for loss in results.values(dataset, method, "end.objective"))
-
-
 def bounds_of(results: Results, dataset: str) -> list[Line]:
     """Lines of the bounds over epochs, in the paper's colours; a bound that is estimated from draws is dashed."""
     lines = lines_of(results, dataset, METHODS, "objective", of_y=lambda loss: -loss, from_look=1)
@@ -43,14 +38,14 @@ def _style(method: str) -> dict[str, str]:
 def share_of_way(results: Results, dataset: str) -> float:
     """Tell how much of the way from no weights to OVE's bound the stochastic steps have come; 1 is all of it."""
     start = Estimate.of(-float(fit.history["objective"].iloc[0]) for fit in results.of(dataset, SGD)).mean
-    reached, best = bound(results, dataset, SGD).mean, bound(results, dataset, OVE).mean
+    reached, best = results.bound(dataset, SGD).mean, results.bound(dataset, OVE).mean
     return (reached - start) / (best - start)
 
 
 def approach(results: Results, datasets: Sequence[str]) -> Verdict:
     """Judge whether OVE-SGD comes to OVE's bound: 95 % of the way at least, and beyond BOUCHARD's maximum."""
     farthest = max((abs(1 - share_of_way(results, key)) for key in datasets), default=float("nan"))
-    beyond = all(above(bound(results, key, SGD), bound(results, key, BOUCHARD)) for key in datasets)
+    beyond = all(above(results.bound(key, SGD), results.bound(key, BOUCHARD)) for key in datasets)
     return Verdict.REPRODUCED if farthest <= 0.05 and beyond else Verdict.IN_SHAPE if farthest <= 0.2 else Verdict.NOT
 
 
@@ -110,7 +105,7 @@ def _clouds(results: Results, page: Page) -> list[Panel]:
     last = max((line.x[-1] for line in bounds), default=0.0)
     lines = [replace(x, x=np.append(x.x, last), y=n * np.append(x.y, x.y[-1]), low=None, high=None) for x in bounds]
     panels.append(Panel("(c)", lines, "epoch", "bound (nats)", x_scale="log"))
-    found = {method: bound(results, CLOUDS, method) for method in METHODS if results.has(CLOUDS, method)}
+    found = {method: results.bound(CLOUDS, method) for method in METHODS if results.has(CLOUDS, method)}
     page.claim(
         "In the plane OVE's bound is tighter than Bouchard's (Figure 1c)",
         "; ".join(f"{METHODS[method]} {number(n * value.mean, digits=4)}" for method, value in found.items()),

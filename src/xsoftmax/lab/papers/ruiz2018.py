@@ -128,7 +128,7 @@ def _entropy(results: Results, page: Page) -> None:
             if without in there:
                 pairs.append((f"{name}, {kind}, {LOCAL_STEPS[step]}", key, there[step], there[without]))
     page.table(["model", *LOCAL_STEPS.values()], rows)
-    measures = {"costs test log-likelihood": _likelihood, "loosens the bound": _bound}
+    measures = {"costs test log-likelihood": _likelihood, "loosens the bound": Results.bound}
     for says, measure in measures.items() if pairs else ():
         found = {
             words: (measure(results, key, whole), measure(results, key, none)) for words, key, whole, none in pairs
@@ -148,7 +148,7 @@ def _outcome(results: Results, dataset: str, method: str | None) -> str:
     if method is None:
         return "–"
     found = [results.estimate(dataset, method, LIKELIHOOD), results.estimate(dataset, method, ACCURACY)]
-    return " / ".join(ours(estimate) for estimate in [*found, _bound(results, dataset, method)])
+    return " / ".join(ours(estimate) for estimate in [*found, results.bound(dataset, method)])
 
 
 def _table_2(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
@@ -191,13 +191,13 @@ def _figure_2(results: Results, page: Page) -> None:
             methods = {method: label for method, label in METHODS.items() if method in ("exact", OVE, AR)}
             lines = lines_of(results, key, methods, "objective", "seconds", lambda loss: -loss, from_look=1)
             panels.append(Panel(name, lines, "training time (s)", "bound (nats per row)", x_scale="log"))
-            orders.append(above(_bound(results, key, AR), _bound(results, key, OVE)))
+            orders.append(above(results.bound(key, AR), results.bound(key, OVE)))
     caption = "Bounds on up to 5,000 training rows, means and ranges over seeds; exact softmax: the log-likelihood"
     page.figure("bounds", figure_of(panels), caption)
     page.claim(
         "A&R's bound is tighter than OVE's (close on Bibtex)",
         "; ".join(
-            f"{name} {ours(_bound(results, key, AR))} against {ours(_bound(results, key, OVE))}"
+            f"{name} {ours(results.bound(key, AR))} against {ours(results.bound(key, OVE))}"
             for key, name in DATASETS.items()
             if results.has(key, AR)
         ),
@@ -207,10 +207,6 @@ def _figure_2(results: Results, page: Page) -> None:
 
 def _likelihood(results: Results, dataset: str, method: str) -> Estimate:
     return results.estimate(dataset, method, LIKELIHOOD)
-
-
-def _bound(results: Results, dataset: str, method: str) -> Estimate:
-    return Estimate.of(None if loss is None else -loss for loss in results.values(dataset, method, "end.objective"))
 
 
 def _toy(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
@@ -229,7 +225,7 @@ def _toy(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     )
     rows, bounds, errors = [], {}, {}
     for method, numbers in paper.items():
-        bound = _bound(results, TOY, method)
+        bound = results.bound(TOY, method)
         bounds[method] = bound
         errors[method] = Estimate.of(float(np.abs(_probabilities(model) - share).mean()) for model in
                                      results.models(TOY, method))  # fmt: skip

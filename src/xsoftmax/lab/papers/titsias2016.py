@@ -12,7 +12,6 @@ from xsoftmax.lab.papers._titsias2016_toys import (
     SGD,
     SOFT,
     approach,
-    bound,
     bounds_of,
     figure_1,
     figure_2,
@@ -163,7 +162,7 @@ def _figure_3(results: Results, page: Page) -> None:
     )
     panels = [Panel(DATASETS[key], bounds_of(results, key), "epoch", "bound (nats per row)") for key in here]
     page.figure("bounds", figure_of(panels), "Means over seeds, and ranges of OVE-SGD")
-    values = {key: {method: bound(results, key, method) for method in METHODS} for key in here}
+    values = {key: {method: results.bound(key, method) for method in METHODS} for key in here}
     page.claim(
         "OVE's bound gets much closer to SOFT's likelihood than BOUCHARD's",
         "; ".join(

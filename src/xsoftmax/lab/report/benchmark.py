@@ -1,20 +1,15 @@
 """Figures and generated Markdown of benchmarks, from the JSON that they wrote."""
 
-import io
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.files import write_text
 from xsoftmax.lab import benchmark_file
 from xsoftmax.lab.marked_blocks import Writers
+from xsoftmax.lab.report.figures import save_plain
 from xsoftmax.lab.report.suites import LOOKS
 
 SUITES = "xsoftmax.lab.report.suites"
@@ -75,7 +70,7 @@ def write_figures(results: Mapping[str, dict[str, Any]], folder: Path) -> list[P
     for suite, content in results.items():
         for name, figure in registry.load(SUITES, suite).figures(content).items():
             written.append(folder / f"{name}.svg")
-            _save(figure, written[-1])
+            save_plain(figure, written[-1], LOOKS)
     return written
 
 
@@ -92,11 +87,3 @@ def machine(found: Mapping[str, Any]) -> str:
 
 def _size(n_bytes: int) -> str:
     return f"{n_bytes / 2**20:g} MB" if n_bytes >= 2**20 else f"{n_bytes / 2**10:g} kB"
-
-
-def _save(figure: Figure, path: Path) -> None:
-    """Store a figure without a date or a version in it, coordinates to a hundredth of a point."""
-    text = io.StringIO()
-    with mpl.rc_context(LOOKS):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    write_text(path, re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))

@@ -1,6 +1,8 @@
 """Learning curves: test measures against training time and epochs, methods in fixed looks."""
 
+import io
 import math
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from xsoftmax.internal.files import written_aside
+from xsoftmax.internal.files import write_text, written_aside
 from xsoftmax.lab.report.looks import Look, looks
 from xsoftmax.lab.report.scales import LEAST_GAP, set_scales
 from xsoftmax.training.folders import DIVERGED
@@ -234,3 +236,11 @@ def save(figure: Figure, stem: Path, kinds: Sequence[str] = tuple(METADATA)) -> 
         with mpl.rc_context(SETTINGS), written_aside(paths[-1]) as aside:
             figure.savefig(aside, format=kind, metadata=METADATA[kind])
     return paths
+
+
+def save_plain(figure: Figure, path: Path, looks: Any) -> None:
+    """Store a figure as SVG without a date or a version in it, coordinates to a hundredth of a point."""
+    text = io.StringIO()
+    with mpl.rc_context(looks):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+    write_text(path, re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))

@@ -1,7 +1,5 @@
 """One small figure per method: its learning curve before those of all others, for the documentation's pages."""
 
-import io
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.files import write_text, written_aside
-from xsoftmax.lab.report.figures import LABELS, SETTINGS
+from xsoftmax.internal.files import written_aside
+from xsoftmax.lab.report.figures import LABELS, SETTINGS, save_plain
 from xsoftmax.lab.report.scales import set_scales
 
 MEASURE = "test_log_likelihood"
@@ -59,7 +57,7 @@ def write_method_figures(results: Path, folder: Path, optimum: str) -> list[Path
     written = []
     for method in sorted(set(summary.method)):
         written.append(folder / f"{method}.svg")
-        _save(draw(curves, str(method), optimum, best), written[-1])
+        save_plain(draw(curves, str(method), optimum, best), written[-1], LOOKS)
     for path in set(folder.glob("*.svg")) - set(written):
         path.unlink()
     with written_aside(folder / "outcome.csv") as aside:
@@ -122,11 +120,3 @@ def _read(path: Path) -> pd.DataFrame:
     if not path.exists():
         raise InputError(f"{path} is missing; run `python -m xsoftmax compare` first")
     return pd.read_csv(path)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    """Store a figure without a date or a version in it, coordinates to a hundredth of a point."""
-    text = io.StringIO()
-    with mpl.rc_context(LOOKS):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    write_text(path, re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))

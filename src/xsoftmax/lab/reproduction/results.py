@@ -123,6 +123,11 @@ class Results:
         """Give the mean of a measure over seeds."""
         return Estimate.of(self.values(dataset, method, measure))
 
+    def bound(self, dataset: str, method: str) -> Estimate:
+        """Give the mean over seeds of what a method maximises, where it ended: minus its objective."""
+        losses = self.values(dataset, method, "end.objective")
+        return Estimate.of(None if loss is None else -loss for loss in losses)
+
     def curve(self, dataset: str, method: str) -> pd.DataFrame:
         """Give the mean over seeds of every look at a method that all seeds have, without seeds that diverged."""
         histories = [fit.history for fit in self.of(dataset, method) if not fit.diverged]

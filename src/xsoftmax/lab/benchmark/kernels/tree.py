@@ -17,10 +17,10 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.random import start, stream
 from xsoftmax.kernels.steps import draw_ahead
 from xsoftmax.kernels.sweep import AHEAD, empty_draws_ahead
-from xsoftmax.kernels.tree import log_probability_block
 from xsoftmax.lab.benchmark.case import Case, Quantity
 from xsoftmax.lab.benchmark.problems import dense_rows, method_of, steps_of
 from xsoftmax.proposals.tree import TreeDraws
+from xsoftmax.tree.draws import log_probability_block
 from xsoftmax.tree.fit import class_sums, fit_projected
 from xsoftmax.tree.model import Tree, on_cache_lines
 from xsoftmax.tree.projection import Projection, principal_components

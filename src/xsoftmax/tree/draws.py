@@ -50,6 +50,9 @@ _HALF = LANES // 2
 # Nodes of the levels above these are as good as always in the second level of the cache.
 _CACHED_LEVELS = 9
 
+# Stands for infinity where all classes are on one side: sigma(-1000) and log sigma(1000) are 0, exactly.
+CERTAIN = np.float32(1000)
+
 
 class TreeView(NamedTuple):
     """The arrays of a tree, laid out for the kernels.

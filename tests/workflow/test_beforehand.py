@@ -5,29 +5,32 @@ import sys
 import yaml
 
 from workflow.checkout import REPOSITORY
-from xsoftmax.tree.file import read_tree
+from xsoftmax.proposals._file import read_proposal
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))
 from experiment import Experiment
 
 SETTINGS = {"adversarial": {"proposal": {"dimension": 4, "folds": 3, "resplit": False}}}
-NAME = "dimension-4_regularizer-0.1_folds-3_resplit-false"
+NAME = "tree_dimension-4_regularizer-0.1_folds-3_resplit-false"
 
 
 def test_all_parameters_are_part_of_a_trees_name():
     config = yaml.safe_load((REPOSITORY / "config" / "config.yaml").read_text()) | {"set": SETTINGS}
     task = Experiment.from_config(config, REPOSITORY / "config").tasks["icd10"]
-    assert task.trees == [NAME]
+    assert list(task.all_proposals) == [NAME]
 
 
 def test_a_config_with_folds_and_without_resplits_runs(checkout):
     config = {"experiment": "folds", "datasets": ["digits"], "methods": ["adversarial"], "budget": {"epochs": 1}}
     with checkout.rewritten("tiny.yaml", yaml.safe_dump(config | {"set": SETTINGS})):
         checkout.snakemake("results/folds/fits/digits/adversarial/seed-0/model.h5")
-    path = checkout.folder / f"results/folds/trees/digits/{NAME}.h5"
-    found = read_tree(path, {"folds": 3, "resplit": False, "dataset": "digits"}).attributes
+    path = checkout.folder / f"results/folds/proposals/digits/{NAME}.h5"
+    stored = read_proposal(path)
+    assert stored.attributes["dataset"] == "digits"
+    assert (stored.settings["folds"], stored.settings["resplit"]) == (3, False)
+    found = stored.facts
     log_likelihoods = found["cross_validation_log_likelihoods"]
     best = found["cross_validation_regularizers"][log_likelihoods.index(max(log_likelihoods))]
     assert found["chosen_regularizer"] == best
-    log = checkout.folder / f"logs/folds/tree/digits/{NAME}.log"
-    assert f"{best:<8.3g} {max(log_likelihoods):.4f}  chosen" in log.read_text()
+    log = checkout.folder / f"logs/folds/proposal/digits/{NAME}.log"
+    assert f"chosen_regularizer: {best:.6g}" in log.read_text()

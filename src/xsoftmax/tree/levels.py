@@ -12,7 +12,7 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.cache_lines import FLOATS, prefetch, score_lines, turn_lines
-from xsoftmax.kernels.tree import depth_of, log1p_exp_of_negative
+from xsoftmax.tree.draws import depth_of, log1p_exp_of_negative
 
 ROWS = 32
 _CHUNK = 128
