@@ -175,6 +175,16 @@ def precision_at(k, ranks):
     return np.mean([1.0 if r < k else 0.0 for r in ranks]) / k
 
 
+def bins_of_confidence(confidence, right, n_bins):
+    """Mean confidence, accuracy and number of rows of each bin, and the expected calibration error, row by row."""
+    order, bins, first = sorted(range(len(right)), key=lambda i: confidence[i]), [], 0
+    for b in range(n_bins):
+        n = len(right) // n_bins + (b < len(right) % n_bins)
+        rows, first = order[first : first + n], first + n
+        bins.append((sum(confidence[i] for i in rows) / n, sum(right[i] for i in rows) / n, n))
+    return bins, sum(n * abs(accuracy - sure) for sure, accuracy, n in bins) / len(right)
+
+
 def best(s, k):
     """The k best classes, the lower first among equals."""
     return sorted(range(len(s)), key=lambda c: (-s[c], c))[:k]

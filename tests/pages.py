@@ -45,11 +45,15 @@ class Page:
 
 def run(scratch, *command):
     """Run a program on the sources of a copy; what it prints."""
+    done = ended(scratch, *command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def ended(scratch, *command):
+    """Run a program on the sources of a copy to its end, whatever that is."""
     path = f"{scratch / 'src'}{os.pathsep}{ROOT / 'tests'}"
     words, where = [sys.executable, "-m", *map(str, command)], {"cwd": ROOT, "env": os.environ | {"PYTHONPATH": path}}
     if command[0] == "xsoftmax":
-        ended = forked.run(words, **where)
-    else:
-        ended = subprocess.run(words, **where, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    return ended.stdout
+        return forked.run(words, **where)
+    return subprocess.run(words, **where, capture_output=True, text=True, check=False)

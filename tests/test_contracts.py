@@ -16,8 +16,7 @@ from kernels.layouts import laid_out
 from kernels.loops import sweep
 from objectives import one_step
 from xsoftmax.data.store import open_prepared
-from xsoftmax.evaluation.likelihood import score_rows
-from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.evaluation.likelihood import evaluate, score_rows
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels.minibatch import loss_block

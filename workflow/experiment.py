@@ -15,6 +15,7 @@ from jsonschema.validators import extend
 
 from xsoftmax.advice.asked import Asked
 from xsoftmax.data.config import DatasetConfig, load_config
+from xsoftmax.evaluation.metrics import judging_columns
 from xsoftmax.internal import registry
 from xsoftmax.internal.addresses import all_without_secrets, stamped_without_secrets
 from xsoftmax.internal.documents import read_yaml
@@ -300,6 +301,7 @@ def _task(config: dict[str, Any], dataset: str, methods: Mapping[str, Any]) -> T
         _check(settings, _schema("methods")["$defs"]["method"], f"{where}: set: {name}")
     built = {name: _built(where, name, settings) for name, settings in points.items()}
     search = _search(config, own)
+    _check_known(f"{where}: search: by: unknown column", [search["by"]] if "by" in search else [], judging_columns())
     grid = {
         name: _points(name, grid, chosen, built) for name, grid in search.get("grid", {}).items() if name in names
     }
@@ -448,7 +450,7 @@ def _built(where: str, name: str, settings: dict[str, Any]) -> Method:
 
 def _check_evaluations(budget: dict[str, float], evaluate: dict[str, Any], where: str) -> None:
     try:
-        Plan(**budget, at=tuple(evaluate.get("at", ())))
+        Plan(**budget, at=tuple(evaluate.get("at", ())), **({"judge": evaluate["by"]} if "by" in evaluate else {}))
     except InputError as error:
         raise InputError(f"{where}: budget, evaluate: {error}") from error
     for unit, limit in budget.items():

@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import naive
-from xsoftmax.evaluation.likelihood import RowScores, score_rows
-from xsoftmax.evaluation.metrics import evaluate, metrics_of, precision_at
+from xsoftmax.evaluation.likelihood import evaluate, score_rows
+from xsoftmax.evaluation.metrics import measure
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.internal.threads import Team
 from xsoftmax.model import Model
@@ -93,8 +93,8 @@ def test_ties_count_against_the_model():
     assert found.rank.tolist() == [3, 2, 2, 4, 2]
     equal = score_rows(by_biases(*np.zeros(7)), no_features(7), np.arange(7, dtype=np.int32))
     assert equal.rank.tolist() == [6] * 7
-    assert metrics_of(equal)["accuracy"] == 0
-    assert metrics_of(equal)["log_likelihood"] == pytest.approx(-np.log(7), rel=1e-7)
+    assert measure(equal, "fit")["accuracy"] == 0
+    assert measure(equal, "fit")["log_likelihood"] == pytest.approx(-np.log(7), rel=1e-7)
 
 
 @pytest.mark.parametrize("blocks", [{}, {"classes_at_a_time": 2}])
@@ -144,12 +144,6 @@ def test_many_equal_scores_do_not_lose_the_sum():
 def test_no_rows_give_nan():
     found = evaluate(by_biases(0, 1), no_features(0), np.zeros(0, np.int32))
     assert np.isnan(list(found.values())).all()
-
-
-def test_precision():
-    ranks = np.array([0, 1, 2, 3, 4, 5, 0])
-    assert [precision_at(k, ranks) for k in (1, 3, 5)] == pytest.approx([2 / 7, 4 / 21, 6 / 35])
-    assert metrics_of(RowScores(np.zeros(7), ranks, np.ones(7)))["accuracy"] == pytest.approx(2 / 7)
 
 
 # The correction of methods whose scores lack the proposal's log-probabilities: once, with a plus.

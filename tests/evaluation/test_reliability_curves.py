@@ -11,22 +11,13 @@ from lab.report.fake_fits import write_fits
 from training.problems import D, K, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
-from xsoftmax.evaluation.likelihood import RowScores, score_rows
+from xsoftmax.evaluation.likelihood import score_rows
+from xsoftmax.evaluation.metrics import RowScores
 from xsoftmax.evaluation.reliability import BINS, reliability
 from xsoftmax.lab.report.compare import compare
 from xsoftmax.lab.report.reliability import draw_reliability
 from xsoftmax.model import Model, save_model
 from xsoftmax.training.folders import read_fits
-
-
-def naive_bins(confidence, right, n_bins):
-    """Mean confidence, accuracy and number of rows of each bin, and the expected calibration error, row by row."""
-    order, bins, first = sorted(range(len(right)), key=lambda i: confidence[i]), [], 0
-    for b in range(n_bins):
-        n = len(right) // n_bins + (b < len(right) % n_bins)
-        rows, first = order[first : first + n], first + n
-        bins.append((sum(confidence[i] for i in rows) / n, sum(right[i] for i in rows) / n, n))
-    return bins, sum(n * abs(accuracy - sure) for sure, accuracy, n in bins) / len(right)
 
 
 @pytest.mark.parametrize("link", ["softmax", "logistic"])
@@ -42,7 +33,7 @@ def test_they_are_those_of_all_probabilities(link, blocks):
     else:
         p = np.array([np.exp(score_rows(model, X, np.full(217, k, np.int32)).log_likelihood) for k in range(9)]).T
     assert np.allclose(scores.confidence, p.max(axis=1), rtol=1e-4)
-    found, (bins, error) = reliability(scores), naive_bins(p.max(axis=1), p.argmax(axis=1) == y, BINS)
+    found, (bins, error) = reliability(scores), naive.bins_of_confidence(p.max(axis=1), p.argmax(axis=1) == y, BINS)
     assert found.n.tolist() == [n for _, _, n in bins]
     assert np.allclose(found.confidence, [sure for sure, _, _ in bins], rtol=1e-4)
     assert np.allclose(found.accuracy, [accuracy for _, accuracy, _ in bins])

@@ -11,7 +11,7 @@ import naive_bounds
 from objectives.one_sample import evaluate
 from training.problems import method, rows
 from xsoftmax.data.store import open_prepared
-from xsoftmax.evaluation.metrics import evaluate as metrics_of
+from xsoftmax.evaluation.likelihood import evaluate as metrics_of
 from xsoftmax.objectives.bouchard import Bouchard
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.solvers import make_solver

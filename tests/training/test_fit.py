@@ -11,7 +11,7 @@ import pytest
 from training.problems import K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
-from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.evaluation.likelihood import evaluate
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, merged, read_methods
 from xsoftmax.model import DivergedError, load_model

@@ -10,8 +10,10 @@ COMPONENTS = {
     "prepare": ["xsoftmax.data.readers"],
     "proposal": ["xsoftmax.proposals"],
     "train": [
-        f"xsoftmax.{name}" for name in ("solvers", "objectives", "proposals", "optimizers", "starts", "advice")
+        f"xsoftmax.{name}"
+        for name in ("solvers", "objectives", "proposals", "optimizers", "starts", "advice", "evaluation.metrics")
     ],
+    **{verb: ["xsoftmax.evaluation.metrics"] for verb in ("choose", "compare", "evaluate", "report")},
 }
 
 

@@ -50,6 +50,12 @@ def searched(grid):
         ({"budget": {"epoch": 1}}, "budget: .*epoch"),
         ({"evaluate": {"point": 1}}, "evaluate: .*point"),
         ({"evaluate": {"rows": 0}}, "evaluate.rows: 0"),
+        ({"evaluate": {"by": "acuracy"}}, "config: .*evaluate: unknown metric 'acuracy'; known: .*accuracy"),
+        (
+            {"evaluate": {"by": "expected_calibration_error"}},
+            "is measured by `evaluate` alone; take one of log_likel",
+        ),
+        ({"search": {"grid": {"softmax": {"ridge": [1]}}, "by": "test_accuracy"}}, "search: by: unknown .*'test_acc"),
         ({"datasets": []}, "datasets"),
         ({"datasets": ["icd11"]}, "datasets: no 'icd11'; known: .*icd10"),
         ({"datasets": ["nowhere/own.yaml"]}, "datasets: no file 'nowhere/own.yaml' in "),

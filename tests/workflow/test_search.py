@@ -99,7 +99,7 @@ def test_an_interrupted_search_goes_on_with_what_is_missing(searched):
         (
             "optimizer.learning_rate-0.001",
             "validation_nothing",
-            "no column validation_nothing; prepare the data with",
+            "unknown column 'validation_nothing'; known: validation_log_likelihood, ",
         ),
         ("optimizer.learning_rate-1e+38", "validation_accuracy", "all trials diverged; search smaller rates"),
     ],

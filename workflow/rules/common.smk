@@ -79,15 +79,17 @@ wildcard_constraints:
     proposal="[^/]+",
 
 
-# How scores become probabilities, loaded by name.
+# How scores become probabilities, and what is measured: loaded by name.
 LINKS = modules_below("xsoftmax.evaluation.links")
+METRICS = modules_below("xsoftmax.evaluation.metrics")
+LOADED = {verb: LINKS + METRICS for verb in ("train", "evaluate")}
+LOADED |= {verb: METRICS for verb in ("choose", "compare", "report")}
 
 
 @cache
 def source(verb, *components):
     """Hash of the sources behind a verb and the components it loads: a rule reruns when they change."""
-    measures = LINKS if verb in ("train", "evaluate") else []
-    return fingerprint(verbs()[verb], *components, *measures)
+    return fingerprint(verbs()[verb], *components, *LOADED.get(verb, []))
 
 
 def memory(rule, megabytes):
@@ -176,7 +178,7 @@ def trial_options(wildcards):
     budget = search.get("budget", task_of(wildcards).budget)
     plan = budget | {"points": search.get("points", 1)}
     evaluate = task_of(wildcards).evaluate
-    plan |= {key: evaluate[key] for key in ("rows", "keep") if key in evaluate}
+    plan |= {key: evaluate[key] for key in ("rows", "keep", "by") if key in evaluate}
     share = {"share": search["share"]} if "share" in search else {}
     return train_options({**plan, **share, "trial": wildcards.point})
 

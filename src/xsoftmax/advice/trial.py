@@ -13,7 +13,7 @@ from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import taken
 from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
-from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.evaluation.likelihood import evaluate
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
 from xsoftmax.model import Model

@@ -1,9 +1,10 @@
-"""Choose settings of a method: of all trials of a search the one whose model has the highest value of a column."""
+"""Choose settings of a method: of all trials of a search the one whose model has the best value of a metric."""
 
 import argparse
 from pathlib import Path
 from typing import Any
 
+from xsoftmax.evaluation.metrics import JUDGE
 from xsoftmax.internal.documents import parse_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_json
@@ -15,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("trials", type=Path, metavar="DIR", help="with a folder for each trial, by its name")
     parser.add_argument("--grid", required=True, metavar="JSON", help="settings of each trial, by its name")
-    parser.add_argument("--by", default="validation_log_likelihood", metavar="COLUMN", help="default: %(default)s")
+    parser.add_argument("--by", default=f"validation_{JUDGE}", metavar="COLUMN", help="default: %(default)s")
     parser.add_argument("-o", "--output", required=True, type=file_to_write, metavar="chosen.json")
 
 

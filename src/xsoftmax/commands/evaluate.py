@@ -8,8 +8,9 @@ import json
 import math
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -17,10 +18,9 @@ from scipy.sparse import issparse
 from xsoftmax.data.dataset import Split, check_plain
 from xsoftmax.data.labels import choose
 from xsoftmax.data.store import open_prepared
-from xsoftmax.evaluation import as_published
+from xsoftmax.evaluation import as_published, metrics
 from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.likelihood import score_rows
-from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.reliability import reliability
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
@@ -29,6 +29,15 @@ from xsoftmax.internal.sealed import is_hdf5
 from xsoftmax.internal.threads import Team
 from xsoftmax.model import DivergedError, Model, load_model
 from xsoftmax.training.folders import check_model
+
+
+class Rows(NamedTuple):
+    """Rows to be measured, and what is known of where they come from; counts are training rows of each class."""
+
+    name: str
+    dataset: str
+    split: Split
+    class_counts: np.ndarray | None = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,39 +61,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Evaluate; metrics of a fit that diverged are null."""
     team = Team(options.threads)
-    metrics: dict[str, Any] = {"status": "diverged"}
+    found: dict[str, Any] = {"status": "diverged"}
     model: Model | None = None
     try:
         model = load_model(options.model)
     except DivergedError as error:
-        metrics["message"] = str(error)
+        found["message"] = str(error)
     if model is not None:
-        metrics["status"] = model.attributes["status"]
+        found["status"] = model.attributes["status"]
     for path in filter(None, (options.model, options.reference)):
         if path.name == "model.h5" and path.with_name("status.json").exists():
             check_model(path)
     prepared = is_hdf5(options.data)
-    splits = _prepared_rows(options, model) if prepared else _new_rows(options, model)
-    for name, (dataset, split) in splits:
-        metrics["dataset"], metrics[name] = dataset, {"n_samples": split.n_samples}
+    for rows in _prepared_rows(options, model) if prepared else _new_rows(options, model):
+        found["dataset"], found[rows.name] = rows.dataset, {"n_samples": rows.split.n_samples}
         if model is not None:
-            scores = score_rows(model, split.X, split.y, team, confident=True)
-            binned = reliability(scores)
-            values = metrics_of(scores) | {"expected_calibration_error": binned.error}
-            metrics.setdefault("reliability", {})[name] = binned.as_json() if math.isfinite(binned.error) else None
-            values |= as_published.log_likelihoods(model, split.X, split.y, options.as_published, team)
-            metrics[name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
+            scores = _scores(model, rows, team)
+            binned, values = reliability(scores), metrics.measure(scores, "end")
+            found.setdefault("reliability", {})[rows.name] = binned.as_json() if math.isfinite(binned.error) else None
+            values |= as_published.log_likelihoods(model, rows.split.X, rows.split.y, options.as_published, team)
+            found[rows.name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
     if options.reference is not None:
-        metrics["closeness"] = _closeness(model, options.reference)
-    text = json.dumps(metrics, indent=2, sort_keys=True) + "\n"
+        found["closeness"] = _closeness(model, options.reference)
+    text = json.dumps(found, indent=2, sort_keys=True) + "\n"
     if options.output is None:
         print(text, end="")
         return
     write_text(options.output, text)
 
 
-def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator[tuple[str, tuple[str, Split]]]:
-    """Go through the splits of a prepared file, by name, each with the name of the data set."""
+def _scores(model: Model, rows: Rows, team: Team) -> metrics.RowScores:
+    """Give all that metrics may need."""
+    scores = score_rows(model, rows.split.X, rows.split.y, team, confident=True)
+    return replace(scores, class_counts=rows.class_counts, label_sets=rows.split.label_sets)
+
+
+def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows]:
+    """Go through the splits of a prepared file."""
     with open_prepared(options.data) as data:
         check_plain(data, "no metric counts")
         if model is not None:
@@ -96,10 +109,10 @@ def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator
                     " rows; train it on these data, or evaluate it on rows as they were before they were prepared"
                 )
         for name in ("train", "validation", "test") if options.train else ("validation", "test"):
-            yield name, (data.name, data.split(name))
+            yield Rows(name, data.name, data.split(name), data.class_counts)
 
 
-def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[tuple[str, tuple[str, Split]]]:
+def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows]:
     """Read a file of new rows with labels; what the model cannot know is left out, and said."""
     if model is None or model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit that has one")
@@ -127,7 +140,7 @@ def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[tupl
         print(
             f"warning: {options.data}: {empty} rows have no feature that the model knows; they count", file=sys.stderr
         )
-    yield "new", (options.data.name, Split(X, y[y >= 0]))
+    yield Rows("new", options.data.name, Split(X, y[y >= 0]))
 
 
 def _closeness(model: Model | None, reference: Path) -> float | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.data.store import open_prepared
-from xsoftmax.evaluation import links
+from xsoftmax.evaluation import links, metrics
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import parse_json
 from xsoftmax.internal.errors import InputError
@@ -76,13 +76,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patience",
         type=int,
-        help=f"stop after so many evaluations without a better validation; default of auto: {AUTO_PATIENCE}",
+        help=f"stop after so many evaluations that are no better, see --by; default of auto: {AUTO_PATIENCE}",
     )
     parser.add_argument(
         "--keep",
         choices=KEEP,
         default="best",
         help="weights of the best evaluation by validation rows, where there are any, or the last (default: best)",
+    )
+    parser.add_argument(
+        "--by",
+        default=metrics.JUDGE,
+        metavar="METRIC",
+        help=f"what says which evaluation is best: {', '.join(metrics.columns('fit'))} (default: %(default)s)",
     )
     parser.add_argument(
         "--rows", type=int, help="look at so many rows of each split at most, not at all (`evaluate` does)"
@@ -120,6 +126,7 @@ def run(options: argparse.Namespace) -> None:
         at=_evaluations(options, seconds if options.epochs is None else options.epochs),
         patience=AUTO_PATIENCE if automatic and options.patience is None else options.patience,
         keep=options.keep,
+        judge=options.by,
         rows=options.rows,
         checkpoint=options.checkpoint,
         checkpoint_seconds=options.checkpoint_seconds,
@@ -143,7 +150,7 @@ def run(options: argparse.Namespace) -> None:
         else:
             method = _method(options)
             modules, proposal, found = method.modules, None, None
-        code = fingerprint(__name__, *modules, *links.MODULES)
+        code = fingerprint(__name__, *modules, *links.MODULES, *metrics.MODULES)
         plan = replace(plan, identity=code)
         with told_to_stop() if options.checkpoint else nullcontext() as stop:
             beforehand = {path: read_proposal(path) for path in options.proposal}

@@ -5,14 +5,14 @@ The softmax goes through blocks of classes; other links look at all scores of a 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from xsoftmax.data.rows import csr_of
-from xsoftmax.evaluation import links
+from xsoftmax.evaluation import links, metrics
+from xsoftmax.evaluation.metrics import RowScores
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import Team
 from xsoftmax.kernels import OPTIONS
@@ -24,25 +24,6 @@ from xsoftmax.model import Model
 # larger where all weights are copied for each block of rows.
 BLOCK_SCORES = 2**21
 PART_OF_WEIGHTS, PART_OF_COPIED_WEIGHTS = 64, 16
-
-
-@dataclass(frozen=True)
-class RowScores:
-    """What is known of each row once all its scores were seen.
-
-    Attributes
-    ----------
-    log_likelihood : ndarray of shape (n_samples,), float64
-        log p(y | x), in nats.
-    rank : ndarray of shape (n_samples,), int64
-        Classes that score no lower than the true one: 0 is a hit. Ties, and NaN, count against the model.
-    confidence : ndarray of shape (n_samples,), float64
-        Probability of the class that scores highest; NaN where it was not asked for.
-    """
-
-    log_likelihood: np.ndarray
-    rank: np.ndarray
-    confidence: np.ndarray
 
 
 def score_rows(
@@ -73,21 +54,29 @@ def score_rows(
         sums.score_true[:] = model.true_scores(X, y)
     model.visit_scores(X, lambda block: accumulate(block, sums, one_block), team, **blocks)
     with np.errstate(divide="ignore"):
-        return RowScores(sums.score_true - log_totals(sums), sums.rank, 1 / sums.total)
+        return RowScores(sums.score_true - log_totals(sums), sums.rank, 1 / sums.total, y)
 
 
-def score_together(model: Model, sets: Sequence[tuple[Any, np.ndarray]], team: Team | None = None) -> list[RowScores]:
+def evaluate(model: Model, X: Any, y: np.ndarray, team: Team | None = None) -> dict[str, float]:
+    """Score rows by the model's link, in most cases the full softmax, and give their metrics, as along a fit."""
+    return metrics.measure(score_rows(model, X, y, team), "fit")
+
+
+def score_together(
+    model: Model, sets: Sequence[tuple[Any, np.ndarray]], team: Team | None = None, confident: bool = False
+) -> list[RowScores]:
     """Score several sets of rows, X and y; sparse ones as one set, since their scores take a copy of the weights."""
     if any(isinstance(X, np.ndarray) for X, _ in sets):
-        return [score_rows(model, X, y, team) for X, y in sets]
+        return [score_rows(model, X, y, team, confident) for X, y in sets]
     indptr = [np.zeros(1, np.int64)]
     for X, _ in sets:
         indptr.append(X.indptr[1:] + indptr[-1][-1])
     data, indices = (np.concatenate([getattr(X, part) for X, _ in sets]) for part in ("data", "indices"))
     rows = csr_of(data, indices, np.concatenate(indptr), model.n_features)
-    found = score_rows(model, rows, np.concatenate([y for _, y in sets]), team)
+    y = np.concatenate([y for _, y in sets])
+    found = score_rows(model, rows, y, team, confident)
     cuts = np.cumsum([len(y) for _, y in sets])[:-1]
-    parts = (np.split(each, cuts) for each in (found.log_likelihood, found.rank, found.confidence))
+    parts = (np.split(each, cuts) for each in (found.log_likelihood, found.rank, found.confidence, y))
     return [RowScores(*of_set) for of_set in zip(*parts, strict=True)]
 
 
@@ -106,7 +95,7 @@ def _score_rows_of_link(
         accumulate(block, sums, True)
 
     visit_whole_rows(model, X, visit, team)
-    return RowScores(log_likelihood, sums.rank, confidence)
+    return RowScores(log_likelihood, sums.rank, confidence, sums.y)
 
 
 def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], team: Team | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.evaluation.likelihood import RowScores
+from xsoftmax.evaluation.metrics import RowScores
 
 BINS = 15
 

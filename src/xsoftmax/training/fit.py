@@ -15,6 +15,7 @@ import numpy as np
 from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
+from xsoftmax.evaluation import metrics
 from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
 from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.free_memory import check_free
@@ -270,7 +271,9 @@ class _Fit:
     def _judge(self, row: Mapping[str, float]) -> None:
         """Keep the best weights, if asked to; stop early by the validation rows, or without any by the training's."""
         state, patience = self.state, self.plan.patience
-        value = row[self._judged]
+        value = self._sign * row[self._judged]
+        if not np.isfinite(value) and state.best == -np.inf:
+            raise InputError(f"{self._judged} is {self._sign * value}, which cannot judge weights; take another --by")
         if value > state.best:
             state.best, state.best_epoch, state.without_gain = value, row["epoch"], 0
             if self.best.kept:
@@ -279,20 +282,24 @@ class _Fit:
         state.without_gain += 1
         if patience is not None and state.without_gain >= patience:
             state.status = "stopped early"
-            judged = self._judged.replace("_log_likelihood", " log-likelihood")
-            state.message = f"best {judged} at epoch {state.best_epoch:g}"
+            state.message = f"best {metrics.title_of(self._judged)} at epoch {state.best_epoch:g}"
 
     @property
     def _judged(self) -> str:
         """Name the column that tells which weights are best."""
-        return f"{'validation' if self.data.n_samples('validation') else 'train'}_log_likelihood"
+        return f"{'validation' if self.data.n_samples('validation') else 'train'}_{self.plan.judge}"
+
+    @property
+    def _sign(self) -> int:
+        """What makes the judged column one of which more is better; ``FitState.best`` is multiplied by it."""
+        return metrics.judge_of(self.plan.judge).sign
 
     def _kept(self) -> dict[str, Any]:
         """Say which row of the history has the model's weights, and why."""
         if self.state.status == "diverged":
             return {}
         if self.best.kept:
-            return {"epoch": self.state.best_epoch, "by": self._judged, "value": self.state.best}
+            return {"epoch": self.state.best_epoch, "by": self._judged, "value": self._sign * self.state.best}
         return {"epoch": self.state.history[-1]["epoch"], "by": "last"}
 
     def _diverge(self, reason: str) -> None:

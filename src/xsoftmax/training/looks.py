@@ -1,5 +1,6 @@
 """What a fit's curve shows: its objective on some training rows, always the same; metrics of all the other rows."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,11 +8,11 @@ from scipy.sparse import issparse
 
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import some, taken
+from xsoftmax.evaluation import metrics
 from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.frequencies import frequency_error
 from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
 from xsoftmax.evaluation.likelihood import score_together
-from xsoftmax.evaluation.metrics import metrics_of
 from xsoftmax.evaluation.objective import mean_loss
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
@@ -62,8 +63,10 @@ class Looks:
             whole["validation"], 0 if method.calibration == "none" else rows_for(data.n_classes)
         )
         counted = method.calibration == "temperature-and-frequency"
-        counts = train.class_counts(data.n_classes) if counted else None
-        self._class_counts = None if counts is None else frequencies_of(counts, self.validation.y)
+        needs = metrics.needs("fit")
+        counts = train.class_counts(data.n_classes) if counted or "class_counts" in needs else None
+        self._frequencies = frequencies_of(counts, self.validation.y) if counted and counts is not None else None
+        self._class_counts, self._confident = counts, "confidence" in needs
         splits = {name: some(split, rows) for name, split in whole.items()}
         self._others = {name: split for name, split in splits.items() if split.n_samples}
         drawn = np.random.default_rng(0).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
@@ -77,27 +80,30 @@ class Looks:
 
     def calibrated(self, model: Model) -> Model:
         """Give a model the calibration of its validation rows, if the method asks for one."""
-        rows, counts = self._calibrates_on, self._class_counts
+        rows, counts = self._calibrates_on, self._frequencies
         return calibrated(model, self._calibration, rows.X, rows.y, counts, self._team)
 
     def look(self, model: Model, states: np.ndarray) -> dict[str, float]:
         """Measure a model; ``states`` are the variables of all training samples."""
         model = self.calibrated(model)
         with model.unchanging():
-            sets = [self._train, *self._others.values()]
-            train, *others = score_together(model, [(split.X, split.y) for split in sets], self._team)
-            found, penalty = metrics_of(train), self._penalty(model.W)
-            log_likelihood = found["log_likelihood"]
-            row = {
-                "objective": self._loss(model, log_likelihood, states) + penalty,
-                "train_log_likelihood": log_likelihood,
-                "train_accuracy": found["accuracy"],
-                "regularized_log_loss": penalty - log_likelihood,
-            }
+            row = self._measure(model)
+            log_likelihood, penalty = row["train_log_likelihood"], self._penalty(model.W)
+            row["objective"] = self._loss(model, log_likelihood, states) + penalty
+            row["regularized_log_loss"] = penalty - log_likelihood
             if self._classes is not None:
                 row["frequency_error"] = frequency_error(model, self._train.X, self._classes)
-        for name, scores in zip(self._others, others, strict=True):
-            row |= {f"{name}_{key}": value for key, value in metrics_of(scores).items()}
+        return row
+
+    def _measure(self, model: Model) -> dict[str, float]:
+        """Give all metrics of the training subset and of the other splits."""
+        splits = {"train": self._train, **self._others}
+        row: dict[str, float] = {}
+        sets = [(split.X, split.y) for split in splits.values()]
+        scored = score_together(model, sets, self._team, self._confident)
+        for (name, split), scores in zip(splits.items(), scored, strict=True):
+            rows = replace(scores, class_counts=self._class_counts, label_sets=split.label_sets)
+            row |= {f"{name}_{column}": value for column, value in metrics.measure(rows, "fit").items()}
         return row
 
     def _loss(self, model: Model, log_likelihood: float, states: np.ndarray) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from xsoftmax.evaluation import metrics
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import MOST_THREADS
 
@@ -29,10 +30,13 @@ class Plan:
     at : tuple of float
         When to evaluate beside start and end, rising: epochs, or seconds of training, as the budget is given.
     patience : int or None
-        Stop after so many evaluations without a better validation log-likelihood.
+        Stop after so many evaluations that ``judge`` finds no better.
     keep : {"best", "last"}
-        Which weights the model has: those of the evaluation with the best validation log-likelihood, where there are
-        validation rows or ``patience`` (without such rows, that of the training subset judges); or the last.
+        Which weights the model has: those of the evaluation that ``judge`` finds best, where there are validation
+        rows or ``patience``; or the last.
+    judge : str
+        The column of the metric that says which evaluations are best: by validation rows or, without any, by the
+        training subset.
     rows : int or None
         Of each split, how many are looked at along the way, at most; always the same ones. None: all validation and
         test rows, and ``SUBSET`` training rows.
@@ -59,6 +63,7 @@ class Plan:
     at: tuple[float, ...] = ()
     patience: int | None = None
     keep: str = "best"
+    judge: str = metrics.JUDGE
     rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_seconds: float = 60.0
@@ -78,6 +83,7 @@ class Plan:
             raise InputError(f"patience is {self.patience}; set it to 1 or more, or leave it out")
         if self.keep not in KEEP:
             raise InputError(f"keep is {self.keep!r}; set it to {' or '.join(KEEP)}")
+        metrics.judge_of(self.judge)
         if not 1 <= self.threads <= MOST_THREADS:
             raise InputError(f"threads is {self.threads}; set it to 1 or more, {MOST_THREADS} at most")
         if self.rows is not None and self.rows < 1:
@@ -120,7 +126,8 @@ def ever_rarer(first: float, last: float, growth: float = GROWTH) -> tuple[float
 class FitState:
     """Where a fit stands; what a checkpoint keeps beside arrays.
 
-    ``position`` counts samples of ``epoch``; ``looked`` the seconds of evaluations, which no budget counts.
+    ``position`` counts samples of ``epoch``; ``looked`` the seconds of evaluations, which no budget counts; ``best``
+    is the best value of the judge, times -1 where lower is better.
     """
 
     epoch: int = 0

@@ -17,17 +17,17 @@ import psutil
 
 from xsoftmax import __version__
 from xsoftmax.data.dataset import SPLITS, Dataset
+from xsoftmax.evaluation import metrics
 from xsoftmax.internal.files import write_text, written_aside
 from xsoftmax.methods import Method
 from xsoftmax.model import Model, save_model
 from xsoftmax.training.fit import FitResult
 from xsoftmax.training.plan import SUBSET, Plan
 
-_KEYS = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 COLUMNS = [
-    *("epoch", "step", "seconds", "learning_rate", "objective", "train_log_likelihood"),
-    *("train_accuracy", "regularized_log_loss", "frequency_error", "search_recall", "gradient_found"),
-    *(f"{split}_{key}" for split in ("validation", "test") for key in _KEYS),
+    *("epoch", "step", "seconds", "learning_rate", "objective", "regularized_log_loss"),
+    *("frequency_error", "search_recall", "gradient_found"),
+    *(f"{split}_{column}" for split in SPLITS for column in metrics.columns("fit")),
 ]
 LIBRARIES = ("numpy", "scipy", "numba", "h5py", "scikit-learn")
 
@@ -76,7 +76,7 @@ def summary(result: FitResult, method: str, n_train: int) -> str:
     if not kept:
         return "\n".join(lines)
     row = next(row for row in reversed(state.history) if row["epoch"] == kept["epoch"])
-    why = f"the best by {kept['by'].replace('_log_likelihood', ' log-likelihood')}" if "value" in kept else "the last"
+    why = f"the best by {metrics.title_of(kept['by'])}" if "value" in kept else "the last"
     lines.append(f"kept: epoch {_epochs(kept)}, {why}")
     for split in ("train", "validation", "test"):
         if f"{split}_log_likelihood" in row:
@@ -127,6 +127,7 @@ def describe(
         "objective_name": method.objective.title,
         "budget": {"epochs": plan.epochs} if plan.epochs is not None else {"seconds": plan.seconds},
         "patience": plan.patience,
+        "judge": plan.judge,
         "rows_looked_at": plan.rows,
         "versions": {"xsoftmax": __version__, "python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},

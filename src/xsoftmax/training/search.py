@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from xsoftmax.evaluation import metrics
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.outputs import CHOSEN
@@ -81,7 +82,7 @@ def read_chosen(path: Path) -> dict[str, Any]:
 
 
 def choose(folder: Path, grid: Mapping[str, Mapping[str, Any]], by: str) -> dict[str, Any]:
-    """Take the trial whose model has the highest value of a column; of equal ones the first.
+    """Take the trial whose model has the best value of a metric's column; of equal ones the first.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def choose(folder: Path, grid: Mapping[str, Mapping[str, Any]], by: str) -> dict
     grid : mapping of str to mapping
         What each trial changes of its method, by its name.
     by : str
-        A column of ``history.csv``, such as ``validation_log_likelihood``.
+        A metric's column of ``history.csv``, such as ``validation_log_likelihood``.
 
     Returns
     -------
@@ -103,6 +104,7 @@ def choose(folder: Path, grid: Mapping[str, Mapping[str, Any]], by: str) -> dict
     InputError
         If there is no such column, or all trials diverged.
     """
+    sign = metrics.judge_of_split(by).sign
     trials: list[dict[str, Any]] = [
         {"name": name, "settings": settings, "value": _value(_trial(folder / name), by)}
         for name, settings in grid.items()
@@ -110,7 +112,7 @@ def choose(folder: Path, grid: Mapping[str, Mapping[str, Any]], by: str) -> dict
     known = [trial for trial in trials if trial["value"] is not None]
     if not known:
         raise InputError(f"{folder}: all trials diverged; search smaller rates than {', '.join(grid)}")
-    return {"by": by, **max(known, key=lambda trial: trial["value"]), "trials": trials}
+    return {"by": by, **max(known, key=lambda trial: sign * trial["value"]), "trials": trials}
 
 
 def _trial(folder: Path) -> Fit:

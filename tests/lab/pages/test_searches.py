@@ -5,25 +5,27 @@ import math
 
 import pytest
 
+from xsoftmax.evaluation import metrics
+from xsoftmax.evaluation.metrics import Metric
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.pages.searches import FOLDER, regrets, regrets_markdown
 
 KEY = "optimizer.initial_accumulator"
 
 
-def search(method, values):
+def search(method, values, by="validation_log_likelihood"):
     trials = [
         {"settings": {"optimizer": {"initial_accumulator": a, "learning_rate": rate}}, "value": value}
         for (a, rate), value in values.items()
     ]
-    return {"method": method, "trials": trials}
+    return {"method": method, "by": by, "trials": trials}
 
 
 SEARCHES = [
     search("a", {(0.1, 1): -2.0, (0.1, 3): -1.5, (0.01, 1): -1.0, (0.01, 3): -4.0}),
     search("a", {(0.1, 1): -3.0, (0.1, 3): None, (0.01, 1): -3.5, (0.01, 3): None}),
     search("b", {(0.1, 1): -1.0, (0.01, 1): None}),
-    {"method": "c", "trials": [{"settings": {"optimizer": {"learning_rate": 1}}, "value": -1.0}]},
+    {"method": "c", "by": "train_accuracy", "trials": [{"settings": {"ridge": 1}, "value": 0.5}]},
 ]
 
 
@@ -32,6 +34,13 @@ def test_the_best_of_a_value_is_held_against_the_best_of_all():
         "a": {0.1: [0.5, 0.0], 0.01: [0.0, 0.5]},
         "b": {0.1: [0.0], 0.01: [math.inf]},
     }
+
+
+def test_of_an_error_the_least_is_best(monkeypatch):
+    error = Metric("error", "error", ["rank"], lambda rows: (rows.rank > 0).mean(), 0, 1, higher_is_better=False)
+    monkeypatch.setattr(metrics, "known", lambda: {"error": error})
+    found = regrets([search("a", {(0.1, 1): 0.5, (0.01, 1): 0.25}, by="validation_error")], KEY)
+    assert found == {"a": {0.1: [0.25], 0.01: [0.0]}}
 
 
 def test_the_table_has_the_mean_and_the_most(tmp_path, monkeypatch):

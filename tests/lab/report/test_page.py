@@ -110,7 +110,7 @@ def test_it_says_what_the_files_say(results, tags):
 def test_it_says_what_was_tried(html):
     said = " ".join(html.split())
     assert "What was tried for softmax" in said
-    assert "One fit each on 66,646 training rows, seed 0, 20 epochs; by validation log likelihood" in said
+    assert "One fit each on 66,646 training rows, seed 0, 20 epochs; by validation log-likelihood" in said
     assert re.search(r"learning.rate.? 0\.1</td><td>−2\.0000</td><td class=\"text\"></td>", said)
     assert re.search(r"learning.rate.? 1(?:\.0)?</td><td>−1\.0000</td><td class=\"text\">taken</td>", said)
     assert said.count("What was tried") == 1  # on one data set of two

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.evaluation.metrics import judge_of_split
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.training.folders import flatten
@@ -55,10 +56,11 @@ def regrets(searches: Sequence[Mapping[str, Any]], key: str) -> dict[str, dict[f
     found: dict[str, dict[float, list[float]]] = {}
     for search in searches:
         best: dict[float, float] = {}
+        sign = judge_of_split(search["by"]).sign
         for trial in search["trials"]:
             value = flatten(trial["settings"]).get(key)
             if value is not None:
-                reached = -math.inf if trial["value"] is None else trial["value"]
+                reached = -math.inf if trial["value"] is None else sign * trial["value"]
                 best[value] = max(best.get(value, -math.inf), reached)
         of_method = found.setdefault(search["method"], {}) if best else {}
         for value, reached in best.items():

@@ -11,6 +11,7 @@ import pandas as pd
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
+from xsoftmax.evaluation.metrics import title_of
 from xsoftmax.internal.addresses import text_without_secrets
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.text import pruning_in_words
@@ -133,7 +134,7 @@ def _section(results: Path, dataset: Any, rows: pd.DataFrame, statuses: Sequence
 
 def _search(search: dict[str, Any]) -> dict[str, Any]:
     """Take a search apart: which method, how it was tried, and a row for each trial, the chosen one marked."""
-    (unit, amount), column = next(iter(search["budget"].items())), search["by"].replace("_", " ")
+    (unit, amount), column = next(iter(search["budget"].items())), title_of(search["by"])
     rows = [
         {
             "name": _listed(flatten(trial["settings"])),

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 from pandas.api.typing import DataFrameGroupBy
 
+from xsoftmax.evaluation import metrics
 from xsoftmax.training.folders import DIVERGED, Fit
 
-MEASURES = ("log_likelihood", "accuracy", "p_at_1", "p_at_3", "p_at_5")
 KEYS = ["dataset", "method", "seed"]
 LOSS = "regularized_log_loss"
 MEGABYTE = 1e6
@@ -149,11 +149,13 @@ def ended(row: Any) -> str:
     return row["status"]
 
 
+# The first heading says for all metrics that they are of test rows.
+MEASURED: tuple[tuple[str, str, int | None], ...] = tuple(
+    (f"test_{column}", f"test {metric.heading}" if column == metrics.JUDGE else metric.heading, metric.digits)
+    for column, metric in metrics.known().items()
+    if metric.shown
+)
 SHOWN: tuple[tuple[str, str, int | None], ...] = (
-    ("test_log_likelihood", "test log-likelihood (nats)", 3),
-    ("test_accuracy", "accuracy", 3),
-    ("test_p_at_3", "P@3", 3),
-    ("test_p_at_5", "P@5", 3),
     ("kept_epoch", "kept at epoch", None),
     ("seconds", "training (s)", None),
     ("seconds_per_epoch", "s / epoch", None),
@@ -163,8 +165,9 @@ CLOSENESS = ("closeness", "distance to the reference", 3)
 
 
 def shown(table: Any) -> tuple[tuple[str, str, int | None], ...]:
-    """Columns shown of a table or of one of its rows: name, heading, digits."""
-    return (*SHOWN, CLOSENESS) if CLOSENESS[0] in table else SHOWN
+    """Columns shown of a table or of one of its rows: name, heading, digits; older tables may lack some metrics."""
+    measured = [column for column in MEASURED if column[0] in table]
+    return (*measured, *SHOWN, *([CLOSENESS] if CLOSENESS[0] in table else []))
 
 
 def headings(table: Any) -> list[str]:
@@ -195,7 +198,7 @@ def _row(fit: Fit) -> dict[str, Any]:
         "n_parameters": status.get("n_parameters"),
     }
     for split in ("test", "validation"):
-        measured = dict.fromkeys(MEASURES) | fit.metrics.get(split, {})
+        measured = dict.fromkeys(metrics.columns()) | fit.metrics.get(split, {})
         row |= {f"{split}_{name}": value for name, value in measured.items() if name != "n_samples"}
     row |= {axis: axes.get(axis, {}).get("name") for axis in ("objective", "proposal", "optimizer")}
     row |= {"objective_name": status.get("objective_name"), "training_objective": _last(fit, "objective")}

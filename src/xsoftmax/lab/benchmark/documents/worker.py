@@ -11,7 +11,7 @@ from unittest.mock import patch
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import some
-from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.evaluation.likelihood import evaluate
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.benchmark.documents.recall import recall_of
 from xsoftmax.lab.benchmark.observed import peak_bytes_so_far

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from statistics import median
 
-from xsoftmax.evaluation.metrics import evaluate
+from xsoftmax.evaluation.likelihood import evaluate
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.lab.benchmark.case import Case, Quantity
 from xsoftmax.lab.benchmark.floors import row_floor
