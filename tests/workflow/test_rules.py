@@ -95,8 +95,17 @@ def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished):
     ],
 )
 def test_a_code_edit_reruns_what_depends_on_it(finished, module, expected):
-    with finished.edited(f"src/xsoftmax/{module}", "\n", "\n\n"):
+    text = (finished.folder / "src/xsoftmax" / module).read_text()
+    with finished.rewritten(f"src/xsoftmax/{module}", text + "\nEDITED = True\n"):
         assert finished.jobs() == expected
+
+
+@pytest.mark.parametrize("module", ["training/fit.py", "kernels/rows.py", "commands/evaluate.py", "tree/fit.py"])
+def test_a_comment_and_a_sentence_of_a_docstring_rerun_nothing(finished, module):
+    text = (finished.folder / "src/xsoftmax" / module).read_text()
+    assert text.startswith('"""')
+    with finished.rewritten(f"src/xsoftmax/{module}", '"""An edit. ' + text[3:] + "\n# A comment.\n"):
+        assert finished.jobs() == {}
 
 
 @pytest.mark.parametrize(
