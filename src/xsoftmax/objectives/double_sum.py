@@ -18,10 +18,8 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, log_add_exp
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
+from xsoftmax.objectives._double_sum import NEWTON_STEPS, NEWTON_TOLERANCE, start
 
-NEWTON_STEPS = 20
-# Newton converges quadratically here: a last change of 1e-7 leaves an error of 1e-14.
-NEWTON_TOLERANCE = 1e-7
 # Of the logarithm of a; below it a is 0 in float64, as it is where nothing is drawn.
 LEAST = -700.0
 
@@ -33,14 +31,11 @@ LEAST = -700.0
     offers=("gradient", "raise_bound", "proximal", "batch_proximal"),
     n_states=1,
 )
+@start
 class DoubleSum(NamedTuple):
     """Parameters: ``start_at_log_classes``: u begins at log(n_classes), as printed, or at 0."""
 
     start_at_log_classes: bool = True
-
-    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
-        """Give the u of every sample before the first step, float64 of shape (n_samples, 1)."""
-        return np.full((n_samples, 1), math.log(n_classes) if self.start_at_log_classes else 0.0)
 
     def prepare(
         self, xp: Any, rate: Any, state: Any, draws: ScoredClasses, noise: Any, threshold: float | None = None

@@ -19,7 +19,7 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, log_add_exp, wright_omega
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
-from xsoftmax.objectives.double_sum import NEWTON_STEPS, NEWTON_TOLERANCE, DoubleSum
+from xsoftmax.objectives._double_sum import NEWTON_STEPS, NEWTON_TOLERANCE, start
 
 # Stands for ||x||^2 = 0: there W stays, and u moves as in the limit.
 SMALLEST_SQUARED_NORM = 1e-30
@@ -32,6 +32,7 @@ SMALLEST_SQUARED_NORM = 1e-30
     offers=("gradient", "raise_bound", "proximal"),
     n_states=1,
 )
+@start
 class DoubleSumRaman(NamedTuple):
     """Parameters: ``start_at_log_classes``: u begins at log(n_classes), its best at W = 0, or at 0."""
 
@@ -56,7 +57,6 @@ class DoubleSumRaman(NamedTuple):
         return u - of_true + xp.exp(of_true - u) + terms - 1
 
 
-DoubleSumRaman.initial_states = DoubleSum.initial_states  # type: ignore[attr-defined]
 MEMBER = DoubleSumRaman
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.steps import updated
 from xsoftmax.optimizers import optimizer
+from xsoftmax.optimizers._gradient import along_gradient
 
 
 @optimizer(takes_ridge=True)
@@ -17,7 +18,4 @@ class Sgd(NamedTuple):
 MEMBER = Sgd
 
 
-@implements(updated, Sgd)
-def along_gradient(optimizer, step, w, a, g):
-    """Move a weight against its gradient."""
-    return w - step.rate * g, a
+implements(updated, Sgd)(along_gradient)

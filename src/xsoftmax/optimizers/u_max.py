@@ -11,7 +11,7 @@ from typing import NamedTuple
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.steps import updated
 from xsoftmax.optimizers import optimizer
-from xsoftmax.optimizers.sgd import along_gradient
+from xsoftmax.optimizers._gradient import along_gradient
 
 
 @optimizer(needs="raise_bound", takes_ridge=True, qualifier="where u is within threshold of its best")
