@@ -1,13 +1,9 @@
-"""What the two double sums share: where u begins, and how long Newton's method goes on."""
+"""What the two double sums share: where u begins."""
 
 import math
 from typing import Any
 
 import numpy as np
-
-NEWTON_STEPS = 20
-# Newton converges quadratically here: a last change of 1e-7 leaves an error of 1e-14.
-NEWTON_TOLERANCE = 1e-7
 
 
 def start(member: Any) -> Any:

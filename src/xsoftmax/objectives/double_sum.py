@@ -15,10 +15,11 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dual import NEWTON_STEPS, NEWTON_TOLERANCE
 from xsoftmax.kernels.mathematics import exp, log_add_exp
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
-from xsoftmax.objectives._double_sum import NEWTON_STEPS, NEWTON_TOLERANCE, start
+from xsoftmax.objectives._double_sum import start
 
 # Of the logarithm of a; below it a is 0 in float64, as it is where nothing is drawn.
 LEAST = -700.0

@@ -16,10 +16,11 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.dual import NEWTON_STEPS, NEWTON_TOLERANCE
 from xsoftmax.kernels.mathematics import exp, log_add_exp, wright_omega
 from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
-from xsoftmax.objectives._double_sum import NEWTON_STEPS, NEWTON_TOLERANCE, start
+from xsoftmax.objectives._double_sum import start
 
 # Stands for ||x||^2 = 0: there W stays, and u moves as in the limit.
 SMALLEST_SQUARED_NORM = 1e-30
