@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.progress import Progress
 from xsoftmax.tree.fit import check_arguments, fit_projected
 from xsoftmax.tree.projection import Features, principal_components
 
@@ -78,7 +78,8 @@ def choose_regularizer(
         )
     fold_of = np.random.default_rng(seed).permutation(y.size) % folds
     totals, n_judged = np.zeros(len(REGULARIZERS)), 0
-    with Progress("cross-validation of the tree", "fits", total=folds * len(REGULARIZERS)) as report:
+    progress = registry.load("xsoftmax.internal", "progress")  # by name: an edit of it is none of a tree
+    with progress.Progress("cross-validation of the tree", "fits", total=folds * len(REGULARIZERS)) as report:
         for fold in range(folds):
             kept, held = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
             held = held[np.isin(y[held], y[kept])]

@@ -14,10 +14,10 @@ from scipy.sparse import csr_array, issparse
 from xsoftmax.data.dataset import check_plain
 from xsoftmax.data.names import Names
 from xsoftmax.data.store import open_prepared
+from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attributes, put
 from xsoftmax.internal.hdf5_checks import check_number
-from xsoftmax.internal.progress import Progress
 from xsoftmax.internal.sealed import opened, written_sealed
 from xsoftmax.training_set import check_seed
 from xsoftmax.tree.cross_validation import Choice, choose_regularizer
@@ -73,7 +73,8 @@ def fit_tree_file(
         train, name, class_names = data.split("train"), data.name, data.class_names
         features = data.transform.sha256
     rows = train.X, train.y, len(class_names)
-    with Progress(f"tree of {name}", "levels", total=depth_of(len(class_names))) as report:
+    progress = registry.load("xsoftmax.internal", "progress")  # by name: an edit of it is none of a tree
+    with progress.Progress(f"tree of {name}", "levels", total=depth_of(len(class_names))) as report:
         fitted = fit_timed(*rows, dimension, regularizer, seed, folds, resplit, report.move_to)
     tree, choice = fitted.tree, fitted.choice
     attributes: dict[str, Any] = {
