@@ -16,6 +16,7 @@ from xsoftmax.cli import main
 from xsoftmax.commands import evaluate, verbs
 from xsoftmax.internal.errors import EXTRAS
 from xsoftmax.internal.hdf5 import put
+from xsoftmax.training.callbacks import Callback
 
 ROOT = Path(__file__).parents[1]
 
@@ -78,6 +79,13 @@ def test_the_exit_status_of_the_real_program(tmp_path):
     assert ended.stderr.startswith("error: ")
 
 
+class Forbidden(Callback):
+    """A fit that begins fails the test."""
+
+    def begin(self, fit):
+        pytest.fail(f"a budget of {fit.plan.budget} is taken")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -96,7 +104,7 @@ def test_the_exit_status_of_the_real_program(tmp_path):
 )
 def test_wrong_options_of_train(data, tmp_path, capsys, arguments, message, monkeypatch):
     if "nan" in arguments:  # it would train for ever
-        monkeypatch.setattr("xsoftmax.training.fit._Fit.run", lambda self: pytest.fail("a budget of nan is taken"))
+        monkeypatch.setattr("xsoftmax.commands.train.observers", lambda options: [Forbidden()])
     assert training(data, tmp_path, *arguments) in (1, 2)
     assert message in capsys.readouterr().err
     assert not (tmp_path / "fit").exists()

@@ -15,6 +15,7 @@ from covering import covering
 from kernels.layouts import laid_out
 from kernels.loops import sweep
 from objectives import one_step
+from training.interruptions import CountChunks, KillAfter, KilledError
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.likelihood import evaluate, score_rows
 from xsoftmax.internal import registry
@@ -135,9 +136,9 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(fit_module, "make_solver", make)
 
 
-def trained(path, method, seed=0, proposal=None, **plan):
+def trained(path, method, seed=0, proposal=None, callbacks=(), **plan):
     with open_prepared(path) as data:
-        return fit(data, method, seed, Plan(**({"epochs": EPOCHS} | plan)), proposal)
+        return fit(data, method, seed, Plan(**({"epochs": EPOCHS} | plan)), proposal, callbacks=callbacks)
 
 
 @pytest.fixture(scope="session")
@@ -206,38 +207,23 @@ def test_same_seed_same_bits_other_seed_other_bits(names, storage, files, once):
         assert not np.array_equal(result.model.rows, trained(path, method_of(names), seed=1).model.rows)
 
 
-class KilledError(Exception):
-    pass
-
-
 @every_case
-def test_interrupted_and_resumed_equals_uninterrupted(names, storage, files, tmp_path, small_chunks, monkeypatch):
+def test_interrupted_and_resumed_equals_uninterrupted(names, storage, files, tmp_path, small_chunks):
     """Killed twice at a random chunk, before it is checkpointed, with early stopping's best weights kept."""
     method, plan = method_of(names), {"epochs": 4, "patience": 50, "at": (1.0, 2.5, 3.0)}
     path = files[storage]
     whole = trained(path, method, **plan)
     rng = np.random.default_rng(sum(map(ord, "".join(names))))
-    advance = fit_module._Fit._advance
-    left = [0]
-
-    def killed(self):
-        advance(self)
-        left[0] -= 1
-        if left[0] == 0:
-            raise KilledError
-
-    monkeypatch.setattr(fit_module._Fit, "_advance", killed)
     kept = {"checkpoint": tmp_path / "kept.h5", "checkpoint_seconds": 0.0}
     n_chunks = 4 if method.optimizer.needs == "full_gradient" else 12
     for _ in range(2):
-        left[0] = int(rng.integers(2, n_chunks // 2 + 1))
+        killing = [KillAfter(int(rng.integers(2, n_chunks // 2 + 1)))]
         with pytest.raises(KilledError):
-            trained(path, method, **plan, **kept)
-    left[0] = 0
-    resumed = trained(path, method, **plan, **kept)
-    resumed_calls, left[0] = -left[0], 0
-    assert_same(whole, trained(path, method, **plan))
-    assert 0 < resumed_calls < -left[0]  # it did not begin anew
+            trained(path, method, callbacks=killing, **plan, **kept)
+    of_resumed, of_whole = CountChunks(), CountChunks()
+    resumed = trained(path, method, callbacks=[of_resumed], **plan, **kept)
+    assert_same(whole, trained(path, method, callbacks=[of_whole], **plan))
+    assert 0 < of_resumed.n_chunks < of_whole.n_chunks  # it did not begin anew
     assert_same(whole, resumed)
     assert [path.name for path in tmp_path.iterdir()] == ["kept.h5"]  # nothing half written
 

@@ -46,6 +46,27 @@ def test_a_fit_goes_on_without_checkpoints(data, tmp_path, small_disk):
 
 
 @pytest.mark.fault(
+    "disk full while `--live` writes a row of the history",
+    happens="half a line is taken back; the fit goes on without the file, and ends with the same bits",
+    user="`warning: callback LiveHistory: …: No space left on device …; training goes on without it`, once",
+)
+def test_a_live_history_that_finds_no_room(data, tmp_path, small_disk):
+    disk, budget = small_disk(40_000), ("--epochs", 300, "--points", 300)
+    live = disk / "live.csv"
+    done = run(train(data, tmp_path, "implicit", *budget, "--live", live))
+    assert done.returncode == 0
+    assert done.stderr.count("warning: callback LiveHistory: ") == 1
+    assert "No space left on device; make room on the disk and run it again; training goes on" in done.stderr
+    written, whole = live.read_text(), (tmp_path / "fit" / "history.csv").read_text()
+    assert whole.startswith(written)
+    assert written.endswith("\n")
+    assert 20_000 < len(written) < len(whole)
+    expected = fit_of(tmp_path / "fit")
+    assert run(train(data, tmp_path, "implicit", *budget)).returncode == 0
+    assert fit_of(tmp_path / "fit") == expected
+
+
+@pytest.mark.fault(
     "disk full while a model is written",
     happens="the job fails; what was there is still there, and the checkpoint too, from which the next run goes on",
     user=f"`error: … {FULL}`",

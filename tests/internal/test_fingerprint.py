@@ -163,6 +163,25 @@ def test_a_source_that_is_no_python_is_named(copy, monkeypatch):
     assert "kernels/sweep.py: line" in ended.stderr
 
 
+@pytest.mark.parametrize(
+    "module",
+    [
+        "internal/progress.py",
+        "training/callbacks/show_progress.py",
+        "training/callbacks/live_history.py",
+        "lab/tracking/live.py",
+    ],
+)
+def test_an_edit_of_what_only_watches_a_fit_changes_no_fit(copy, module):
+    asked = {name: of_commands()[name] for name in ("train", "proposal")} | of_methods()
+    assert not changed_by_edit(copy, asked, module)
+
+
+@pytest.mark.parametrize("name", ["evaluate", "judge", "save", "guarded"])
+def test_an_edit_of_what_decides_changes_all_fits(copy, name):
+    assert changed_by_edit(copy, of_methods(), f"training/callbacks/{name}.py") == set(METHODS)
+
+
 def test_an_edit_of_the_way_back_from_storage_reaches_evaluation(copy):
     """A command loads proposals by name: what it may load counts, or it must be in the rule's list."""
     changed = changed_by_edit(copy, of_commands(), "data/store.py")

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import xsoftmax.training.fit as fit_module
 from edited import edited
+from training.interruptions import KillAfter, KilledError
 from training.problems import D, K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
@@ -25,6 +25,7 @@ from xsoftmax.model import load_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals._file import read_proposal
 from xsoftmax.solvers import make_solver, sampled
+from xsoftmax.training import snapshot
 from xsoftmax.training.checkpoint import read_checkpoint, write_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -157,10 +158,10 @@ def test_arrays_may_have_grown(tmp_path):
     assert np.array_equal(taken["values"], np.arange(1000.0))
 
 
-def test_a_checkpoint_that_asks_for_more_memory_than_there_is(dataset, tmp_path, killed_after, monkeypatch, capsys):
+def test_a_checkpoint_that_asks_for_more_memory_than_there_is(dataset, tmp_path, monkeypatch, capsys):
     """Of a solver whose arrays grow: memory is asked before it reads them."""
     data, path, asked = dataset(*rows(), K), tmp_path / "kept.h5", []
-    interrupted(data, method(), path, killed_after, epochs=3)
+    interrupted(data, method(), path, epochs=3)
     with edited(path) as file:
         W = file["arrays/W"][:]
         del file["arrays/W"]
@@ -170,7 +171,7 @@ def test_a_checkpoint_that_asks_for_more_memory_than_there_is(dataset, tmp_path,
         asked.append(n_bytes)
         raise InputError(f"{what}: too little memory")
 
-    monkeypatch.setattr(fit_module, "check_free", check_free)
+    monkeypatch.setattr(snapshot, "check_free", check_free)
     found, expected = (fit(data, method(), 0, Plan(epochs=3, checkpoint=kept)) for kept in (path, None))
     assert asked == [2 * W.nbytes]
     assert "the arrays of the checkpoint: too little memory" in capsys.readouterr().err
@@ -191,47 +192,29 @@ def test_a_disk_that_fails_halfway_is_an_error(tmp_path):
         read_checkpoint(path, "me", restore)
 
 
-def test_a_proposal_that_follows_the_weights_does_so_from_a_checkpoint(dataset, tmp_path, killed_after):
+def test_a_proposal_that_follows_the_weights_does_so_from_a_checkpoint(dataset, tmp_path):
     """Whichever chunk it was written after, the last one too: the proposal derives from the weights."""
     proposal = {"name": "quadratic-kernel", "refresh": 30}
     data, chosen = dataset(*rows(100), K), method("sampled-softmax", proposal, "adagrad")
     expected = fit(data, chosen, 0, Plan(epochs=3, at=(1.0, 2.0)))
     for chunks in (1, 4, 5, 11, 12):
         path = tmp_path / f"{chunks}.h5"
-        killed_after(chunks + 1)
-        with pytest.raises(KilledError):
-            fit(data, chosen, 0, Plan(epochs=3, at=(1.0, 2.0), checkpoint=path, checkpoint_seconds=0.0))
-        killed_after(0)
+        interrupted(data, chosen, path, n_chunks=chunks + 1, epochs=3, at=(1.0, 2.0))
         found = fit(data, chosen, 0, Plan(epochs=3, at=(1.0, 2.0), checkpoint=path))
         assert np.array_equal(found.model.rows, expected.model.rows), chunks
         assert curve(found) == curve(expected), chunks
 
 
-class KilledError(Exception):
-    pass
-
-
-@pytest.fixture
-def killed_after(monkeypatch):
-    """A function that makes fits die after so many chunks of 30 steps; 0: never."""
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
     monkeypatch.setattr(sampled, "DEFAULT_CHUNK", 30)
-    advance, left = fit_module._Fit._advance, [0]
-
-    def counted(self):
-        advance(self)
-        left[0] -= 1
-        if left[0] == 0:
-            raise KilledError
-
-    monkeypatch.setattr(fit_module._Fit, "_advance", counted)
-    return lambda chunks: left.__setitem__(0, chunks)
 
 
-def interrupted(data, chosen, path, killed_after, beforehand=None, seed=0, **plan):
-    killed_after(7)
+def interrupted(data, chosen, path, seed=0, n_chunks=7, beforehand=None, **plan):
+    """Kill a fit after some chunks (of 30 steps, if it draws), of which the checkpoint has all but the last."""
+    kept = {"checkpoint": path, "checkpoint_seconds": 0.0}
     with pytest.raises(KilledError):
-        fit(data, chosen, seed, Plan(checkpoint=path, checkpoint_seconds=0.0, **plan), beforehand=beforehand)
-    killed_after(0)
+        fit(data, chosen, seed, Plan(**kept, **plan), callbacks=[KillAfter(n_chunks)], beforehand=beforehand)
     assert path.exists()
 
 
@@ -245,9 +228,9 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_a_checkpoint_of_another_fit_is_not_taken(change, dataset, tmp_path, killed_after):
+def test_a_checkpoint_of_another_fit_is_not_taken(change, dataset, tmp_path):
     data, path = dataset(*rows(), K), tmp_path / "kept.h5"
-    interrupted(data, method(), path, killed_after, epochs=3)
+    interrupted(data, method(), path, epochs=3)
     plan = {"epochs": 3} | CHANGES[change]
     chosen, seed = plan.pop("chosen", method()), plan.pop("seed", 0)
     found = fit(data, chosen, seed, Plan(checkpoint=path, **plan))
@@ -257,26 +240,26 @@ def test_a_checkpoint_of_another_fit_is_not_taken(change, dataset, tmp_path, kil
 
 
 @pytest.mark.parametrize("epochs", [3, 6])
-def test_a_rate_that_falls_by_progress_goes_on_falling(epochs, dataset, tmp_path, killed_after):
+def test_a_rate_that_falls_by_progress_goes_on_falling(epochs, dataset, tmp_path):
     """Of as many epochs as were asked for; asked for more, the fit begins anew, as its rates were others."""
     data, path = dataset(*rows(), K), tmp_path / "kept.h5"
     chosen = method(schedule={"name": "linear"})
-    interrupted(data, chosen, path, killed_after, epochs=3)
+    interrupted(data, chosen, path, epochs=3)
     found, expected = (fit(data, chosen, 0, Plan(epochs=epochs, checkpoint=kept)) for kept in (path, None))
     assert np.array_equal(found.model.rows, expected.model.rows)
     assert curve(found) == curve(expected)
 
 
-def test_a_checkpoint_of_other_rows_is_not_taken(dataset, tmp_path, killed_after):
+def test_a_checkpoint_of_other_rows_is_not_taken(dataset, tmp_path):
     """The same labels and name."""
     (X, y), path = rows(), tmp_path / "kept.h5"
-    interrupted(dataset(X, y, K), method(), path, killed_after, epochs=3)
+    interrupted(dataset(X, y, K), method(), path, epochs=3)
     other = dataset(-X, y, K)
     found, expected = (fit(other, method(), 0, Plan(epochs=3, checkpoint=kept)) for kept in (path, None))
     assert np.array_equal(found.model.rows, expected.model.rows)
 
 
-def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path, killed_after):
+def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path):
     """A fit's draws come from its tree: half a fit with one and half with another is neither's."""
     data_path, kept = prepare(*rows(), K), tmp_path / "kept.h5"
     trees = [tmp_path / name for name in ("1.h5", "2.h5")]
@@ -291,7 +274,7 @@ def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path, killed_aft
     chosen = method("negative-sampling", {"name": "tree", "dimension": 3}, "adagrad")
     with open_prepared(data_path) as data:
         one, another = ({path: read_proposal(path)} for path in trees)
-        interrupted(data, chosen, kept, killed_after, one, epochs=3)
+        interrupted(data, chosen, kept, epochs=3, beforehand=one)
         found = fit(data, chosen, 0, Plan(epochs=3, checkpoint=kept), beforehand=another)
         expected = fit(data, chosen, 0, Plan(epochs=3), beforehand=another)
         first = fit(data, chosen, 0, Plan(epochs=3), beforehand=one)
@@ -299,12 +282,12 @@ def test_a_checkpoint_of_another_tree_is_not_taken(prepare, tmp_path, killed_aft
     assert np.array_equal(found.model.rows, expected.model.rows)
 
 
-def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path, killed_after):
+def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path):
     data_path, kept, tree = prepare(*rows(), K), tmp_path / "kept.h5", tmp_path / "1.h5"
     assert main(["proposal", str(data_path), "--kind", "tree", "--set", '{"dimension": 3}', "-o", str(tree)]) == 0
     chosen = method("negative-sampling", {"name": "tree", "dimension": 3}, "adagrad")
     with open_prepared(data_path) as data:
-        interrupted(data, chosen, kept, killed_after, {tree: read_proposal(tree)}, epochs=3)
+        interrupted(data, chosen, kept, epochs=3, beforehand={tree: read_proposal(tree)})
         moved = tree.rename(tmp_path / "2.h5")
         steps = []
         advance = sampled.SampledSolver.advance
@@ -319,27 +302,24 @@ def test_the_tree_may_move_between_kill_and_resume(prepare, tmp_path, killed_aft
     assert sum(steps) < 1200
 
 
-def test_a_resumed_fit_does_not_count_its_proposal_twice(dataset, tmp_path, killed_after, monkeypatch):
+def test_a_resumed_fit_does_not_count_its_proposal_twice(dataset, tmp_path, monkeypatch):
     """The time of the first process's fit of the proposal stands; the second's does not shift the budget."""
     data, path = dataset(*rows(), K), tmp_path / "kept.h5"
     monkeypatch.setattr("xsoftmax.proposals.uniform.FittedUniform.seconds", 50.0)
-    interrupted(data, method(), path, killed_after, epochs=3)
+    interrupted(data, method(), path, epochs=3)
     monkeypatch.setattr("xsoftmax.proposals.uniform.FittedUniform.seconds", 1000.0)
     result = fit(data, method(), 0, Plan(epochs=3, checkpoint=path))
     assert 50 < result.state.seconds < 60
 
 
-def test_the_best_weights_survive_a_kill_after_their_epoch(dataset, tmp_path, killed_after):
+def test_the_best_weights_survive_a_kill_after_their_epoch(dataset, tmp_path):
     """The resumed fit finds no better ones, and must have kept those of the killed one."""
     data, path = dataset(*rows(n_samples=150, noise=1.0), K, n_validation=80, n_test=30), tmp_path / "kept.h5"
     chosen = method("softmax", "all", {"name": "adagrad", "learning_rate": 0.5})
     plan = {"epochs": 200, "at": tuple(range(1, 200)), "patience": 4}
     whole = fit(data, chosen, 0, Plan(**plan))
     assert whole.state.status == "stopped early"
-    killed_after(int(whole.state.best_epoch) + 3)
-    with pytest.raises(KilledError):
-        fit(data, chosen, 0, Plan(checkpoint=path, checkpoint_seconds=0.0, **plan))
-    killed_after(0)
+    interrupted(data, chosen, path, n_chunks=int(whole.state.best_epoch) + 3, **plan)
     resumed = fit(data, chosen, 0, Plan(checkpoint=path, **plan))
     assert np.array_equal(resumed.model.rows, whole.model.rows)
     assert curve(resumed) == curve(whole)

@@ -6,13 +6,13 @@ import numpy as np
 import psutil
 import pytest
 
+from training.interruptions import KillAfter, KilledError
 from training.problems import K, curve, method, rows
 from xsoftmax.data import windows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import Windows
 from xsoftmax.internal.errors import InputError
 from xsoftmax.solvers import sampled
-from xsoftmax.training import fit as fit_module
 from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import estimate, must_stream
 from xsoftmax.training.plan import Plan
@@ -56,9 +56,9 @@ def small_windows(monkeypatch):
     monkeypatch.setattr(windows, "Windows", partial(Windows, window_bytes=6400, block_bytes=800))
 
 
-def run(path, chosen, **plan):
+def run(path, chosen, callbacks=(), **plan):
     with open_prepared(path) as data:
-        return fit(data, chosen, 0, Plan(**plan))
+        return fit(data, chosen, 0, Plan(**plan), callbacks=callbacks)
 
 
 @cases
@@ -73,22 +73,11 @@ def test_the_likelihood_is_that_of_rows_in_memory(path, name):
 
 
 @cases
-def test_a_killed_fit_resumes_in_the_middle_of_a_window(path, name, tmp_path, monkeypatch):
+def test_a_killed_fit_resumes_in_the_middle_of_a_window(path, name, tmp_path):
     whole = run(path, METHODS[name], epochs=3, stream=True)
     kept = tmp_path / "checkpoint.h5"
-    advance, left = fit_module._Fit._advance, [17]
-
-    def counted(self):
-        advance(self)
-        left[0] -= 1
-        if left[0] == 0:
-            self._save()
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(fit_module._Fit, "_advance", counted)
-        with pytest.raises(KeyboardInterrupt):
-            run(path, METHODS[name], epochs=3, stream=True, checkpoint=kept)
+    with pytest.raises(KilledError):
+        run(path, METHODS[name], [KillAfter(17, save=True)], epochs=3, stream=True, checkpoint=kept)
     resumed = run(path, METHODS[name], epochs=3, stream=True, checkpoint=kept)
     assert curve(resumed) == curve(whole)
     assert np.array_equal(resumed.model.rows, whole.model.rows)

@@ -22,8 +22,11 @@ from xsoftmax.internal.files import remove
 from xsoftmax.internal.fingerprint import fingerprint
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.internal.shipped import methods_file
+from xsoftmax.internal.text import pruning_in_words
 from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
 from xsoftmax.proposals._file import read_proposal
+from xsoftmax.training.callbacks import FOLDER as CALLBACKS
+from xsoftmax.training.callbacks import Callback
 from xsoftmax.training.checkpoint import check_checkpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import KEEP, Plan
@@ -108,6 +111,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="leave training rows in their file, visited window by window; auto: if memory does not hold them",
     )
+    parser.add_argument(
+        "--live", type=file_to_write, metavar="FILE.csv", help="write each row of the history here as it comes"
+    )
+    parser.add_argument(
+        "--live-mlflow", metavar="EXPERIMENT", help="log each row as it comes to a run that `track` replaces"
+    )
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the fit")
 
 
@@ -154,7 +163,10 @@ def run(options: argparse.Namespace) -> None:
         plan = replace(plan, identity=code)
         with told_to_stop() if options.checkpoint else nullcontext() as stop:
             beforehand = {path: read_proposal(path) for path in options.proposal}
-            result = fit(data, method, options.seed, plan, proposal, stop, beforehand)
+            watching = observers(options)
+            result = fit(data, method, options.seed, plan, proposal, stop, watching, beforehand)
+        if result.pruning:
+            print(pruning_in_words(result.pruning), file=sys.stderr)
         added = {key: value for key, value in (("choice", found), ("trial", options.trial)) if value is not None}
         write_fit(options.output, result, data, method, options.seed, plan, code, added)
         said = summary(result, method.name, plan.n_training(data.n_samples("train")))
@@ -163,6 +175,16 @@ def run(options: argparse.Namespace) -> None:
         if advice:
             remove(advice.kept_choice(options.checkpoint))
     print(said)
+
+
+def observers(options: argparse.Namespace) -> list[Callback]:
+    """Make what shows and logs the fit as it goes: loaded by name, so that an edit of these is no edit of a fit."""
+    found: list[Callback] = [registry.load(CALLBACKS, "show-progress").ShowProgress()]
+    if options.live:
+        found.append(registry.load(CALLBACKS, "live-history").LiveHistory(options.live))
+    if options.live_mlflow:
+        found.append(registry.load("xsoftmax.lab.tracking", "live").LiveRun(options.live_mlflow))
+    return found
 
 
 @contextmanager

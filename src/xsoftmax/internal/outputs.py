@@ -12,7 +12,13 @@ from xsoftmax.internal.errors import InputError
 
 FILES = ("model.h5", "history.csv", "status.json", "metrics.json")  # of a fit
 CHOSEN = "chosen.json"  # of a search
-WRITTEN = ("output", "checkpoint", "figure", "json")  # options that name what is written; all other paths are read
+WRITTEN = (
+    "output",
+    "checkpoint",
+    "figure",
+    "json",
+    "live",
+)  # options that name what is written; all other paths are read
 OF_TRIALS = tuple(f"*/{name}" for name in FILES)
 READ_IN = {  # what is read in the folders that an option names
     "raw": ("**/*",),

@@ -35,6 +35,10 @@ class Progress(AbstractContextManager["Progress"]):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the bar as it is."""
         self._bar.refresh()
         self._bar.close()
 

@@ -24,12 +24,11 @@ class BestWeights:
     Parameters
     ----------
     shape : tuple of int
-        Of the weights; (0, 0) where none are to be kept.
+        Of the weights.
     sparse : bool
     """
 
     def __init__(self, shape: tuple[int, int], sparse: bool) -> None:
-        self.kept = shape != (0, 0)
         self.W: Any = csc_array(shape, dtype=np.float32) if sparse else np.zeros(shape, np.float32)
 
     def take(self, W: Any) -> None:

@@ -5,7 +5,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,30 +15,30 @@ import numpy as np
 from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
-from xsoftmax.evaluation import metrics
-from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
-from xsoftmax.internal.errors import InputError, StoppedError
-from xsoftmax.internal.free_memory import check_free
-from xsoftmax.internal.parameters import MOST_NUMBER
-from xsoftmax.internal.progress import Progress
-from xsoftmax.internal.text import pruning_in_words
+from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.threads import Team
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
-from xsoftmax.optimizers._schedules import BY_PROGRESS
 from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
 from xsoftmax.solvers import Solver, make_solver, solver_of
 from xsoftmax.training.beginning import find_beginning
 from xsoftmax.training.best import BestWeights
+from xsoftmax.training.budget import Budget
+from xsoftmax.training.callbacks import Callback
+from xsoftmax.training.callbacks.evaluate import Evaluate, StopConverged
+from xsoftmax.training.callbacks.guarded import guarded
+from xsoftmax.training.callbacks.judge import Judge, KeepBest, StopEarly
+from xsoftmax.training.callbacks.save import Checkpoint
 from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
 from xsoftmax.training.looks import Looks, all_finite
 from xsoftmax.training.memory import check_memory, must_stream, size_of
-from xsoftmax.training.plan import FitState, Plan
+from xsoftmax.training.plan import STATUSES, FitState, Plan
+from xsoftmax.training.preparations import Preparations
+from xsoftmax.training.snapshot import Snapshot
+from xsoftmax.training.trained_models import TrainedModels
 from xsoftmax.training.visits import Shuffled, Visits, Windowed
 
-# Of a fit by epochs whose rate falls by progress: it is set anew so many times.
-PARTS = 100
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent"}
 
 
@@ -79,6 +79,7 @@ def fit(
     plan: Plan,
     proposal: Proposal | None = None,
     stop: threading.Event | None = None,
+    callbacks: Sequence[Callback] = (),
     beforehand: Mapping[str | Path, StoredProposal] | None = None,
 ) -> FitResult:
     """Train one method on prepared data.
@@ -87,7 +88,8 @@ def fit(
     and resumes from ``plan.checkpoint`` gives the same weights as one that was not. ``proposal`` is the method's,
     if it has been fitted to these rows with this seed before; ``beforehand`` has parts of it, by the files that they
     were read from. Once ``stop`` is set, a checkpoint is written and the
-    fit given up.
+    fit given up. Nothing is said along the way but warnings, unless one of ``callbacks`` does: see
+    ``xsoftmax.training.callbacks``. One of them that fails is left out, with a warning.
 
     Raises
     ------
@@ -110,8 +112,8 @@ def fit(
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
     check_memory(method, data, keeps_best, plan.memory, stream, plan.threads)
-    plan = replace(plan, stream=stream)
-    return _Fit(data, method, seed, plan, proposal, beforehand or {}).run(stop or threading.Event())
+    running = _Fit(data, method, seed, replace(plan, stream=stream), proposal, beforehand or {})
+    return running.run(stop or threading.Event(), callbacks)
 
 
 def check_question(data: Dataset, seed: int) -> None:
@@ -131,7 +133,7 @@ def check_question(data: Dataset, seed: int) -> None:
 
 
 class _Fit:
-    """One run of ``fit``."""
+    """One run of ``fit``: what ``RunningFit`` says of it, and the loop."""
 
     def __init__(
         self,
@@ -143,101 +145,87 @@ class _Fit:
         beforehand: Mapping[str | Path, StoredProposal],
     ) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
+        self.dataset, self.name = data.name, f"{data.name} {method.name} seed {seed}"
         self.train, self.visits = training_rows(data, method, seed, bool(plan.stream), plan)
-        self.class_names, self.transform = data.class_names, data.transform
         X, y = self.train.X, self.train.y
         self.team = Team(plan.threads)
-        self.beginning = find_beginning(method, data, X, y, self.team)
-        start = self.beginning.start
+        beginning = find_beginning(method, data, X, y, self.team)
         self.beforehand = list(beforehand.values())
         known = known_beforehand(beforehand, method.proposal, data, plan.share)
-        training_set = TrainingSet(X, y, data.n_classes, seed, method.n_sampled, start, known)
+        training_set = TrainingSet(X, y, data.n_classes, seed, method.n_sampled, beginning.start, known)
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
         self.proposal: Proposal = proposal or fitted(method.proposal, training_set)
-        self.proposal_seconds = self.proposal.seconds + sum(each.attributes["seconds"] for each in self.beforehand)
+        proposal_seconds = self.proposal.seconds + sum(each.attributes["seconds"] for each in self.beforehand)
         compiled = 0.0 if proposal or beforehand else time.perf_counter() - begin - self.proposal.seconds
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
-        self.chunk = self._chunk()
-        keeps_best = plan.keeps_best(data.n_samples("validation"))
-        shape = (data.n_classes, data.n_features + 1) if keeps_best else (0, 0)
-        self.best = BestWeights(shape, method.weights == "sparse")
         self.looks = Looks(data, self.train, self.objective, self.proposal, method, self.team, plan.rows)
-        self.beginning = self.beginning.without_weights()
-        self.setup_seconds = self.proposal_seconds + plan.spent + self.beginning.seconds
-        self.compile_seconds = max(0.0, compiled)
-        self.state = FitState(seconds=self.setup_seconds)
-
-    def run(self, stop: threading.Event) -> FitResult:
-        """Train until the budget is spent, nothing more is gained, or the weights are no longer finite."""
+        self.models = TrainedModels(data, method, self.proposal, self.looks, self.team)
         begin = time.perf_counter()
         self.solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles, off the clock
-        self.compile_seconds += time.perf_counter() - begin
+        compiled = max(0.0, compiled) + time.perf_counter() - begin
+        beginning = beginning.without_weights()
+        self.preparations = Preparations(method, plan, self.proposal.name, proposal_seconds, beginning, compiled)
+        self.budget = Budget(plan, self.train.n_samples, self.preparations.seconds)
+        self.state, self.resumed = FitState(seconds=self.preparations.seconds), False
+        self._make_callbacks()
+
+    def _make_callbacks(self) -> None:
+        """Make those of the plan that decide what the fit comes to; without validation rows training rows judge."""
+        data, plan = self.data, self.plan
+        n_validation = data.n_samples("validation")
+        self.judge = Judge(f"{'validation' if n_validation else 'train'}_{plan.judge}")
+        self.best: BestWeights | None = None
+        self.deciding: list[Callback] = [Evaluate()]
+        keeps_best = plan.keeps_best(n_validation)
+        if keeps_best or plan.patience is not None:
+            self.deciding.append(self.judge)
+        if keeps_best:
+            self.best = BestWeights((data.n_classes, data.n_features + 1), self.method.weights == "sparse")
+            self.deciding.append(KeepBest(self.best))
+        if plan.patience is not None:
+            self.deciding.append(StopEarly(plan.patience, self.judge.column))
+        self.deciding.append(StopConverged())
+
+    def run(self, stop: threading.Event, given: Sequence[Callback]) -> FitResult:
+        """Train until the budget is spent, a callback stops the fit, or the weights are no longer finite."""
+        guards = guarded(given)
+        self.callbacks = [*self.deciding, *guards, Checkpoint(stop)]
+        self.snapshot = Snapshot(self.solver, self.best, guards)
         self._resume()
-        self._check_budget()
-        saved = time.monotonic()
-        name = f"{self.data.name} {self.method.name} seed {self.seed}"
-        unit = "seconds" if self.plan.epochs is None else "epochs"
-        with Progress(name, unit, self._spent(), self.plan.budget) as progress:
-            if not self.state.history:
-                progress.say(self._preparations())
-                self._evaluate(progress)
-            while self.state.status == "running":
-                self._advance()
-                progress.move_to(self._spent(), self._pace())
-                if self.state.status == "running" and self._is_due():
-                    self._evaluate(progress)
-                if stop.is_set() or time.monotonic() - saved >= self.plan.checkpoint_seconds:
-                    kept = self._save()
-                    saved = time.monotonic()
-                if stop.is_set() and self.state.status == "running":
-                    resumes = f"; the same command goes on from {self.plan.checkpoint}" if kept else ""
-                    raise StoppedError(f"{name} at epoch {self._epochs():.2f}{resumes}")
+        if not self.state.step:
+            self.preparations.check(self.dataset)
+        try:
+            for each in self.callbacks:
+                each.begin(self)
+            self._train()
+        finally:
+            for each in self.callbacks:
+                each.end(self)
         self.visits.close()
-        streamed, (model, pruning) = bool(self.plan.stream), self._model()
-        return FitResult(model, self.setup_seconds, self.state, self._kept(), self.compile_seconds, streamed, pruning)
+        return self._result()
 
-    def _check_budget(self) -> None:
-        """Refuse a budget that is spent before the first step, unless weights begin at something."""
-        if not self._is_late() or self.beginning.scale:
-            return
-        raise InputError(
-            f"{self.method.name} on {self.data.name}: a budget of {self.plan.seconds:g} s leaves no time for a step "
-            f"({self._preparations()}); "
-            f"give more than {self.setup_seconds:.3g} s, a budget in epochs, or a method without such a proposal"
-        )
+    def _train(self) -> None:
+        """Go on chunk by chunk; begin and end with an evaluation."""
+        state, chunk = self.state, self.budget.chunk(self.method, self.solver.chunk)
+        if not state.history:
+            self.evaluate()
+        while state.status == "running":
+            if self.budget.share_done(state) >= 1:
+                state.status = "finished"
+                break
+            self._advance(chunk)
+            for each in self.callbacks:
+                each.advanced(self)
+        if state.status != "diverged" and state.history[-1]["step"] < state.step:  # someone stopped between two
+            self.evaluate()
 
-    def _is_late(self) -> bool:
-        """Whether the budget is spent before the first step."""
-        budget = self.plan.seconds
-        return budget is not None and not self.state.step and 0 < budget <= self.setup_seconds
-
-    def _preparations(self) -> str:
-        """Say what came before the first step, and what of it the budget counts."""
-        parts = [f"compiled in {self.compile_seconds:.3g} s"]
-        counts = ", which the budget counts" if self.plan.epochs is None else ""
-        if self.plan.spent:
-            parts.append(f"a choice took {self.plan.spent:.3g} s{counts}")
-        if self.proposal_seconds:
-            parts.append(f"proposal {self.proposal.name} was fitted in {self.proposal_seconds:.3g} s{counts}")
-        if self.beginning.scale:
-            name, found = self.method.settings["start"]["name"], self.beginning
-            parts.append(f"weights begin at {name} times {found.scale:.3g}, found in {found.seconds:.3g} s{counts}")
-            if self._is_late():
-                parts.append(
-                    f"no time is left for a step: the model is {name}; give more than {self.setup_seconds:.3g} s"
-                )
-        return "; ".join(parts)
-
-    def _advance(self) -> None:
+    def _advance(self, chunk: int) -> None:
         """Use one chunk of samples, or what is left of the epoch, and time it."""
         state = self.state
-        if self._share_done() >= 1:
-            state.status = "finished"
-            return
         start = time.perf_counter()
-        samples = self.visits.samples(state.epoch, state.position, self.chunk)
-        used = self.solver.advance(samples, state.epoch, state.position, self._rate())
+        samples = self.visits.samples(state.epoch, state.position, chunk)
+        used = self.solver.advance(samples, state.epoch, state.position, self.rate)
         state.seconds += time.perf_counter() - start
         state.step += used
         state.position += used
@@ -246,147 +234,87 @@ class _Fit:
         elif state.position >= self.train.n_samples:
             state.epoch, state.position = state.epoch + 1, 0
 
-    def _evaluate(self, progress: Progress) -> None:
-        """Add a row to the history, exact on all rows; decide whether to go on."""
+    def evaluate(self) -> None:
+        """Add a row to the history, exact on all rows, and tell it to all callbacks."""
         state, begin = self.state, time.perf_counter()
-        row = {"epoch": self._epochs(), "step": state.step, "seconds": state.seconds}
+        row = {"epoch": self.epochs, "step": state.step, "seconds": state.seconds}
         W = self.solver.weights()
-        row |= {"learning_rate": self._rate()} | self.looks.look(self._model_of(W), self.solver.states)
-        if self.looks.searched.size and all_finite(W):
+        finite = all_finite(W)
+        row |= {"learning_rate": self.rate} | self.looks.look(self.models.of(W), self.solver.states)
+        if self.looks.searched.size and finite:
             row |= self.solver.found(self.looks.searched)  # type: ignore[attr-defined]
         state.history.append(row)
         state.looked += time.perf_counter() - begin
-        pace = self._pace()
-        values = "".join(f", {key.removesuffix('_log_likelihood')} {row[key]:.4f} nats" for key in self.looks.watched)
-        progress.say(f"epoch {row['epoch']:.4g}, trained for {state.seconds:.3g} s{values}{pace and ', '}{pace}")
-        if not all_finite(W):
+        if not finite:
             self._diverge("its weights are not finite")
         elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self.looks.watched)):
             self._diverge(f"its training log-likelihood is {row['train_log_likelihood']}")
-        elif self.plan.patience is not None or self.best.kept:
-            self._judge(row)
-        if self.solver.converged and state.status == "running":
-            state.status, state.message = "finished", f"converged after {state.epoch} epochs"
+        for each in self.callbacks:
+            each.evaluated(self, row)
 
-    def _judge(self, row: Mapping[str, float]) -> None:
-        """Keep the best weights, if asked to; stop early by the validation rows, or without any by the training's."""
-        state, patience = self.state, self.plan.patience
-        value = self._sign * row[self._judged]
-        if not np.isfinite(value) and state.best == -np.inf:
-            raise InputError(f"{self._judged} is {self._sign * value}, which cannot judge weights; take another --by")
-        if value > state.best:
-            state.best, state.best_epoch, state.without_gain = value, row["epoch"], 0
-            if self.best.kept:
-                self.best.take(self.solver.weights())
-            return
-        state.without_gain += 1
-        if patience is not None and state.without_gain >= patience:
-            state.status = "stopped early"
-            state.message = f"best {metrics.title_of(self._judged)} at epoch {state.best_epoch:g}"
-
-    @property
-    def _judged(self) -> str:
-        """Name the column that tells which weights are best."""
-        return f"{'validation' if self.data.n_samples('validation') else 'train'}_{self.plan.judge}"
-
-    @property
-    def _sign(self) -> int:
-        """What makes the judged column one of which more is better; ``FitState.best`` is multiplied by it."""
-        return metrics.judge_of(self.plan.judge).sign
-
-    def _kept(self) -> dict[str, Any]:
-        """Say which row of the history has the model's weights, and why."""
-        if self.state.status == "diverged":
-            return {}
-        if self.best.kept:
-            return {"epoch": self.state.best_epoch, "by": self._judged, "value": self._sign * self.state.best}
-        return {"epoch": self.state.history[-1]["epoch"], "by": "last"}
+    def stop(self, status: str, message: str) -> None:
+        """End the fit, unless something else has."""
+        if status not in STATUSES:
+            raise InputError(f"status of a fit is {status!r}; {suggestion(status, STATUSES)}")
+        if self.state.status == "running":
+            self.state.status, self.state.message = status, message
 
     def _diverge(self, reason: str) -> None:
+        """End the fit without a model, whatever else has ended it."""
         state = self.state
         state.status = "diverged"
         rate = self.method.optimizer.learning_rate
         step = f"{self.method.name} diverged at step {state.step}"
         state.message = f"{step} ({reason}); lower learning_rate (now {rate:g})"
 
-    def _model(self) -> tuple[Model | None, dict[str, Any]]:
-        """The model to keep, the best one or the last, pruned, and what that cost; None after divergence."""
+    def _result(self) -> FitResult:
+        """Make the model to keep, the best one or the last; there is none after divergence."""
+        before, model = self.preparations, None
+        pruning: dict[str, Any] = {}
+        if self.state.status != "diverged":
+            model, pruning = self.models.last(self.best.W if self.best else self.solver.weights())
+        streamed = bool(self.plan.stream)
+        return FitResult(model, before.seconds, self.state, self._kept(), before.compile_seconds, streamed, pruning)
+
+    def _kept(self) -> dict[str, Any]:
+        """Say which row of the history has the model's weights, and why."""
         if self.state.status == "diverged":
-            return None, {}
-        model, cost = self._model_of(self.best.W if self.best.kept else self.solver.weights()), {}
-        if self.method.prune:
-            whole, rows, calibrated = model, self.looks.validation, self.looks.calibrated
-            model = pruned(whole, self.method.prune)
-            cost = cost_of_pruning(whole, model, rows.X, rows.y, calibrated, self.team)
-            print(pruning_in_words(cost), file=sys.stderr)
-        return self.looks.calibrated(model), cost
+            return {}
+        if self.best:
+            return {
+                "epoch": self.state.best_epoch,
+                "by": self.judge.column,
+                "value": self.judge.sign * self.state.best,
+            }
+        return {"epoch": self.state.history[-1]["epoch"], "by": "last"}
 
-    def _model_of(self, W: Any) -> Model:
-        correction = self.proposal if self.method.objective.adds_log_q else None
-        attributes = {"dataset": self.data.name, "method": self.method.name}
-        others = {"bias": self.method.bias, "correction": correction, "transform": self.transform}
-        link = self.method.objective.link
-        return Model.of_rows(W, self.class_names, self.data.n_features, attributes=attributes, link=link, **others)
+    def weights(self) -> Any:
+        """Return the current weights."""
+        return self.solver.weights()
 
-    def _chunk(self) -> int:
-        """Count the samples of a call: those of the solver's chunk, or of a part of the fit, in whole minibatches."""
-        method, epochs = self.method, self.plan.epochs
-        if epochs is None or not isinstance(method.schedule, BY_PROGRESS):
-            return self.solver.chunk
-        size = method.minibatch_size
-        return min(self.solver.chunk, size * max(1, epochs * self.train.n_samples // (PARTS * size)))
+    def model(self) -> Model:
+        """Return the model of the current weights."""
+        return self.looks.calibrated(self.models.of(self.solver.weights()))
 
-    def _progress(self) -> float:
-        """Share of the training that is done, by epochs or, after all preparations, by seconds."""
-        if self.plan.epochs is not None:
-            return self._share_done()
-        trained, budget = self.state.seconds - self.setup_seconds, self.plan.budget - self.setup_seconds
-        return min(max(trained / budget, 0.0), 1.0) if budget > 0 else 1.0
+    @property
+    def rate(self) -> float:
+        """Learning rate of the next step."""
+        return self.budget.rate(self.method, self.state)
 
-    def _rate(self) -> float:
-        state, method = self.state, self.method
-        try:
-            factor = method.schedule.factor(state.epoch, state.step, self._progress())
-            rate = method.optimizer.learning_rate * factor
-        except OverflowError:  # of a factor that grows
-            rate = np.inf
-        return min(rate, MOST_NUMBER)
+    @property
+    def epochs(self) -> float:
+        """Epochs so far, and the part of the current one."""
+        return self.budget.epochs(self.state)
 
-    def _epochs(self) -> float:
-        return self.state.epoch + self.state.position / self.train.n_samples
+    @property
+    def spent(self) -> float:
+        """Epochs or seconds so far, as the budget is given."""
+        return self.budget.spent(self.state)
 
-    def _spent(self) -> float:
-        """Epochs or seconds, as the budget is given."""
-        return self.state.seconds if self.plan.epochs is None else self._epochs()
-
-    def _share_done(self) -> float:
-        return self._spent() / self.plan.budget if self.plan.budget else 1.0
-
-    def _pace(self) -> str:
-        """Rate, and training time that remains."""
-        trained, share = self.state.seconds - self.setup_seconds, self._share_done()
-        if trained <= 0 or share <= 0:
-            return ""
-        left = trained * max(1 - share, 0) / share
-        return f"{self.state.step / trained:,.0f} steps/s, {left:.0f} s left"
-
-    def _is_due(self) -> bool:
-        """Whether a planned evaluation has been reached."""
-        before = self.state.history[-1]["seconds" if self.plan.epochs is None else "epoch"]
-        following = next((at for at in self.plan.at if at > before), self.plan.budget)
-        return self.solver.converged or self._spent() >= min(following, self.plan.budget)
-
-    def _arrays(self) -> dict[str, np.ndarray]:
-        return {**self.solver.arrays(), **self.best.arrays()}
-
-    def _restore(self, found: Mapping[str, Any]) -> None:
-        """Take the arrays of a checkpoint; those that do not fit are refused before anything is changed."""
-        more = sum(array.nbytes for array in found.values()) - sum(array.nbytes for array in self._arrays().values())
-        check_free(more, "the arrays of the checkpoint")
-        best = {name: array for name, array in found.items() if name.startswith("best_")}
-        self.best.check(best)
-        self.solver.restore({name: array for name, array in found.items() if name not in best})
-        self.best.restore(best)
+    @property
+    def converged(self) -> bool:
+        """Whether going on would change nothing."""
+        return self.solver.converged
 
     def _identity(self) -> str:
         """Hash of everything that the bits of a fit depend on."""
@@ -395,12 +323,12 @@ class _Fit:
         parts = [self.method.settings, self.seed, plan, self.solver.chunk, self.data.identity, files]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
-    def _save(self) -> bool:
+    def save(self) -> bool:
         """Write a checkpoint, if the fit is to go on; whether that worked. Training goes on without."""
         if not self.plan.checkpoint or self.state.status != "running":
             return False
         try:
-            write_checkpoint(self.plan.checkpoint, self._identity(), self._arrays(), asdict(self.state))
+            write_checkpoint(self.plan.checkpoint, self._identity(), self.snapshot.arrays(), asdict(self.state))
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error}); training goes on, and an older one is kept"
             print(f"warning: {self.plan.checkpoint}: {reason}", file=sys.stderr)
@@ -411,10 +339,9 @@ class _Fit:
         if not self.plan.checkpoint:
             return
         check_checkpoint(self.plan.checkpoint)
-        found = read_checkpoint(self.plan.checkpoint, self._identity(), self._restore, FitState)
+        found = read_checkpoint(self.plan.checkpoint, self._identity(), self.snapshot.restore, FitState)
         if found is not None:
-            self.state = found
-            print(f"resumed {self.plan.checkpoint} at epoch {self._epochs():.2f}", file=sys.stderr)
+            self.state, self.resumed = found, True
 
 
 def training_rows(

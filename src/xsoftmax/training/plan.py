@@ -14,6 +14,8 @@ from xsoftmax.internal.threads import MOST_THREADS
 # Training rows, at most, on which the objective and the training log-likelihood are recorded.
 SUBSET = 5000
 KEEP = ("best", "last")
+# How a fit may end.
+STATUSES = ("finished", "stopped early", "diverged")
 # Of times between evaluations that become ever rarer.
 GROWTH = 1.3
 

@@ -6,11 +6,11 @@ import os
 import platform
 import resource
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import psutil
@@ -54,10 +54,16 @@ def write_fit(
         model = replace(result.model, attributes=attributes)
     save_model(model, folder / "model.h5")
     with written_aside(folder / "history.csv") as aside, aside.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, restval="")
-        writer.writeheader()
-        writer.writerows({key: _cell(value) for key, value in row.items()} for row in result.state.history)
+        write_history(file, result.state.history)
     write_text(folder / "status.json", json.dumps(status, indent=2, sort_keys=True) + "\n")
+
+
+def write_history(file: TextIO, history: Iterable[Mapping[str, float]], header: bool = True) -> None:
+    """Write rows of a history as CSV, below the names of the columns or without these."""
+    writer = csv.DictWriter(file, COLUMNS, restval="")
+    if header:
+        writer.writeheader()
+    writer.writerows({key: _cell(value) for key, value in row.items()} for row in history)
 
 
 def summary(result: FitResult, method: str, n_train: int) -> str:

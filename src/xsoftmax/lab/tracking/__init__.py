@@ -1,6 +1,6 @@
 """Log fits to MLflow: one run per fit, as often as wanted without doubles, and never at the cost of a fit.
 
-The only module that imports MLflow. A fit is known by the hash of its files, so a second call logs what is
+Only this package imports MLflow. A fit is known by the hash of its files, so a second call logs what is
 missing and a fit that was trained again replaces its run (MLflow keeps deleted runs until ``mlflow gc``). A
 search is a run with its trials below it. A store that can't be reached leaves fits pending, with the reason.
 """
@@ -64,11 +64,11 @@ def track(folders: Iterable[Path], experiment: str, searches: Sequence[Search] =
     }
     os.environ.update({name: os.environ.get(name, value) for name, value in SETTINGS.items()})
     try:
-        with _printed_without_secrets(uri), only_one(uri):
+        with printed_without_secrets(uri), only_one(uri):
             _log_all(wanted, experiment, uri, record)
     except Exception as error:  # noqa: BLE001 - whatever a store or the libraries on the way to it do
         done = len(record["logged"]) + len(record["pending"])
-        record["pending"] += [_entry(each) | {"reason": _reason(error, uri)} for each in wanted[done:]]
+        record["pending"] += [_entry(each) | {"reason": reason_of(error, uri)} for each in wanted[done:]]
     return record
 
 
@@ -78,7 +78,7 @@ def _log_all(wanted: Sequence[Fit | Search], experiment: str, uri: str, record: 
 
     prepare_database(uri)
     client = mlflow.MlflowClient(uri)
-    experiment_id = _experiment(client, experiment, uri)
+    experiment_id = find_experiment(client, experiment, uri)
     runs = _runs(client, experiment_id)
     for each in wanted:
         entry = _entry(each)
@@ -88,9 +88,9 @@ def _log_all(wanted: Sequence[Fit | Search], experiment: str, uri: str, record: 
         except mlflow.MlflowException as error:
             if error.error_code != "INVALID_PARAMETER_VALUE":
                 raise
-            record["pending"].append(entry | {"reason": _reason(error, uri)})
+            record["pending"].append(entry | {"reason": reason_of(error, uri)})
         except (InputError, LookupError, TypeError, ValueError) as error:  # it is this one's files
-            record["pending"].append(entry | {"reason": _reason(error, uri)})
+            record["pending"].append(entry | {"reason": reason_of(error, uri)})
 
 
 def _log(client: Any, experiment_id: str, each: Fit | Search, content: str, runs: Sequence[Any]) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _new_run(
     return run_id
 
 
-def _experiment(client: Any, name: str, uri: str) -> str:
+def find_experiment(client: Any, name: str, uri: str) -> str:
     """Find or make the experiment; a store without a server gets an absolute place for artifacts."""
     found = client.get_experiment_by_name(name)
     if found is None:
@@ -221,14 +221,14 @@ class _WithoutSecrets:
 
 
 @contextmanager
-def _printed_without_secrets(uri: str) -> Iterator[None]:
+def printed_without_secrets(uri: str) -> Iterator[None]:
     """Hide what may be secret in whatever MLflow and other libraries print and log."""
     out, err = (_WithoutSecrets(stream, uri) for stream in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(err):  # type: ignore[type-var]
         yield
 
 
-def _reason(error: Exception, uri: str) -> str:
+def reason_of(error: Exception, uri: str) -> str:
     """Say in a line why something is not logged."""
     if isinstance(error, ImportError):
         return as_line(error)

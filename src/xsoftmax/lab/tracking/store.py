@@ -58,13 +58,13 @@ def sqlite_file(uri: str) -> Path | None:
 
 
 @contextmanager
-def only_one(uri: str) -> Iterator[None]:
+def only_one(uri: str, seconds: float | None = None) -> Iterator[None]:
     """Let one process at a time write to a store: with a lock beside a database, else among the user's own files.
 
     Raises
     ------
     BusyError
-        If another one writes for longer than ``SECONDS_OF_WAITING``.
+        If another one writes for longer than ``seconds``, or else ``SECONDS_OF_WAITING``.
     """
     database = sqlite_file(uri)
     if database:
@@ -73,7 +73,7 @@ def only_one(uri: str) -> Iterator[None]:
     else:
         name = hashlib.sha256(without_secrets(uri).encode()).hexdigest()[:16]
         path = own_folder(user_cache() / "locks") / f"mlflow-{name}.lock"
-    with locked(path, "log the fits", SECONDS_OF_WAITING):
+    with locked(path, "log the fits", SECONDS_OF_WAITING if seconds is None else seconds):
         yield
 
 

@@ -1,0 +1,52 @@
+"""Models of a fit's weights, along its way and at its end."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from xsoftmax.data.dataset import Dataset
+from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
+from xsoftmax.internal.threads import Team
+from xsoftmax.methods import Method
+from xsoftmax.model import Model
+from xsoftmax.proposals import Proposal
+from xsoftmax.training.looks import Looks
+
+
+@dataclass(frozen=True)
+class TrainedModels:
+    """What models of one fit have in common.
+
+    Attributes
+    ----------
+    data : Dataset
+    method : Method
+    proposal : Proposal
+        Fitted.
+    looks : Looks
+        Which knows the rows that calibrate.
+    team : Team
+    """
+
+    data: Dataset
+    method: Method
+    proposal: Proposal
+    looks: Looks
+    team: Team
+
+    def of(self, W: Any) -> Model:
+        """Give the model of weights, not calibrated yet."""
+        data, method = self.data, self.method
+        correction = self.proposal if method.objective.adds_log_q else None
+        attributes = {"dataset": data.name, "method": method.name}
+        others = {"bias": method.bias, "correction": correction, "transform": data.transform}
+        link = method.objective.link
+        return Model.of_rows(W, data.class_names, data.n_features, attributes=attributes, link=link, **others)
+
+    def last(self, W: Any) -> tuple[Model, dict[str, Any]]:
+        """Give the model that a fit leaves, pruned and calibrated, and what pruning cost."""
+        model, cost = self.of(W), {}
+        if self.method.prune:
+            whole, rows, calibrated = model, self.looks.validation, self.looks.calibrated
+            model = pruned(whole, self.method.prune)
+            cost = cost_of_pruning(whole, model, rows.X, rows.y, calibrated, self.team)
+        return self.looks.calibrated(model), cost
