@@ -2,6 +2,7 @@
 
 import csv
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,14 +11,14 @@ from faults.programs import N_CLASSES, clustered, train
 from forked import run
 from training.interruptions import KillAfter, KilledError
 from training.problems import K, curve, method, rows
-from xsoftmax.internal.errors import StoppedError
+from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.solvers import sampled
 from xsoftmax.training.callbacks import Callback
-from xsoftmax.training.callbacks.judge import better
+from xsoftmax.training.callbacks.judge import Judge
 from xsoftmax.training.callbacks.live_history import LiveHistory
 from xsoftmax.training.callbacks.show_progress import ShowProgress
 from xsoftmax.training.fit import fit
-from xsoftmax.training.plan import Plan
+from xsoftmax.training.plan import FitState, Plan
 
 HOOKS = ("begin", "advanced", "evaluated", "end")
 
@@ -260,11 +261,18 @@ def test_killed_between_an_evaluation_and_its_checkpoint(data, tmp_path):
     assert (resumed.state.message, resumed.kept) == (whole.state.message, whole.kept)
 
 
-def test_what_is_better():
-    assert better(-1.0, -2.0)
-    assert better(-1.0, -np.inf)
-    assert not better(-1.0, -1.0)
-    assert not better(np.nan, -1.0)
+@pytest.mark.parametrize(("column", "sign"), [("validation_log_likelihood", 1), ("train_accuracy", 1)])
+def test_a_value_is_better_only_if_it_is_above(column, sign):
+    judge, state = Judge(column), FitState()
+    running = SimpleNamespace(state=state)
+    assert judge.sign == sign
+    with pytest.raises(InputError, match=f"{column} is nan, which cannot judge weights; take another --by"):
+        judge.evaluated(running, {"epoch": 0.0, column: np.nan})
+    verdicts = []
+    for epoch, value in enumerate([-2.0, -1.0, -1.0, np.nan, -0.5]):
+        judge.evaluated(running, {"epoch": float(epoch), column: value})
+        verdicts.append((state.best, state.best_epoch, state.without_gain))
+    assert verdicts == [(-2.0, 0, 0), (-1.0, 1, 0), (-1.0, 1, 1), (-1.0, 1, 2), (-0.5, 4, 0)]
 
 
 def read(path):

@@ -15,7 +15,7 @@ def test_the_example_runs(tmp_path):
     (tmp_path / "mine.py").write_text(example)
     done = subprocess.run([sys.executable, "mine.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"stopped early 9\d% of test rows are right \(5, 6\)\n", done.stdout)
+    assert re.fullmatch(r"stopped early 9\d% of validation rows are right \(5, 6\)\n", done.stdout)
     assert "mine softmax seed 0: epoch 0, trained for" in done.stderr
     assert "warning" not in done.stderr
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.data.store import open_prepared
+from xsoftmax.internal import registry
 from xsoftmax.internal.documents import parse_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.outputs import file_to_write
-from xsoftmax.internal.progress import Progress
 from xsoftmax.proposals import build_proposal
 from xsoftmax.proposals._file import fit_beforehand, write_proposal
 
@@ -31,9 +31,10 @@ def run(options: argparse.Namespace) -> None:
     if not isinstance(parameters, dict):
         raise InputError(f"--set {options.set!r} is not JSON of the form '{{\"dimension\": 8}}'")
     member = build_proposal("--set", {**parameters, "name": options.kind})
+    progress = registry.load("xsoftmax.internal", "progress")  # by name: an edit of it is no edit of a proposal
     with (
         open_prepared(options.prepared) as data,
-        Progress(f"proposal {options.kind} of {data.name}", "steps") as report,
+        progress.Progress(f"proposal {options.kind} of {data.name}", "steps") as report,
     ):
         stored = fit_beforehand(
             data, member, options.seed, lambda done, whole: report.move_to(done, f"of {whole:.4g}")

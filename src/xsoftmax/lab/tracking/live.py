@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from xsoftmax.fits import flatten
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.tracking import SETTINGS, find_experiment, printed_without_secrets, reason_of
 from xsoftmax.lab.tracking.store import only_one, prepare_database, tracking_uri
 from xsoftmax.training.callbacks import Callback, RunningFit
+from xsoftmax.training.folders import flatten
 
 LIVE = "live"  # in place of the hash of a fit's files, by which `track` sees that it is not the whole fit
 SECONDS_OF_WAITING = 30.0  # for others that write to the store
