@@ -6,14 +6,14 @@ from pathlib import Path
 
 import h5py
 
-from xsoftmax.internal.sealed import SEAL_BYTES, seal
+from xsoftmax.internal.checksummed import CHECKSUM_BYTES, append_checksum
 
 
 @contextmanager
 def edited(path: Path) -> Iterator[h5py.File]:
     """Open a sealed file, or a new one, to change it; it is sealed again afterwards."""
     if path.exists():
-        path.write_bytes(path.read_bytes()[:-SEAL_BYTES])
+        path.write_bytes(path.read_bytes()[:-CHECKSUM_BYTES])
     with h5py.File(path, "a") as file:
         yield file
-    seal(path)
+    append_checksum(path)

@@ -138,7 +138,7 @@ def adagrad(w, accumulator, gradient, rate):
 # Full objectives, W of shape (n_classes, n_features + 1).
 
 
-def softmax_objective(X, y, W, ridge=0.0, bias=True):
+def softmax_objective(X, y, W, l2=0.0, bias=True):
     """Mean negative log-likelihood plus ridge / (2 n) of the weights, biases not penalised; and its gradient."""
     s = scores(X, W, bias)
     inputs = with_constant(X, bias)
@@ -147,8 +147,8 @@ def softmax_objective(X, y, W, ridge=0.0, bias=True):
         loss, slopes = softmax(s[i], y[i])
         value += loss
         gradient += np.outer(slopes, inputs[i])
-    value += 0.5 * ridge * np.sum(np.asarray(W, float)[:, :-1] ** 2)
-    gradient[:, :-1] += ridge * np.asarray(W, float)[:, :-1]
+    value += 0.5 * l2 * np.sum(np.asarray(W, float)[:, :-1] ** 2)
+    gradient[:, :-1] += l2 * np.asarray(W, float)[:, :-1]
     return value / len(y), gradient / len(y)
 
 

@@ -106,10 +106,10 @@ def bi_simplex_by_minimizing(b, c):
     def slope(x):
         return 2 * (x - b) + 2 * (x.sum() - c)
 
-    room = {"type": "ineq", "fun": lambda x: 1.0 - x.sum(), "jac": lambda x: -np.ones(len(x))}
+    workspace = {"type": "ineq", "fun": lambda x: 1.0 - x.sum(), "jac": lambda x: -np.ones(len(x))}
     start = np.full(len(b), 0.5 / len(b))
     found = minimize(
-        value, start, jac=slope, bounds=[(0, None)] * len(b), constraints=[room], method="SLSQP",
+        value, start, jac=slope, bounds=[(0, None)] * len(b), constraints=[workspace], method="SLSQP",
         options={"ftol": 1e-16, "maxiter": 1000},
     )  # fmt: skip
     return found.x, found.fun
@@ -128,13 +128,13 @@ def max_margin(s, y, mu):
 # Full objectives, for optima found elsewhere: mean over rows plus ridge / (2 n) of the weights without biases.
 
 
-def _with_ridge(value, gradient, W, ridge, n):
-    value += 0.5 * ridge * np.sum(W[:, :-1] ** 2)
-    gradient[:, :-1] += ridge * W[:, :-1]
+def _with_l2(value, gradient, W, l2, n):
+    value += 0.5 * l2 * np.sum(W[:, :-1] ** 2)
+    gradient[:, :-1] += l2 * W[:, :-1]
     return value / n, gradient / n
 
 
-def one_vs_each_objective(X, y, W, ridge):
+def one_vs_each_objective(X, y, W, l2):
     inputs, rows = naive.with_constant(X), np.arange(len(y))
     s = inputs @ W.T
     difference = s - s[rows, y][:, None]
@@ -142,10 +142,10 @@ def one_vs_each_objective(X, y, W, ridge):
     slopes[rows, y] = 0.0
     value = naive.softplus(difference).sum() - len(y) * np.log(2.0)
     slopes[rows, y] = -slopes.sum(axis=1)
-    return _with_ridge(value, slopes.T @ inputs, W, ridge, len(y))
+    return _with_l2(value, slopes.T @ inputs, W, l2, len(y))
 
 
-def bouchard_objective(X, y, W, alphas, ridge):
+def bouchard_objective(X, y, W, alphas, l2):
     """Alpha explicit; the third is the gradient by alpha."""
     inputs, rows = naive.with_constant(X), np.arange(len(y))
     s = inputs @ W.T
@@ -153,31 +153,31 @@ def bouchard_objective(X, y, W, alphas, ridge):
     slopes = naive.sigmoid(s - alphas[:, None])
     by_alpha = (1.0 - slopes.sum(axis=1)) / len(y)
     slopes[rows, y] -= 1.0
-    return *_with_ridge(value, slopes.T @ inputs, W, ridge, len(y)), by_alpha
+    return *_with_l2(value, slopes.T @ inputs, W, l2, len(y)), by_alpha
 
 
 _TIGHT = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-13, "gtol": 1e-8, "maxcor": 30}
 
 
-def one_vs_each_optimum(X, y, n_classes, ridge):
+def one_vs_each_optimum(X, y, n_classes, l2):
     """W, and the objective there."""
     shape = (n_classes, X.shape[1] + 1)
 
     def value(w):
-        total, gradient = one_vs_each_objective(X, y, w.reshape(shape), ridge)
+        total, gradient = one_vs_each_objective(X, y, w.reshape(shape), l2)
         return total, gradient.ravel()
 
     found = minimize(value, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B", options=_TIGHT)
     return found.x.reshape(shape), found.fun
 
 
-def bouchard_optimum(X, y, n_classes, ridge):
+def bouchard_optimum(X, y, n_classes, l2):
     """W, and the objective there: minimised over W and all alphas at once."""
     shape, n = (n_classes, X.shape[1] + 1), len(y)
 
     def value(point):
         W, alphas = point[:-n].reshape(shape), point[-n:]
-        total, gradient, by_alpha = bouchard_objective(X, y, W, alphas, ridge)
+        total, gradient, by_alpha = bouchard_objective(X, y, W, alphas, l2)
         return total, np.concatenate([gradient.ravel(), by_alpha])
 
     start = np.concatenate([np.zeros(shape).ravel(), np.zeros(n)])

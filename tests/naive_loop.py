@@ -34,15 +34,15 @@ def step(objective, s, y, state, classes, log_q, rate, threshold=None):
 
 def states_of(objective, n_samples, n_classes):
     """What an objective keeps of its samples before the first step."""
-    return objective.initial_states(n_samples, n_classes) if objective.n_states else np.zeros((n_samples, 0))
+    return objective.initial_auxiliary(n_samples, n_classes) if objective.n_auxiliary else np.zeros((n_samples, 0))
 
 
-def steps(objective, inputs, y, W, batches, rate, rule=None, threshold=None, ridge=0.0, betas=None):
+def steps(objective, inputs, y, W, batches, rate, rule=None, threshold=None, l2=0.0, betas=None):
     """Take one step per batch of (sample, classes, log_q); return weights, accumulator (None without) and states.
 
     All samples of a batch look at the same weights; what a class gains from them is one gradient, which Adagrad
-    squares as such. A ridge shrinks the touched rows but for the last column: by ``betas``, or by the mean over the
-    batch of 1 for the true class and 1 / (n q) for a drawn one. ``rule`` is Adagrad's accumulator, a function of
+    squares as such. An L2 penalty shrinks the touched rows but for the last column: by ``betas``, or by the mean over
+    the batch of 1 for the true class and 1 / (n q) for a drawn one. ``rule`` is Adagrad's accumulator, a function of
     weights and gradient that gives the new weights, or None for plain steps.
     """
     W, states = W.astype(float), states_of(objective, len(y), len(W))
@@ -55,8 +55,8 @@ def steps(objective, inputs, y, W, batches, rate, rule=None, threshold=None, rid
             for k in classes:
                 weight[k] += (k != y[i]) * np.exp(-log_q[k]) / len(classes) / len(batch)
         touched = weight > 0
-        if ridge:
-            W[touched, :-1] *= 1 - rate * ridge / len(y) * (weight if betas is None else betas)[touched, None]
+        if l2:
+            W[touched, :-1] *= 1 - rate * l2 / len(y) * (weight if betas is None else betas)[touched, None]
         if callable(rule):
             W = rule(W, gradient)
         elif rule is None:

@@ -13,17 +13,17 @@ import naive
 import xsoftmax.training.fit as fit_module
 from covering import covering
 from kernels.layouts import laid_out
-from kernels.loops import sweep
+from kernels.loops import run_steps
 from objectives import one_step
 from training.interruptions import CountChunks, KillAfter, KilledError
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.likelihood import evaluate, score_rows
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
-from xsoftmax.kernels.minibatch import loss_block
+from xsoftmax.kernels.full_softmax import loss_block
+from xsoftmax.kernels.protocol import Clock
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock
 from xsoftmax.methods import AXES, build_method
 from xsoftmax.model import load_model, save_model
 from xsoftmax.optimizers.sgd import Sgd
@@ -306,11 +306,11 @@ def for_copies(member, X, y, i, W):
 
 def settled(objective, kernel, X, y, i, W, n_sampled):
     """What the objective keeps per sample, once row i was visited often; weights do not move."""
-    states = objective.initial_states(len(y), K) if objective.n_states else np.zeros((len(y), 0))
-    order, room = np.full(5000, i), laid_out(Sgd(), W)
-    arguments = (states, room, order, Clock(KEY, 0, 0), one_step.RATE, n_sampled)
-    sweep(objective, kernel, Sgd(), features_of(X, True), y, *arguments)
-    return states
+    auxiliary = objective.initial_auxiliary(len(y), K) if objective.n_auxiliary else np.zeros((len(y), 0))
+    order, layout = np.full(5000, i), laid_out(Sgd(), W)
+    arguments = (auxiliary, layout, order, Clock(KEY, 0, 0), one_step.RATE, n_sampled)
+    run_steps(objective, kernel, Sgd(), features_of(X, True), y, *arguments)
+    return auxiliary
 
 
 def exact_coefficients(objective, s, y, state, log_q):
@@ -355,18 +355,18 @@ def test_expected_steps_are_exact_gradients(pair):
         for i in (int(np.flatnonzero(y == 0)[3]), int(np.flatnonzero(y == 5)[2])):
             s = naive.scores(X, W)[i]
             row_q = np.full(K, -np.log(K)) if log_q is None else np.broadcast_to(log_q, (len(y), K))[i].astype(float)
-            states = settled(of, kernel, X, y, i, W, n_sampled)
+            auxiliary = settled(of, kernel, X, y, i, W, n_sampled)
             drawn_from = for_copies(member, X, y, i, W)
-            arguments = (Sgd(), X[i], y[i], states[i], W, N_DRAWS, n_sampled)
+            arguments = (Sgd(), X[i], y[i], auxiliary[i], W, N_DRAWS, n_sampled)
             mean, error = one_step.mean_coefficients(of, drawn_from, *arguments)
-            exact = exact_coefficients(of, s, y[i], states[i], row_q)
+            exact = exact_coefficients(of, s, y[i], auxiliary[i], row_q)
             assert (np.abs(mean - exact) <= 5 * error + 1e-4).all(), (mean - exact) / error
             assert error.max() < 0.1
 
 
 def best_state(objective, s, y):
     """The state, the first of its variables at its best for these scores of all classes."""
-    state = objective.initial_states(1, K)[0]
+    state = objective.initial_auxiliary(1, K)[0]
 
     def value(u):
         moved, labels = np.concatenate([[u], state[1:]])[None], np.array([y], np.int32)
@@ -399,7 +399,7 @@ def test_expected_steps_of_guarded_and_implicit_steps(names):
         return
     of, i = member.objective.fit(data), int(np.flatnonzero(y == 5)[2])
     kernel, s = for_copies(member, X, y, i, W), naive.scores(X, W)[i]
-    state = best_state(of, s, y[i]) if of.n_states else np.zeros(0)
+    state = best_state(of, s, y[i]) if of.n_auxiliary else np.zeros(0)
     mean, error = one_step.mean_coefficients(of, kernel, member.optimizer, X[i], y[i], state, W, N_DRAWS)
     exact = exact_coefficients(of, s, y[i], state, np.zeros(K))
     assert of.target != "softmax" or np.allclose(exact, naive.softmax(s, y[i])[1], atol=1e-5)
@@ -416,7 +416,7 @@ def test_what_is_unbiased_for_the_softmax_has_its_value_and_slopes(name):
     rng, log_q = np.random.default_rng(3), np.full(K, -np.log(K))
     for y in range(K):
         s = 2 * rng.standard_normal(K)
-        state = best_state(objective, s, y) if objective.n_states else np.zeros(0)
+        state = best_state(objective, s, y) if objective.n_auxiliary else np.zeros(0)
         loss, slopes = naive.softmax(s, y)
         arguments = (np.array([y], np.int32), state[None].copy(), np.zeros(1, np.int64), s[None].copy(), log_q[None])
         assert loss_block(objective, *arguments)[0] == pytest.approx(loss, rel=1e-7)
@@ -437,11 +437,11 @@ def test_the_expected_move_of_u_is_exact(proposal):
     features, kernel = features_of(X, True), adapted(member, X, y, W)
     i, u, moves = 11, 1.3, []
     for position in range(30_000):
-        states = np.full((len(y), 1), u)
+        auxiliary = np.full((len(y), 1), u)
         clock = Clock(np.uint64(stream(7, 0)), position, 0)
-        arguments = (states, laid_out(Sgd(), W), np.array([i]), clock, np.float32(1e-3), 3)
-        sweep(member.objective, kernel, Sgd(), features, y, *arguments)
-        moves.append((u - states[i, 0]) / 1e-3)
+        arguments = (auxiliary, laid_out(Sgd(), W), np.array([i]), clock, np.float32(1e-3), 3)
+        run_steps(member.objective, kernel, Sgd(), features, y, *arguments)
+        moves.append((u - auxiliary[i, 0]) / 1e-3)
     exact = naive.double_sum(naive.scores(X, W)[i], y[i], u)[2]
     assert abs(np.mean(moves) - exact) <= 5 * np.std(moves) / np.sqrt(30_000) + 1e-5
 
@@ -475,9 +475,9 @@ def test_bounds_never_exceed_the_exact_log_likelihood(name):
     y = rng.integers(K, size=200).astype(np.int32)
     objective = objective.fit(TrainingSet(np.zeros((200, 0), np.float32), y, K))
     s = rng.standard_normal((200, K)) * 10 ** rng.uniform(-2, 2, (200, 1))
-    states = objective.initial_states(200, K) if objective.n_states else np.zeros((200, 0))
-    states = states + 2 * rng.standard_normal(states.shape)
-    losses = loss_block(objective, y, states, np.arange(200), s.copy(), np.zeros((1, 1)))
+    auxiliary = objective.initial_auxiliary(200, K) if objective.n_auxiliary else np.zeros((200, 0))
+    auxiliary = auxiliary + 2 * rng.standard_normal(auxiliary.shape)
+    losses = loss_block(objective, y, auxiliary, np.arange(200), s.copy(), np.zeros((1, 1)))
     exact = -naive.log_probabilities(s)[np.arange(200), y]
     assert (losses >= exact - 1e-9 * np.abs(exact) - 1e-9).all()
 

@@ -6,7 +6,7 @@ import yaml
 
 from xsoftmax import solvers
 from xsoftmax.internal.errors import InputError
-from xsoftmax.methods import build_method, component_modules, merged, read_methods
+from xsoftmax.methods import RENAMED, build_method, component_modules, merged, read_methods
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers._schedules import Constant, Exponential, Power, schedule_type
 
@@ -45,7 +45,7 @@ def test_defaults_are_filled_in():
         "optimizer": {"name": "u-max", "learning_rate": 0.1, "threshold": 1.0},
         "schedule": {"name": "constant"},
         "batch": {"size": 1, "shared": False},
-        "ridge": 0.0,
+        "l2": 0.0,
         "decay": 0.0,
         "average": "none",
         "weights": "dense",
@@ -130,7 +130,7 @@ def test_the_settings_build_the_same_method_again():
             "learning_rate is more than 3.4e+38; set it l",
         ),
         (settings(optimizer=with_parameters("sgd", learning_rate=10**400)), "learning_rate is more than 3.4e+38"),
-        (settings(ridge=10**5000), "ridge is more than 3.4e+38; set it lower"),
+        (settings(l2=10**5000), "l2 is more than 3.4e+38; set it lower"),
         (
             settings(proposal=with_parameters("uniform", n_sampled=10**400)),
             "n_sampled is more than 9.22e+18; set it lower",
@@ -189,11 +189,11 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
         ),
         (
             settings("double-sum-raman", "uniform", "implicit", batch={"size": 2}),
-            ["objective double-sum-raman", "optimizer implicit", "leave batch and ridge out"],
+            ["objective double-sum-raman", "optimizer implicit", "leave batch and l2 out"],
         ),
         (
-            settings("double-sum-raman", "uniform", "implicit", ridge=0.5),
-            ["objective double-sum-raman", "optimizer implicit", "leave batch and ridge out"],
+            settings("double-sum-raman", "uniform", "implicit", l2=0.5),
+            ["objective double-sum-raman", "optimizer implicit", "leave batch and l2 out"],
         ),
         (
             settings("double-sum", "tree", "implicit", batch={"size": 2}),
@@ -212,12 +212,12 @@ def test_wrong_settings_say_what_is_wrong(chosen, message):
             ["optimizer lbfgs", "by itself", "leave out learning_rate and schedule"],
         ),
         (
-            settings("nce", ridge=0.5),
-            ["ridge is 0.5", "objective nce", "proposal uniform", "set ridge: 0"],
+            settings("nce", l2=0.5),
+            ["l2 is 0.5", "objective nce", "proposal uniform", "set l2: 0"],
         ),
         (
-            settings("softmax", "all", "adagrad", ridge=0.5),
-            ["ridge", "0.5", "optimizer adagrad", "take optimizer sgd or lbfgs, or ridge: 0"],
+            settings("softmax", "all", "adagrad", l2=0.5),
+            ["l2", "0.5", "optimizer adagrad", "take optimizer sgd or lbfgs, or l2: 0"],
         ),
     ],
 )
@@ -376,3 +376,9 @@ def test_a_part_with_another_name_is_replaced_whole():
     assert new["proposal"] == {"name": "uniform"}
     assert new["optimizer"] == {"name": "adagrad", "learning_rate": 1.0, "initial_accumulator": 0.1}
     assert old["proposal"] == {"name": "all", "batch_size": 8}
+
+
+@pytest.mark.parametrize(("old", "new"), list(RENAMED.items()))
+def test_a_key_of_an_earlier_version_is_told_its_new_name(old, new):
+    with pytest.raises(InputError, match=f"method mine: {old} is {new} now; write {new}: 0.5"):
+        build_method("mine", {"objective": {"name": "softmax"}, old: 0.5})

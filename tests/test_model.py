@@ -10,12 +10,12 @@ from scipy.special import log_softmax
 import naive
 from edited import edited
 from xsoftmax.data.transform import Transform
-from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
+from xsoftmax.evaluation.weight_distance import weight_distance
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, Calibration, Scorer, weights_copied
 from xsoftmax.model import DivergedError, Model, load_model, save_model
 from xsoftmax.proposals import TrainingSet
@@ -107,8 +107,8 @@ def test_other_links_take_calibrated_scores(link):
 def test_a_model_is_as_close_to_a_reference_as_its_calibrated_weights():
     model = model_of()
     doubled = Model.of_rows(2 * model.rows, NAMES, 5)
-    assert closeness(replace(model, calibration=Calibration(2.0)), doubled) == pytest.approx(0, abs=1e-6)
-    assert closeness(model, doubled) == pytest.approx(0.5)
+    assert weight_distance(replace(model, calibration=Calibration(2.0)), doubled) == pytest.approx(0, abs=1e-6)
+    assert weight_distance(model, doubled) == pytest.approx(0.5)
 
 
 def test_a_calibration_is_a_positive_number():
@@ -179,7 +179,7 @@ def visited(model, X, n_threads=1, **blocks):
         for i in range(rows):
             where[block.first_row + i].append((block.first_class, classes))
 
-    model.visit_scores(X, visit, Team(n_threads), **blocks)
+    model.visit_scores(X, visit, ThreadPool(n_threads), **blocks)
     return found, where
 
 
@@ -239,7 +239,7 @@ def test_no_more_weights_are_copied_than_memory_is_estimated_for(monkeypatch):
     scorer, most = Scorer(model, X), weights_copied(model.rows.size)
     for stretch in scorer.stretches(1):
         scorer.prepare(stretch)
-        assert scorer._room.size <= most == 80
+        assert scorer._workspace.size <= most == 80
 
 
 def test_only_blocks_of_scores_are_held():
@@ -247,7 +247,7 @@ def test_only_blocks_of_scores_are_held():
     model, X = large_model(4 * CLASSES_AT_A_TIME, 3), np.zeros((8 * ROWS_AT_A_TIME, 3), np.float32)
     block = 4 * CLASSES_AT_A_TIME * ROWS_AT_A_TIME
     for n_threads in (1, 2):
-        model.visit_scores(X[:1], lambda block: None, Team(n_threads))
+        model.visit_scores(X[:1], lambda block: None, ThreadPool(n_threads))
         together, met = threading.Barrier(n_threads, timeout=60), set()
 
         def visit(block, together=together, met=met):
@@ -256,7 +256,7 @@ def test_only_blocks_of_scores_are_held():
                 together.wait()
 
         tracemalloc.start()
-        model.visit_scores(X, visit, Team(n_threads))
+        model.visit_scores(X, visit, ThreadPool(n_threads))
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert n_threads * block * 0.9 < peak < n_threads * 2 * block
@@ -267,7 +267,7 @@ def test_an_error_of_a_visit_is_not_lost():
         raise ValueError("a visit failed")
 
     with pytest.raises(ValueError, match="a visit failed"):
-        large_model(3, 2).visit_scores(np.zeros((9, 2), np.float32), visit, Team(2))
+        large_model(3, 2).visit_scores(np.zeros((9, 2), np.float32), visit, ThreadPool(2))
 
 
 def test_rows_of_another_width_are_refused():
@@ -319,7 +319,7 @@ def test_scores_that_are_held_are_computed_once_and_are_the_same(monkeypatch, th
             found[block.first_row : block.first_row + n, block.first_class : block.first_class + width] = part
             part[:] = np.nan
 
-        model.visit_scores(rows, take, Team(threads))
+        model.visit_scores(rows, take, ThreadPool(threads))
         return found
 
     expected = scores(X)

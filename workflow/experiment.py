@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.validators import extend
 
-from xsoftmax.advice.asked import Asked
+from xsoftmax.advice.options import AutoOptions
 from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.evaluation.metrics import judging_columns
 from xsoftmax.internal import registry
@@ -21,7 +21,7 @@ from xsoftmax.internal.addresses import all_without_secrets, stamped_without_sec
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.fingerprint import ROOT
-from xsoftmax.methods import AUTO, Method, build_method, component_modules, merged, n_sampled_moved
+from xsoftmax.methods import AUTO, Method, build_method, component_modules, merged, n_sampled_moved, renamed
 from xsoftmax.proposals import parts_beforehand, settings_of
 from xsoftmax.training.plan import Plan
 
@@ -179,6 +179,7 @@ class Experiment:
         _check_path_part("config: experiment:", config["experiment"])
         config["for"] = {name: own for name, own in config["for"].items() if own is not None}
         methods = _read(folder / "methods.yaml")
+        _check_renamed(config, methods, str(folder / "methods.yaml"))
         _check(methods, _schema("methods"), str(folder / "methods.yaml"))
         if AUTO in methods:
             raise InputError(
@@ -328,6 +329,17 @@ def _check_defined(define: Mapping[str, Any], methods: Mapping[str, Any]) -> Non
         _check_known(f"config: define: {name}: like: unknown method", [settings["like"]], methods)
 
 
+def _check_renamed(config: Mapping[str, Any], methods: Any, file: str) -> None:
+    """Refuse keys of methods that have another name now, wherever they stand."""
+    whole = {file: methods, "config: define": config.get("define"), "config: set": config.get("set")}
+    for name, own in config["for"].items():
+        whole[f"config: for: {name}: set"] = own.get("set")
+    for where, given in whole.items():
+        for method, settings in (given or {}).items() if isinstance(given, Mapping | None) else ():
+            if isinstance(settings, Mapping) and (moved := renamed(settings)):
+                raise InputError(f"{where}: {method}: {moved}")
+
+
 def _check_n_sampled(config: Mapping[str, Any]) -> None:
     """Refuse the number of drawn classes where it once was, among the objective's parameters."""
     places = {"config": config} | {f"config: for: {name}": own for name, own in config["for"].items()}
@@ -434,7 +446,7 @@ def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
 def _candidates(changes: dict[str, Any]) -> dict[str, Any]:
     """Settings of ``auto``: all methods that it chooses among, by name, and what else was asked."""
     candidates = json.loads(ADVICE.read_text(encoding="utf-8"))["candidates"]
-    among = Asked.from_settings(changes, "config: set: auto").among or list(candidates)
+    among = AutoOptions.from_settings(changes, "config: set: auto").among or list(candidates)
     _check_known("config: set: auto: among: nothing was measured of", among, candidates)
     return {**changes, "among": {name: candidates[name] for name in among}}
 

@@ -16,8 +16,8 @@ from experiment import Dataset
 from xsoftmax.data.prepare import parameters_of
 from xsoftmax.data.raw import checked_files, read_receipt
 from xsoftmax.data.store import origin
+from xsoftmax.internal.checksummed import DamagedError, verify_checksum
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.sealed import DamagedError, check_seal
 from xsoftmax.training.folders import AGAIN, check_model
 
 PREPARED, RAW = Path("data/prepared"), Path("data/raw")
@@ -54,7 +54,7 @@ def _check(path: Path, datasets: Mapping[str, Dataset]) -> None:
     if path.is_dir() and read_receipt(path) is not None:
         checked_files(path, path.name, list(read_receipt(path) or {}))
     elif path.suffix == ".h5" and path.exists():
-        check_seal(path)
+        verify_checksum(path)
         if path.name == "model.h5" and (status := path.with_name("status.json")).exists():
             _check(status, datasets)
             check_model(path)

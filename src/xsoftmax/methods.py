@@ -26,9 +26,11 @@ STARTS = "xsoftmax.starts"
 AUTO = "auto"
 _KEYS = {
     *AXES,
-    *("schedule", "batch", "ridge", "decay", "average", "weights", "start", "frequency_power", "prune"),
+    *("schedule", "batch", "l2", "decay", "average", "weights", "start", "frequency_power", "prune"),
     *("bias", "bias_start", "calibration", "device", "solver", "source"),
 }
+# Keys of earlier versions, and what they are now.
+RENAMED = {"ridge": "l2"}
 DEVICES = ("cpu", "cuda")
 AVERAGES = ("none", "all", "half")
 WEIGHTS = ("dense", "sparse")
@@ -60,10 +62,10 @@ class Method:
     schedule : Schedule
         Of the learning rate.
     batch : Batch
-    ridge : float
+    l2 : float
         Weight of half the squared norm of the weights, biases left out, beside the sum of all samples' losses.
     decay : float
-        As ``ridge``, apart from the gradient: weights but biases shrink by the learning rate times this over the
+        As ``l2``, apart from the gradient: weights but biases shrink by the learning rate times this over the
         number of samples, per sample, whatever the optimizer makes of gradients (decoupled weight decay).
     average : {"none", "all", "half"}
         Whether models, and looks at the fit, take the average of the weights over all steps, or over the later
@@ -102,7 +104,7 @@ class Method:
     optimizer: Any
     schedule: Schedule
     batch: Batch
-    ridge: float
+    l2: float
     decay: float
     average: str
     weights: str
@@ -124,8 +126,8 @@ class Method:
 
     @property
     def shrinkage(self) -> float:
-        """What weights lose in an epoch, per unit of the learning rate: by a ridge or by decay, never both."""
-        return self.ridge or self.decay
+        """What weights lose in an epoch, per unit of the learning rate: by an L2 penalty or by decay, never both."""
+        return self.l2 or self.decay
 
     @property
     def n_sampled(self) -> int:
@@ -163,6 +165,8 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     InputError
         If a key, a member or a parameter is unknown, a value has the wrong type, or two parts do not combine.
     """
+    if moved := renamed(settings):
+        raise InputError(f"method {name}: {moved}")
     if unknown := set(settings) - _KEYS:
         key = sorted(map(str, unknown))[0]
         raise InputError(f"method {name}: unknown key {key!r}; {suggestion(key, sorted(_KEYS))}")
@@ -173,7 +177,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     schedule = _schedule(name, settings.get("schedule", {"name": "constant"}))
     others = {
         "batch": _batch(where, settings.get("batch", {})),
-        "ridge": as_type_of(f"{where}: ridge", 0.0, settings.get("ridge", 0.0)),
+        "l2": as_type_of(f"{where}: l2", 0.0, settings.get("l2", 0.0)),
         "decay": as_type_of(f"{where}: decay", 0.0, settings.get("decay", 0.0)),
         "average": as_type_of(f"{where}: average", AVERAGES, settings.get("average", "none")),
         "weights": as_type_of(f"{where}: weights", WEIGHTS, settings.get("weights", "dense")),
@@ -209,6 +213,13 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         )
     solvers.check_method(method)
     return method
+
+
+def renamed(settings: Mapping[str, Any]) -> str:
+    """Say which key of settings has another name now, and what to write; empty if none has."""
+    return next(
+        (f"{old} is {new} now; write {new}: {settings[old]}" for old, new in RENAMED.items() if old in settings), ""
+    )
 
 
 def n_sampled_moved(settings: Mapping[str, Any]) -> str:

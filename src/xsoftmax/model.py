@@ -17,13 +17,13 @@ from xsoftmax.data.names import Names
 from xsoftmax.data.rows import row_not_finite
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal import registry
+from xsoftmax.internal.checksummed import opened, written_checksummed
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attribute, put, put_text, text_of
 from xsoftmax.internal.hdf5 import attributes as attributes_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below, check_number, check_starts
-from xsoftmax.internal.sealed import opened, written_sealed
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.scores import (
     BLOCKS_OF_ROWS,
     CLASSES_AT_A_TIME,
@@ -181,7 +181,7 @@ class Model:
         self,
         X: Any,
         visit: Callable[[ScoreBlock], Any],
-        team: Team | None = None,
+        pool: ThreadPool | None = None,
         classes_at_a_time: int = CLASSES_AT_A_TIME,
         rows_at_a_time: int = ROWS_AT_A_TIME,
     ) -> None:
@@ -207,23 +207,23 @@ class Model:
             If the rows do not have the model's number of features.
         """
         self._check_width(X)
-        team, sizes = team or Team(), (classes_at_a_time, rows_at_a_time)
+        pool, sizes = pool or ThreadPool(), (classes_at_a_time, rows_at_a_time)
         held = self._held.get(id(X)) if sizes == (CLASSES_AT_A_TIME, ROWS_AT_A_TIME) else None
         if held is None:
-            self._visit_scores(X, visit, team, *sizes)
+            self._visit_scores(X, visit, pool, *sizes)
             return
         if not held:  # a row's blocks come from one thread, one after the other
             self._visit_scores(
-                X, lambda block: held.setdefault(block.first_row, []).append(_copied(block)), team, *sizes
+                X, lambda block: held.setdefault(block.first_row, []).append(_copied(block)), pool, *sizes
             )
         blocks = list(held.values())
-        team.run([partial(_show, blocks[j :: team.n_threads], visit) for j in range(team.n_threads)])
+        pool.run([partial(_show, blocks[j :: pool.n_threads], visit) for j in range(pool.n_threads)])
 
     def _visit_scores(
         self,
         X: Any,
         visit: Callable[[ScoreBlock], Any],
-        team: Team,
+        pool: ThreadPool,
         classes_at_a_time: int,
         rows_at_a_time: int,
     ) -> None:
@@ -235,7 +235,7 @@ class Model:
             width = max(1, min(width, scorer.longest_stretch))
         n_rows = max(1, min(n_samples, rows_at_a_time, max(FEWEST_ROWS, -(-n_samples // BLOCKS_OF_ROWS))))
         firsts = range(0, n_samples, n_rows)
-        shares = [firsts[j :: team.n_threads] for j in range(min(team.n_threads, len(firsts)))]
+        shares = [firsts[j :: pool.n_threads] for j in range(min(pool.n_threads, len(firsts)))]
         for stretch in scorer.stretches(width):
             scorer.prepare(stretch)
 
@@ -246,7 +246,7 @@ class Model:
                     for block in scorer.blocks(rows, stretch, width, buffer):
                         visit(block)
 
-            team.run([partial(score, share) for share in shares])
+            pool.run([partial(score, share) for share in shares])
 
     def true_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
         """Score of one class of each row, float32 of shape (n_samples,); equal to the others' up to rounding."""
@@ -277,7 +277,7 @@ def _show(blocks_of_rows: Sequence[Sequence[ScoreBlock]], visit: Callable[[Score
 
 def save_model(model: Model, path: str | Path) -> None:
     """Write a model: aside, sealed, and renamed."""
-    with written_sealed(path, "model") as file:
+    with written_checksummed(path, "model") as file:
         put(file, n_classes=model.n_classes, n_features=model.n_features, link=model.link)
         put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))
         Names.of(model.class_names).to_group(file.create_group("class_names"))

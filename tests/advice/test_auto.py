@@ -12,15 +12,15 @@ import pytest
 import yaml
 
 from xsoftmax.advice import choice as choice_module
-from xsoftmax.advice import grounds, measured
-from xsoftmax.advice.asked import Asked
+from xsoftmax.advice import contexts, measured
 from xsoftmax.advice.choice import choice_for
 from xsoftmax.advice.costs import setup_work
-from xsoftmax.advice.facts import facts_of
 from xsoftmax.advice.model import CANDIDATES, FILE, CostModel, Costs, shipped
+from xsoftmax.advice.options import AutoOptions
 from xsoftmax.advice.pilot import RATE_FACTORS
 from xsoftmax.advice.ranking import PILOT_SHARE, Budget, rank
-from xsoftmax.advice.trial import PROBED, Ground, Trial
+from xsoftmax.advice.statistics import statistics_of
+from xsoftmax.advice.trial import PROBED, Trial, TrialContext
 from xsoftmax.cli import main
 from xsoftmax.data import windows
 from xsoftmax.data.store import open_prepared
@@ -86,14 +86,14 @@ def test_train_says_what_it_chose_and_why(file, tmp_path, capsys):
 
 
 def test_the_same_seed_chooses_and_trains_the_same(data):
-    choices = [choice_for(data, 3, Plan(epochs=40), Asked(AMONG)) for _ in range(2)]
+    choices = [choice_for(data, 3, Plan(epochs=40), AutoOptions(AMONG)) for _ in range(2)]
     assert choices[0].method == choices[1].method
     models = [fit(data, choices[0].method, 3, Plan(epochs=5)).model for _ in range(2)]
     assert np.array_equal(models[0].W, models[1].W)
 
 
 def test_the_pilot_counts_as_training(data):
-    choice = choice_for(data, 0, Plan(seconds=0.9), Asked(AMONG))
+    choice = choice_for(data, 0, Plan(seconds=0.9), AutoOptions(AMONG))
     plan = Plan(seconds=0.9, spent=choice.seconds)
     history = fit(data, choice.method, 0, plan).state.history
     setup = choice.method.proposal.fit(TrainingSet(data.split("train").X, data.split("train").y, K)).seconds
@@ -103,10 +103,10 @@ def test_the_pilot_counts_as_training(data):
 
 def test_a_pilot_without_validation_rows_or_too_short_is_left_out(dataset):
     X, y = np.eye(4, dtype=np.float32)[np.arange(40) % 4], np.arange(40) % 4
-    without = choice_for(dataset(X, y, 4), 0, Plan(epochs=50), Asked(AMONG))
+    without = choice_for(dataset(X, y, 4), 0, Plan(epochs=50), AutoOptions(AMONG))
     assert without.trials == []
     assert "without a pilot: there are no validation rows" in without.sentence
-    short = choice_for(dataset(X, y, 4, n_validation=8), 0, Plan(epochs=1), Asked(("softmax",)))
+    short = choice_for(dataset(X, y, 4, n_validation=8), 0, Plan(epochs=1), AutoOptions(("softmax",)))
     assert short.trials == []
     assert "is a guess, without a pilot: a trial would see too little of the data" in short.sentence
 
@@ -114,25 +114,25 @@ def test_a_pilot_without_validation_rows_or_too_short_is_left_out(dataset):
 @pytest.mark.slow
 def test_a_rate_that_diverges_is_not_taken(data, monkeypatch):
     monkeypatch.setattr("xsoftmax.advice.pilot.RATE_FACTORS", (1e30, 1.0))
-    choice = choice_for(data, 0, Plan(epochs=60), Asked(("sampled-softmax-5",)))
+    choice = choice_for(data, 0, Plan(epochs=60), AutoOptions(("sampled-softmax-5",)))
     assert (choice.trials[0]["log_likelihood"] or -np.inf) < -np.log(K)
     assert choice.method.optimizer.learning_rate == pytest.approx(choice.trials[1]["rate"])
 
 
 def test_a_resumed_fit_goes_on_with_its_choice(data, tmp_path, monkeypatch):
     plan = Plan(epochs=40, checkpoint=tmp_path / "fit.h5")
-    first = choice_for(data, 0, plan, Asked(AMONG))
+    first = choice_for(data, 0, plan, AutoOptions(AMONG))
     monkeypatch.setattr(measured, "tune_rate", lambda *_: pytest.fail("a second pilot"))
-    again = choice_for(data, 0, plan, Asked(AMONG))
+    again = choice_for(data, 0, plan, AutoOptions(AMONG))
     assert again == first
     monkeypatch.undo()
     for other in (Plan(epochs=80, checkpoint=plan.checkpoint), Plan(epochs=40, checkpoint=plan.checkpoint)):
         kept = choice_module.kept_choice(plan.checkpoint)
         before = kept.read_text()
-        choice_for(data, 0, other, Asked(AMONG))
+        choice_for(data, 0, other, AutoOptions(AMONG))
         assert kept.read_text() != before  # another question
     kept.write_text("{")
-    assert choice_for(data, 0, plan, Asked(AMONG)).method == first.method
+    assert choice_for(data, 0, plan, AutoOptions(AMONG)).method == first.method
 
 
 def test_nothing_is_left_beside_a_finished_fit(file, tmp_path):
@@ -147,7 +147,7 @@ def test_rates_go_down_until_one_is_better_than_a_guess(data, monkeypatch):
     model = shipped()
     rates = [replace(each, rates=dict.fromkeys(each.rates, 1e4)) for each in model.experience]
     wild = CostModel(model.machine, model.candidates, model.costs, rates)
-    choice = choice_for(data, 0, Plan(epochs=60), Asked(("sampled-softmax-5",)), wild)
+    choice = choice_for(data, 0, Plan(epochs=60), AutoOptions(("sampled-softmax-5",)), wild)
     values = [trial["log_likelihood"] or -np.inf for trial in choice.trials]
     assert max(values[:-1]) < -np.log(K) < values[-1]
     assert choice.method.optimizer.learning_rate == min(trial["rate"] for trial in choice.trials)
@@ -159,8 +159,8 @@ def compiled(data, dataset):
     names = (*AMONG, "negative-frequency")
     unjudged = dataset(data.split("train").X, data.split("train").y, K)
     for name in names:
-        choice_for(data, 0, Plan(epochs=60), Asked((name,)))
-        choice_for(unjudged, 0, Plan(seconds=60.0), Asked(names))
+        choice_for(data, 0, Plan(epochs=60), AutoOptions((name,)))
+        choice_for(unjudged, 0, Plan(seconds=60.0), AutoOptions(names))
 
 
 @pytest.mark.alone
@@ -169,7 +169,7 @@ def test_a_pilot_ends_by_the_clock_where_the_machine_is_slower_than_predicted(da
     fast = {name: Costs([1e-12] * 6, [1e-12] * 6, 0.0) for name in model.costs}
     wrong = CostModel(model.machine, model.candidates, fast, model.experience)
     plan = Plan(seconds=2.0)
-    choice = choice_for(data, 0, plan, Asked(("sampled-softmax-5",)), wrong)
+    choice = choice_for(data, 0, plan, AutoOptions(("sampled-softmax-5",)), wrong)
     assert len(choice.trials) == len(RATE_FACTORS)
     assert choice.seconds < choice.took < 0.2 + SLACK
     state = fit(data, choice.method, 0, Plan(seconds=0.6, spent=choice.seconds)).state
@@ -193,7 +193,7 @@ def slowed(monkeypatch, **seconds):
         self.seconds += wait
 
     def slow_scoring(self, at_most=10**9):
-        n = self._ground.validation.n_samples
+        n = self._context.validation.n_samples
         time.sleep(seconds.get("scoring", 0.0) * min(at_most, n) / n)
         return score(self, at_most)
 
@@ -219,7 +219,7 @@ def test_a_choice_takes_a_tenth_of_the_seconds_or_less(data, compiled, monkeypat
     slowed(monkeypatch, **slow)
     monkeypatch.setattr(measured, "TIMING_SHARE", 0.0)  # the formula is believed
     plan = Plan(seconds=5.0)
-    choice = choice_for(data, 0, plan, Asked(("softmax",)))
+    choice = choice_for(data, 0, plan, AutoOptions(("softmax",)))
     assert word in choice.sentence
     unit = slow.get("step", 0.0) + 2 * slow.get("scoring", 0.0) * PROBED / 100
     assert choice.took < PILOT_SHARE * plan.seconds + unit + SLACK
@@ -230,9 +230,9 @@ def test_a_choice_takes_a_tenth_of_the_seconds_or_less(data, compiled, monkeypat
 @pytest.mark.alone
 def test_what_compiles_for_longer_than_the_tenth_is_compiled_once(data, compiled, monkeypatch):
     """And is what the fit trains, which needs it anyway; all others are left alone."""
-    first = rank(shipped(), facts_of(data), Budget(seconds=4.0), among=AMONG)[0].method
+    first = rank(shipped(), statistics_of(data), Budget(seconds=4.0), among=AMONG)[0].method
     slowed(monkeypatch, setup=0.5)
-    choice = choice_for(data, 0, Plan(seconds=4.0), Asked(AMONG))
+    choice = choice_for(data, 0, Plan(seconds=4.0), AutoOptions(AMONG))
     assert (slowed.count, choice.times, choice.trials, choice.name) == (1, {}, [], first)
     assert "is a guess, without a pilot: time was up" in choice.sentence
     assert "more than its tenth, as loading and compiling are not cut short" in choice.account(Plan(seconds=4.0))
@@ -242,10 +242,10 @@ def test_what_compiles_for_longer_than_the_tenth_is_compiled_once(data, compiled
 def test_the_first_few_are_timed_on_the_data(data, compiled, dataset, monkeypatch):
     """The formula prefers one; here its steps are slow."""
     names = ["sampled-softmax-5", "negative-frequency"]
-    predicted = choice_for(data, 0, Plan(epochs=40), Asked(tuple(names)))
+    predicted = choice_for(data, 0, Plan(epochs=40), AutoOptions(tuple(names)))
     assert predicted.times == {}
     unjudged = dataset(data.split("train").X, data.split("train").y, K)  # so there is no pilot
-    plain = choice_for(unjudged, 0, Plan(seconds=5.0), Asked(tuple(names)))
+    plain = choice_for(unjudged, 0, Plan(seconds=5.0), AutoOptions(tuple(names)))
     assert sorted(plain.times) == sorted(names)
     assert plain.seconds == sum(found["seconds"] for found in plain.times.values()) < 0.5
     for found in plain.times.values():
@@ -254,28 +254,28 @@ def test_the_first_few_are_timed_on_the_data(data, compiled, dataset, monkeypatc
     assert f"{plain.name}: a guess" in plain.sentence
     assert ", timed here" in plain.sentence
 
-    def slow(ground, seconds, clock):
-        objective = ground.method.settings["objective"]["name"]
+    def slow(context, seconds, clock):
+        objective = context.method.settings["objective"]["name"]
         return {"seconds_per_sample": 1.0 if objective in plain.name else 1e-6, "seconds": 0.0}
 
     monkeypatch.setattr(measured, "timed", slow)
-    assert choice_for(data, 0, Plan(seconds=5.0), Asked(tuple(names))).name == next(
+    assert choice_for(data, 0, Plan(seconds=5.0), AutoOptions(tuple(names))).name == next(
         name for name in names if name != plain.name
     )
 
 
 def test_what_takes_long_to_set_up_is_not_timed_unless_the_budget_is_long(data):
     model = shipped()
-    costs = model.costs | {"softmax": replace(model.costs["softmax"], setup=0.05 / setup_work(facts_of(data)))}
+    costs = model.costs | {"softmax": replace(model.costs["softmax"], setup=0.05 / setup_work(statistics_of(data)))}
     slow = replace(model, costs=costs)
-    choice_for(data, 0, Plan(seconds=6.0), Asked(AMONG), slow)  # compiles
-    assert sorted(choice_for(data, 0, Plan(seconds=6.0), Asked(AMONG), slow).times) == sorted(AMONG)
-    assert list(choice_for(data, 0, Plan(seconds=3.0), Asked(AMONG), slow).times) == ["sampled-softmax-5"]
+    choice_for(data, 0, Plan(seconds=6.0), AutoOptions(AMONG), slow)  # compiles
+    assert sorted(choice_for(data, 0, Plan(seconds=6.0), AutoOptions(AMONG), slow).times) == sorted(AMONG)
+    assert list(choice_for(data, 0, Plan(seconds=3.0), AutoOptions(AMONG), slow).times) == ["sampled-softmax-5"]
 
 
 def test_no_candidate_is_timed_by_its_first_few_steps(data):
-    assert choice_for(data, 0, Plan(seconds=0.9), Asked(AMONG)).times == {}
-    gap = choice_for(data, 0, Plan(seconds=30.0), Asked(AMONG, 0.3))
+    assert choice_for(data, 0, Plan(seconds=0.9), AutoOptions(AMONG)).times == {}
+    gap = choice_for(data, 0, Plan(seconds=30.0), AutoOptions(AMONG, 0.3))
     assert (gap.budget < 1, gap.times) == (True, {})
 
 
@@ -283,14 +283,14 @@ def test_setting_up_for_the_timing_counts(data, compiled, dataset, monkeypatch):
     fit_quickly = Frequency.fit
     monkeypatch.setattr(Frequency, "fit", lambda self, data: replace(fit_quickly(self, data), seconds=7.0))
     unjudged = dataset(data.split("train").X, data.split("train").y, K)  # so there is no pilot
-    times = choice_for(unjudged, 0, Plan(seconds=5.0), Asked(AMONG)).times
+    times = choice_for(unjudged, 0, Plan(seconds=5.0), AutoOptions(AMONG)).times
     assert times["sampled-softmax-5"]["seconds"] > 7 > times["softmax"]["seconds"]
 
 
 @pytest.mark.slow
 def test_what_a_pilot_fitted_is_not_fitted_again(data, monkeypatch):
     """A tree counts once, and is the one that the fit itself would have made."""
-    choice = choice_for(data, 0, Plan(epochs=60), Asked(("adversarial",)))
+    choice = choice_for(data, 0, Plan(epochs=60), AutoOptions(("adversarial",)))
     assert choice.trials
     alone = fit(data, choice.method, 0, Plan(epochs=2))
     monkeypatch.setattr(type(choice.method.proposal), "fit", lambda *_: pytest.fail("a second tree"))
@@ -305,9 +305,9 @@ def test_what_a_pilot_fitted_is_not_fitted_again(data, monkeypatch):
 def test_a_gap_ends_the_fit_before_its_budget(data, allowed):
     """It is chosen, tried and trained for no more than the gap should take."""
     plan, key = Plan(**allowed), next(iter(allowed))
-    wide, narrow, all_of_it = (choice_for(data, 0, plan, Asked(AMONG, gap)) for gap in (0.5, 0.05, None))
+    wide, narrow, all_of_it = (choice_for(data, 0, plan, AutoOptions(AMONG, gap)) for gap in (0.5, 0.05, None))
     assert 0 < wide.budget < narrow.budget < all_of_it.budget == plan.budget
-    ranking = rank(shipped(), facts_of(data), Budget(gap=0.05), among=AMONG)
+    ranking = rank(shipped(), statistics_of(data), Budget(gap=0.05), among=AMONG)
     assert narrow.times or narrow.name == ranking[0].method  # the first to be there, as predicted or as timed
     assert "others came within 5 % after as many epochs as take" in narrow.sentence
     assert getattr(narrow.planned(plan), key) == narrow.budget
@@ -315,8 +315,8 @@ def test_a_gap_ends_the_fit_before_its_budget(data, allowed):
 
 
 def test_a_fit_ends_at_its_gap_and_looks_on_the_way(file, tmp_path):
-    asked = json.dumps({"among": ["softmax"], "gap": 0.3})
-    status = trained(file, tmp_path / "fit", "--epochs", 90, "--set", asked, "--checkpoint", tmp_path / "kept.h5")
+    options = json.dumps({"among": ["softmax"], "gap": 0.3})
+    status = trained(file, tmp_path / "fit", "--epochs", 90, "--set", options, "--checkpoint", tmp_path / "kept.h5")
     history = pd.read_csv(tmp_path / "fit" / "history.csv")
     assert 0 < status["choice"]["budget"] < 90
     assert history["epoch"].iloc[-1] == status["choice"]["budget"]
@@ -324,15 +324,17 @@ def test_a_fit_ends_at_its_gap_and_looks_on_the_way(file, tmp_path):
 
 def test_no_rate_is_judged_by_less_than_half_an_epoch(data):
     """Early on, rates that are too small or too large look best."""
-    assert choice_for(data, 0, Plan(epochs=14), Asked(("softmax",))).trials == []
-    assert len(choice_for(data, 0, Plan(epochs=16), Asked(("softmax",))).trials) == len(RATE_FACTORS)
+    assert choice_for(data, 0, Plan(epochs=14), AutoOptions(("softmax",))).trials == []
+    assert len(choice_for(data, 0, Plan(epochs=16), AutoOptions(("softmax",))).trials) == len(RATE_FACTORS)
 
 
 def test_rates_follow_the_scale_of_rows(dataset):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((60, 5)), np.arange(60) % 3
     rates = [
-        choice_for(dataset(scale * X, y, 3), 0, Plan(epochs=1), Asked(("softmax",))).method.optimizer.learning_rate
+        choice_for(
+            dataset(scale * X, y, 3), 0, Plan(epochs=1), AutoOptions(("softmax",))
+        ).method.optimizer.learning_rate
         for scale in (1, 100)
     ]
     assert rates[0] == pytest.approx(100 * rates[1], rel=1e-5)
@@ -344,7 +346,7 @@ def test_rows_that_stay_in_their_file(file, monkeypatch):
     monkeypatch.setattr(windows, "Windows", partial(Windows, window_bytes=4000, block_bytes=400))
     with open_prepared(file) as data:
         choices = [
-            choice_for(data, 0, Plan(epochs=60, stream=stream), Asked(("sampled-softmax-5",)))
+            choice_for(data, 0, Plan(epochs=60, stream=stream), AutoOptions(("sampled-softmax-5",)))
             for stream in (True, False)
         ]
     for trials in zip(*(choice.trials for choice in choices), strict=True):
@@ -357,9 +359,9 @@ def test_validation_rows_are_drawn_from_all(dataset, monkeypatch):
     monkeypatch.setattr("xsoftmax.advice.trial.ROWS", 60)
     y = np.r_[np.arange(100) % 10, np.repeat(np.arange(10), 60)]
     data = dataset(np.ones((700, 2)), y, 10, n_validation=600)
-    ground = Ground(data, data.split("train"), None, None, 0, None)
-    assert ground.validation.n_samples == 60
-    assert len(set(ground.validation.y.tolist())) == 10
+    context = TrialContext(data, data.split("train"), None, None, 0, None)
+    assert context.validation.n_samples == 60
+    assert len(set(context.validation.y.tolist())) == 10
 
 
 @pytest.mark.parametrize(("seed", "message"), [(-1, "seed is -1"), (0, "has 1 class")])
@@ -371,16 +373,16 @@ def test_what_no_fit_takes_is_refused_before_a_pilot(dataset, seed, message):
 
 
 def test_what_memory_does_not_hold_is_not_chosen(data, monkeypatch):
-    names = [choice_for(data, 0, Plan(epochs=40), Asked(AMONG)).name]
+    names = [choice_for(data, 0, Plan(epochs=40), AutoOptions(AMONG)).name]
 
     def check(method, *others):
         if method.name == names[0]:
             raise InputError("too large")
 
-    monkeypatch.setattr(grounds, "check_memory", check)
-    assert choice_for(data, 0, Plan(epochs=40), Asked(AMONG)).name not in names
+    monkeypatch.setattr(contexts, "check_memory", check)
+    assert choice_for(data, 0, Plan(epochs=40), AutoOptions(AMONG)).name not in names
     with pytest.raises(InputError, match="too large"):
-        choice_for(data, 0, Plan(epochs=40), Asked(tuple(names)))
+        choice_for(data, 0, Plan(epochs=40), AutoOptions(tuple(names)))
 
 
 @pytest.mark.parametrize(

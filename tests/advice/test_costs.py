@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from xsoftmax.advice import costs
-from xsoftmax.advice.facts import Facts, facts_of_arrays, likeness
+from xsoftmax.advice.statistics import DatasetStatistics, likeness, statistics_of_arrays
 from xsoftmax.lab.benchmark.problems import method_of, sparse_rows
 
-TEXT = Facts(60_000, 2_000, 6_000, 10.0, True)
-IMAGES = Facts(60_000, 10, 784, 784.0, False)
+TEXT = DatasetStatistics(60_000, 2_000, 6_000, 10.0, True)
+IMAGES = DatasetStatistics(60_000, 10, 784, 784.0, False)
 METHODS = {
     "all": method_of("softmax", {"name": "all", "batch_size": 64}),
     "single": method_of("sampled-softmax", {"name": "uniform", "n_sampled": 5}),
@@ -18,16 +18,18 @@ METHODS = {
 
 @pytest.mark.parametrize("facts", [TEXT, IMAGES], ids=["text", "images"])
 @pytest.mark.parametrize("name", METHODS)
-def test_the_fit_finds_the_coefficients_behind_the_times(name, facts, rng):
+def test_the_fit_finds_the_coefficients_behind_the_times(name, statistics, rng):
     """Of any sizes; times that differ a thousandfold count alike."""
     true = rng.random(6) * 1e-8
-    sizes = [facts._replace(n_classes=int(k), n_features=d) for k in (10, 1e3, 1e4, 1e6) for d in (784, 2_000, 9_000)]
+    sizes = [
+        statistics._replace(n_classes=int(k), n_features=d) for k in (10, 1e3, 1e4, 1e6) for d in (784, 2_000, 9_000)
+    ]
     counts = [costs.terms(METHODS[name], each) for each in sizes]
     found = costs.fit_costs(counts, [float(row @ true) for row in counts])
     assert np.abs(costs.relative_errors(found, counts, [float(row @ true) for row in counts])).max() < 1e-6
     assert min(found) >= 0
-    assert costs.seconds_per_sample(found, METHODS[name], facts) == pytest.approx(
-        float(costs.terms(METHODS[name], facts) @ true), rel=1e-6
+    assert costs.seconds_per_sample(found, METHODS[name], statistics) == pytest.approx(
+        float(costs.terms(METHODS[name], statistics) @ true), rel=1e-6
     )
 
 
@@ -50,10 +52,12 @@ def test_only_methods_that_look_at_all_classes_cost_more_with_more(name, grows):
 def test_columns_of_a_batch():
     """With the rows of an experiment."""
     rows = sparse_rows(4096, 1_000, 10, 20)
-    facts = facts_of_arrays(rows.X, 10)
-    assert facts == Facts(4096, 10, 1_000, 20.0, True, pytest.approx(abs(rows.X).sum() / 4096, rel=1e-5))
+    statistics = statistics_of_arrays(rows.X, 10)
+    assert statistics == DatasetStatistics(
+        4096, 10, 1_000, 20.0, True, pytest.approx(abs(rows.X).sum() / 4096, rel=1e-5)
+    )
     counted = np.mean([np.unique(rows.X[b : b + 64].indices).size for b in range(0, 4096, 64)])
-    assert costs.n_columns(facts, 64) == pytest.approx(counted, rel=0.02)
+    assert costs.n_columns(statistics, 64) == pytest.approx(counted, rel=0.02)
     assert costs.n_columns(IMAGES, 64) == 784
     assert costs.n_columns(TEXT._replace(n_features=0, n_entries=0.0), 64) == 0
 

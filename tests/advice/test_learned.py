@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from xsoftmax.advice.facts import Facts, likeness
 from xsoftmax.advice.learned import (
     LEVELS,
     Learned,
@@ -13,10 +12,11 @@ from xsoftmax.advice.learned import (
     reached,
     seconds_to,
 )
+from xsoftmax.advice.statistics import DatasetStatistics, likeness
 
-HERE = Facts(60_000, 2_000, 6_000, 10.0, True)
+HERE = DatasetStatistics(60_000, 2_000, 6_000, 10.0, True)
 LIKE = HERE._replace(n_samples=80_000)
-FAR = Facts(1_000, 10, 784, 784.0, False)
+FAR = DatasetStatistics(1_000, 10, 784, 784.0, False)
 EPOCHS = np.geomspace(0.01, 100, 40)
 
 
@@ -56,8 +56,10 @@ def test_seconds_to_a_level():
     assert seconds_to(1.0, EPOCHS, law(0.1)) == EPOCHS[0]
 
 
-def learned(facts, times, rate):
-    return Learned("of " + str(facts), facts, {"m": [times * 2.0**k for k in range(len(LEVELS))]}, {"m": rate})
+def learned(statistics, times, rate):
+    return Learned(
+        "of " + str(statistics), statistics, {"m": [times * 2.0**k for k in range(len(LEVELS))]}, {"m": rate}
+    )
 
 
 def test_the_data_set_itself_is_what_is_expected():

@@ -10,14 +10,14 @@ import pandas as pd
 import pytest
 import yaml
 
-from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.choice import choice_for
 from xsoftmax.advice.chosen import Choice
 from xsoftmax.advice.clock import Clock
-from xsoftmax.advice.facts import facts_of
 from xsoftmax.advice.model import FILE
+from xsoftmax.advice.options import AutoOptions
 from xsoftmax.advice.race import CONTENDERS, contender_names, contenders, in_turn, race, ranked, told, winner
-from xsoftmax.advice.trial import Ground, Trial
+from xsoftmax.advice.statistics import statistics_of
+from xsoftmax.advice.trial import Trial, TrialContext
 from xsoftmax.cli import main
 from xsoftmax.commands import train
 from xsoftmax.internal.errors import InputError
@@ -47,7 +47,7 @@ def data(dataset, rows):
 
 
 def test_the_best_by_validation_rows_is_chosen_and_trained(data, monkeypatch):
-    choices = [choice_for(data, 3, Plan(epochs=8), Asked(AMONG)) for _ in range(2)]
+    choices = [choice_for(data, 3, Plan(epochs=8), AutoOptions(AMONG)) for _ in range(2)]
     first = choices[0]
     assert first.method == choices[1].method
     assert [trial["name"] for trial in first.trials[:4]] == ["text-margin"] + 3 * ["softmax"]
@@ -58,7 +58,7 @@ def test_the_best_by_validation_rows_is_chosen_and_trained(data, monkeypatch):
     assert [(trial["name"], trial["rate"]) for trial in again] == [(each["name"], each["rate"]) for each in leaders]
     best = max(first.trials, key=lambda trial: trial["log_likelihood"])
     assert (first.name, first.method.optimizer.learning_rate) == (best["name"], best["rate"])
-    assert f"{best['name']}: ahead in a race on {facts_of(data)}" in first.sentence
+    assert f"{best['name']}: ahead in a race on {statistics_of(data)}" in first.sentence
     assert first.method.source.startswith(f"{best['name']}, chosen for these data")
     plan = first.planned(Plan(epochs=8))
     made, find = [], Search.fit
@@ -102,8 +102,8 @@ class Paced:
         monkeypatch.setattr("xsoftmax.advice.race._run", self.run)
         self.curves, self.paces = curves, paces
 
-    def run(self, ground, epochs, seconds, clock):
-        name = ground.method.name
+    def run(self, context, epochs, seconds, clock):
+        name = context.method.name
         self.entered.append((name, epochs))
         clock.excuse(-self.paces[name] * epochs)  # as if it had taken so long
         found = {"epochs": epochs, "seconds": 0.0, "pace": self.paces[name], "gaining": True}
@@ -112,7 +112,7 @@ class Paced:
     def race(self, methods, most):
         @contextmanager
         def enter(method):
-            yield Ground(None, None, None, method, 0, None)
+            yield TrialContext(None, None, None, method, 0, None)
 
         return race(methods, enter, 1.0, most, self.clock, {})
 
@@ -149,7 +149,7 @@ def test_a_method_that_is_too_slow_for_its_share_is_given_up(data, monkeypatch):
         self.seconds += at_most  # a second for each row
 
     monkeypatch.setattr(Trial, "advance", slow)
-    choice = choice_for(data, 0, Plan(seconds=20.0), Asked(("text-margin",)))
+    choice = choice_for(data, 0, Plan(seconds=20.0), AutoOptions(("text-margin",)))
     (trial,) = choice.trials
     assert trial["log_likelihood"] is None
     assert trial["epochs"] < 1
@@ -159,24 +159,24 @@ def test_a_method_that_is_too_slow_for_its_share_is_given_up(data, monkeypatch):
 def test_shortlists_are_found_once_whatever_is_taken_of_them(data, monkeypatch):
     made, find = [], Search.fit
     monkeypatch.setattr(Search, "fit", lambda self, rows: made.append(self.n_sampled) or find(self, rows))
-    choice_for(data, 0, Plan(epochs=1), Asked(("text-softmax", "text-margin", "text-margin-wide")))
+    choice_for(data, 0, Plan(epochs=1), AutoOptions(("text-softmax", "text-margin", "text-margin-wide")))
     assert len(made) == 1
 
 
 def test_a_fit_is_looked_at_an_epoch_after_the_choice_then_rarely(data):
     choice = Choice(build_method("auto", BARE), "a", "", [], {}, budget=10.0, took=2.0, pace=0.5)
-    looks = choice.looks(2.0)
-    assert looks[:3] == pytest.approx((2.5, 2.65, 2.845))
-    assert looks[-1] == 10.0
-    assert all(later > earlier for earlier, later in pairwise(looks))
-    assert replace(choice, pace=0.0).looks(2.0)[0] == pytest.approx(2 + 10 / 64)
-    assert replace(choice, pace=99.0).looks(2.0) == (10.0,)
-    assert choice.looks(11.0) == ()
+    evaluations = choice.evaluations(2.0)
+    assert evaluations[:3] == pytest.approx((2.5, 2.65, 2.845))
+    assert evaluations[-1] == 10.0
+    assert all(later > earlier for earlier, later in pairwise(evaluations))
+    assert replace(choice, pace=0.0).evaluations(2.0)[0] == pytest.approx(2 + 10 / 64)
+    assert replace(choice, pace=99.0).evaluations(2.0) == (10.0,)
+    assert choice.evaluations(11.0) == ()
 
 
 def test_a_race_ends_by_the_clock(data):
-    choice_for(data, 0, Plan(epochs=1), Asked(AMONG))  # compiles
-    choice = choice_for(data, 0, Plan(seconds=1.0), Asked(AMONG))
+    choice_for(data, 0, Plan(epochs=1), AutoOptions(AMONG))  # compiles
+    choice = choice_for(data, 0, Plan(seconds=1.0), AutoOptions(AMONG))
     assert choice.allowed == 0.3
     assert 0 < choice.seconds < choice.took < 0.3 + 0.5  # what a busy machine may add
     assert "the choice took" in choice.account(Plan(seconds=1.0))
@@ -185,11 +185,11 @@ def test_a_race_ends_by_the_clock(data):
 def test_where_rows_are_dense_or_none_are_for_validation_there_is_no_race(data, dataset, rows):
     X, y, n_classes = rows
     for other in (dataset(X, y, n_classes, sparse=True), dataset(X, y, n_classes, n_validation=60)):
-        choice = choice_for(other, 0, Plan(epochs=1), Asked(AMONG))
+        choice = choice_for(other, 0, Plan(epochs=1), AutoOptions(AMONG))
         assert choice.name == "softmax"
         assert all("name" not in trial for trial in choice.trials)
         with pytest.raises(InputError, match="among is text-margin; these rows are"):
-            choice_for(other, 0, Plan(epochs=1), Asked(("text-margin",)))
+            choice_for(other, 0, Plan(epochs=1), AutoOptions(("text-margin",)))
 
 
 def test_on_dense_rows_those_for_dense_rows_race(dataset, rows):
@@ -201,11 +201,11 @@ def test_on_dense_rows_those_for_dense_rows_race(dataset, rows):
 
 
 def test_few_weights_are_held_whole(data):
-    facts = facts_of(data)
-    assert {each["weights"] for each in contenders(facts, ["text-margin"]).values()} == {"dense"}
-    many = facts._replace(n_classes=10**6, n_features=10**6)
+    statistics = statistics_of(data)
+    assert {each["weights"] for each in contenders(statistics, ["text-margin"]).values()} == {"dense"}
+    many = statistics._replace(n_classes=10**6, n_features=10**6)
     assert {each["weights"] for each in contenders(many, ["text-margin"]).values()} == {"sparse"}
-    sums = [each["proposal"]["name"] == "all" for each in contenders(facts, None).values()]
+    sums = [each["proposal"]["name"] == "all" for each in contenders(statistics, None).values()]
     assert sums == sorted(sums, reverse=True)  # where classes are few, those that sum over all begin
     assert (len(set(sums)), next(iter(contenders(many, None)))) == (2, "text-softmax")
 

@@ -20,9 +20,9 @@ def slurm(*words: str) -> str:
     return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
-def jobs(*states: str) -> list[str]:
+def jobs(*auxiliary: str) -> list[str]:
     """List the ids of jobs in these states."""
-    return slurm("squeue", "--noheader", "--format=%i", "--states", ",".join(states)).split()
+    return slurm("squeue", "--noheader", "--format=%i", "--states", ",".join(auxiliary)).split()
 
 
 def node() -> str:

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 import naive
 from xsoftmax.evaluation.calibration import fit_calibration, likelihood_at
 from xsoftmax.evaluation.likelihood import score_rows
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.scores import Calibration
 from xsoftmax.model import Model
 
@@ -46,10 +46,10 @@ def test_it_is_that_of_a_calibrated_model_whatever_the_blocks_and_threads(monkey
     found = likelihood_at(model, X, y, 2.5)
     calibrated = Model(model.W, model.class_names, D, model.b, calibration=Calibration(2.5))
     assert found.value == pytest.approx(score_rows(calibrated, X, y).log_likelihood.mean(), rel=1e-6)
-    assert likelihood_at(model, X, y, 2.5, Team(2)) == found
+    assert likelihood_at(model, X, y, 2.5, ThreadPool(2)) == found
     visit = Model.visit_scores
     monkeypatch.setattr(
-        Model, "visit_scores", lambda self, X, see, team: visit(self, X, see, team, classes_at_a_time=3)
+        Model, "visit_scores", lambda self, X, see, pool: visit(self, X, see, pool, classes_at_a_time=3)
     )
     assert likelihood_at(model, X, y, 2.5) == pytest.approx(found, rel=1e-5)
 

@@ -13,7 +13,6 @@ from training.problems import K as CLASSES
 from training.problems import method, rows
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.evaluation.calibration import fit_calibration, rows_for
-from xsoftmax.evaluation.closeness import closeness
 from xsoftmax.evaluation.frequency_calibration import (
     fit_with_frequencies,
     frequencies_of,
@@ -22,8 +21,9 @@ from xsoftmax.evaluation.frequency_calibration import (
 )
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
+from xsoftmax.evaluation.weight_distance import weight_distance
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.scores import Calibration
 from xsoftmax.model import MOST_HELD, Model, load_model, save_model
 from xsoftmax.training.fit import fit
@@ -58,7 +58,7 @@ def test_the_likelihood_and_its_slopes_are_exact(storage):
     assert np.allclose(found.gradient, [(value(at + d) - value(at - d)) / (2 * h) for d in e], rtol=1e-3, atol=1e-5)
     second = [[value(at + a + b) - value(at + a - b) - value(at - a + b) + value(at - a - b) for a in e] for b in e]
     assert np.allclose(found.hessian, np.array(second) / (4 * h * h), rtol=1e-2, atol=1e-4)
-    assert likelihood_at(model, X, y, log_counts_of(counts), at, Team(2)).value == found.value
+    assert likelihood_at(model, X, y, log_counts_of(counts), at, ThreadPool(2)).value == found.value
 
 
 @pytest.mark.parametrize(("t", "c"), [(0.02, 0.5), (1.0, 0.0), (5.0, 1.0), (1.0, -0.7)])
@@ -103,7 +103,7 @@ def test_a_model_file_has_it_wherever_scores_are_taken(blocks, tmp_path):
     assert np.array_equal(top_k(loaded, X, 1, **blocks).classes[:, 0], expected.argmax(axis=1))
     shifted = Model.of_rows(0.5 * model.rows, model.class_names, D)
     shifted.b[:] += np.float32(0.8) * calibration.log_counts
-    assert closeness(loaded, shifted) == pytest.approx(0, abs=1e-5)
+    assert weight_distance(loaded, shifted) == pytest.approx(0, abs=1e-5)
 
 
 @pytest.mark.fault(

@@ -8,7 +8,7 @@ import naive
 from xsoftmax.evaluation.likelihood import evaluate, score_rows
 from xsoftmax.evaluation.metrics import measure
 from xsoftmax.evaluation.prediction import top_k
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import FittedFrequency, Frequency
@@ -226,10 +226,10 @@ def test_threads_change_no_bit(name, storage):
     (models, (X, y, _)), rows = many_classes(), {"rows_at_a_time": 40}
     one, best = score_rows(models[name], storage(X), y, **rows), top_k(models[name], storage(X), 3, **rows)
     for n_threads in (2, 3):
-        found = score_rows(models[name], storage(X), y, Team(n_threads), **rows)
+        found = score_rows(models[name], storage(X), y, ThreadPool(n_threads), **rows)
         assert np.array_equal(found.log_likelihood, one.log_likelihood)
         assert np.array_equal(found.rank, one.rank)
-        found = top_k(models[name], storage(X), 3, Team(n_threads), **rows)
+        found = top_k(models[name], storage(X), 3, ThreadPool(n_threads), **rows)
         assert np.array_equal(found.classes, best.classes)
         assert np.array_equal(found.probabilities, best.probabilities)
 

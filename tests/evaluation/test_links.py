@@ -11,7 +11,7 @@ import naive
 import naive_augment_reduce as slow
 from xsoftmax.cli import main
 from xsoftmax.evaluation import likelihood, links
-from xsoftmax.evaluation.as_published import KINDS, log_likelihoods, normalised_twice
+from xsoftmax.evaluation.legacy_metrics import KINDS, log_likelihoods, normalised_twice
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.internal import registry

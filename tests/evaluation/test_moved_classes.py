@@ -5,7 +5,7 @@ import pytest
 
 import naive_bounds
 from xsoftmax.evaluation.moved_classes import moved_classes
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model
 from xsoftmax.objectives.max_margin import MaxMargin
 from xsoftmax.objectives.softmax import Softmax
@@ -22,7 +22,7 @@ def problem(n_classes=7, n_features=3, n=20):
 @pytest.mark.parametrize("threads", [1, 2])
 def test_classes_of_the_margin_are_those_of_the_sorted_projection(threads):
     model, X, y, scores = problem()
-    found = moved_classes(model, MaxMargin(), X, y, team=Team(threads))
+    found = moved_classes(model, MaxMargin(), X, y, pool=ThreadPool(threads))
     slopes = [naive_bounds.max_margin(s.astype(float), k, 1.0)[1] for s, k in zip(scores, y, strict=True)]
     assert found.tolist() == [np.count_nonzero(np.delete(s, k)) for s, k in zip(slopes, y, strict=True)]
     assert len(set(found)) > 2

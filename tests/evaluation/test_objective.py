@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, random_array
 import naive
 from xsoftmax.evaluation import likelihood
 from xsoftmax.evaluation.objective import mean_loss
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import scores as scores_module
 from xsoftmax.model import Model
 from xsoftmax.objectives.double_sum import DoubleSum
@@ -48,8 +48,8 @@ def test_sums_over_the_other_classes(objective, rows, storage, monkeypatch):
     }
     expected = np.mean([losses[type(objective)](i) for i in range(N)])
     proposal = All() if isinstance(objective, Softmax) else Uniform()
-    fitted, states = proposal.fit(TrainingSet(X, y, K)), u if objective.n_states else np.zeros((N, 0))
-    found = mean_loss(model_of(W), objective, fitted, storage(X), y, states)
+    fitted, auxiliary = proposal.fit(TrainingSet(X, y, K)), u if objective.n_auxiliary else np.zeros((N, 0))
+    found = mean_loss(model_of(W), objective, fitted, storage(X), y, auxiliary)
     assert found == pytest.approx(expected, rel=1e-5)
 
 
@@ -81,10 +81,10 @@ def test_threads_change_no_bit(monkeypatch):
     monkeypatch.setattr(likelihood, "BLOCK_SCORES", 4 * K)
     X, y, W, u = problem()
     for objective, proposal in ((OneVsEach(), Uniform()), (DoubleSum(), Uniform()), (NegativeSampling(), Tree(3))):
-        fitted, states = proposal.fit(TrainingSet(X, y, K)), u if objective.n_states else np.zeros((N, 0))
-        one = mean_loss(model_of(W), objective, fitted, X, y, states)
+        fitted, auxiliary = proposal.fit(TrainingSet(X, y, K)), u if objective.n_auxiliary else np.zeros((N, 0))
+        one = mean_loss(model_of(W), objective, fitted, X, y, auxiliary)
         for n_threads in (2, 3):
-            assert mean_loss(model_of(W), objective, fitted, X, y, states, Team(n_threads)) == one
+            assert mean_loss(model_of(W), objective, fitted, X, y, auxiliary, ThreadPool(n_threads)) == one
 
 
 def test_no_copy_of_large_weights_is_made(monkeypatch):

@@ -7,7 +7,7 @@ from faults.programs import N_CLASSES, checkpoint_of, clustered, train
 from forked import run, xsoftmax
 from training.same_fit import fit_of
 
-TRIES = 4  # of each file through the real program; tests/internal/test_sealed.py flips many more
+TRIES = 4  # of each file through the real program; tests/internal/test_checksummed.py flips many more
 
 
 @pytest.fixture(scope="module")

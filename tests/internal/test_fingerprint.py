@@ -106,7 +106,7 @@ def test_an_edit_of_the_tree_changes_only_methods_that_draw_from_it(copy):
 
 
 def test_an_edit_of_a_kernel_changes_all_methods_but_not_the_preparation(copy):
-    changed = changed_by_edit(copy, of_methods() | of_commands(), "kernels/sweep.py")
+    changed = changed_by_edit(copy, of_methods() | of_commands(), "kernels/run_steps.py")
     assert set(METHODS) <= changed
     assert {"train"} <= changed
     assert not changed & {"download", "prepare", "compare", "report", "track"}
@@ -120,7 +120,7 @@ def test_a_plotting_edit_changes_no_fit(copy):
 
 def test_a_comment_a_docstring_and_the_shape_of_lines_change_nothing(copy):
     before = fingerprints(copy, of_methods() | of_commands())
-    for module in ("kernels/sweep.py", "training/fit.py", "proposals/uniform.py"):
+    for module in ("kernels/run_steps.py", "training/fit.py", "proposals/uniform.py"):
         path = copy / "xsoftmax" / module
         text = path.read_text()
         first = text.index('"""')
@@ -154,13 +154,13 @@ def test_what_a_source_means_is_kept_and_damage_of_that_changes_nothing(copy, tm
 
 
 def test_a_source_that_is_no_python_is_named(copy, monkeypatch):
-    edit(copy / "xsoftmax/kernels/sweep.py", "\ndef (:\n")
+    edit(copy / "xsoftmax/kernels/run_steps.py", "\ndef (:\n")
     environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     ended = subprocess.run(
         [sys.executable, "-m", "xsoftmax", "methods"], capture_output=True, text=True, env=environment
     )
     assert ended.returncode != 0
-    assert "kernels/sweep.py: line" in ended.stderr
+    assert "kernels/run_steps.py: line" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def double(x):
 SLOPES = """
 import hashlib
 import numpy as np
-from xsoftmax.kernels.minibatch import slope_block
+from xsoftmax.kernels.full_softmax import slope_block
 from xsoftmax.objectives.softmax import Softmax
 
 scores, samples = 3 * np.random.default_rng(0).standard_normal((300, 50)), np.arange(300)

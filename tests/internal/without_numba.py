@@ -32,7 +32,7 @@ def values():
     found = {}
     for name in registry.names(AXES["objective"]):
         objective = registry.load(AXES["objective"], name).MEMBER().fit(data)
-        state = objective.initial_states(n, K) if objective.n_states else np.empty((n, 0))
+        state = objective.initial_auxiliary(n, K) if objective.n_auxiliary else np.empty((n, 0))
         noise = np.full((n, objective.n_numbers), 0.3) if objective.n_numbers else None
         at, after = objective.prepare(np, 0.1, state, draws, noise)
         found[name] = [objective.value(np, at, draws).mean(), after.sum()]

@@ -5,8 +5,8 @@ from numba import njit
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.kernels.random import start
-from xsoftmax.kernels.steps import draw, log_probability
 
 
 @njit(**OPTIONS)

@@ -12,10 +12,10 @@ def laid_out(optimizer, W, dense=True):
     return weights
 
 
-def decayed(weights, decay, inverse_touch=()):
+def decayed(weights, decay, inverse_inclusion=()):
     """Make weights decay, without factors so far."""
     n_classes = len(weights.weights())
-    table = np.asarray(inverse_touch, np.float32)
+    table = np.asarray(inverse_inclusion, np.float32)
     return Decayed(weights, np.ones(n_classes, np.float32), np.float32(decay), table)
 
 

@@ -1,4 +1,4 @@
-"""The implicit step for batches, many classes and a ridge, from its definition: Fagan and Iyengar 2018, F.3.
+"""The implicit step for batches, many classes and an L2 penalty, from its definition: Fagan and Iyengar 2018, F.3.
 
 Slow, in float64; nothing of the package is used. ``weights`` maps the classes outside the batch's labels to the
 weights of their terms.
@@ -18,7 +18,7 @@ def terms(W, b, X, y, weights):
     return found
 
 
-def value_and_gradient(W, b, u, X, y, weights, ridge_weights, n_samples, ridge):
+def value_and_gradient(W, b, u, X, y, weights, l2_weights, n_samples, l2):
     """One step's estimate of the whole objective, sum_i L_i + ridge / 2 ||W||^2; exponentials may overflow."""
     scale = n_samples / len(y)
     value, in_W, in_b, in_u = 0.0, np.zeros_like(W), np.zeros_like(b), np.zeros_like(u)
@@ -33,13 +33,13 @@ def value_and_gradient(W, b, u, X, y, weights, ridge_weights, n_samples, ridge):
             in_W[y[i]] -= term * X[i]
             in_b[k] += term
             in_b[y[i]] -= term
-    for k, weight in ridge_weights.items():
-        value += 0.5 * ridge * weight * W[k] @ W[k]
-        in_W[k] += ridge * weight * W[k]
+    for k, weight in l2_weights.items():
+        value += 0.5 * l2 * weight * W[k] @ W[k]
+        in_W[k] += l2 * weight * W[k]
     return value, in_W, in_b, in_u
 
 
-def step_by_minimizing(W, b, u, X, y, weights, ridge_weights, n_samples, ridge, rate, bias=True):
+def step_by_minimizing(W, b, u, X, y, weights, l2_weights, n_samples, l2, rate, bias=True):
     """argmin 2 eta f + ||theta - theta_old||^2 with eta = rate / n_samples, over all weights, biases and u."""
     eta, shapes = rate / n_samples, (W.shape, b.shape, u.shape)
     ends = np.cumsum([W.size, b.size, u.size])
@@ -49,7 +49,7 @@ def step_by_minimizing(W, b, u, X, y, weights, ridge_weights, n_samples, ridge, 
         return [part.reshape(shape) for part, shape in zip(np.split(theta, ends[:2]), shapes, strict=True)]
 
     def proximal(theta):
-        value, in_W, in_b, in_u = value_and_gradient(*split(theta), X, y, weights, ridge_weights, n_samples, ridge)
+        value, in_W, in_b, in_u = value_and_gradient(*split(theta), X, y, weights, l2_weights, n_samples, l2)
         gradient = np.concatenate([in_W.ravel(), in_b * bias, in_u])
         move = theta - old
         return 2 * eta * value + move @ move, 2 * eta * gradient + 2 * move
@@ -62,12 +62,12 @@ def step_by_minimizing(W, b, u, X, y, weights, ridge_weights, n_samples, ridge, 
     return split(best.x)
 
 
-def step_as_printed(W, b, u, X, y, weights, ridge_weights, n_samples, ridge, rate):
+def step_as_printed(W, b, u, X, y, weights, l2_weights, n_samples, l2, rate):
     """The same with (19)'s ridge as printed, mu / 2 without the factor 2 eta of the rest."""
-    return step_by_minimizing(W, b, u, X, y, weights, ridge_weights, n_samples, ridge * n_samples / (2 * rate), rate)
+    return step_by_minimizing(W, b, u, X, y, weights, l2_weights, n_samples, l2 * n_samples / (2 * rate), rate)
 
 
-def fixed_point_residual(before, after, X, y, weights, ridge_weights, n_samples, ridge, rate):
+def fixed_point_residual(before, after, X, y, weights, l2_weights, n_samples, l2, rate):
     """Largest |theta_new - theta_old + eta grad f(theta_new)| over weights, biases and u; nothing overflows.
 
     Exponentials are taken of differences from the new u, which bound them: rate / n times their sum is what u moved
@@ -75,7 +75,7 @@ def fixed_point_residual(before, after, X, y, weights, ridge_weights, n_samples,
     """
     (W_old, b_old, u_old), (W, b, u) = before, after
     eta = rate / n_samples
-    _, in_W, in_b, in_u = value_and_gradient(W, b, u, X, y, weights, ridge_weights, n_samples, ridge)
+    _, in_W, in_b, in_u = value_and_gradient(W, b, u, X, y, weights, l2_weights, n_samples, l2)
     return max(
         np.abs(W - W_old + eta * in_W).max(),
         np.abs(b - b_old + eta * in_b).max(),

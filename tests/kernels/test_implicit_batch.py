@@ -1,4 +1,4 @@
-"""Implicit steps for batches, many classes and a ridge against their definition."""
+"""Implicit steps for batches, many classes and an L2 penalty against their definition."""
 
 import itertools
 
@@ -18,7 +18,7 @@ from xsoftmax.kernels.random import start, stream
 from xsoftmax.objectives.double_sum import implicit_step
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.solvers import make_solver
-from xsoftmax.solvers.implicit import log_absent, touch_of
+from xsoftmax.solvers.implicit import inclusion_of, log_absent
 
 N, D, K = 23, 6, 9
 SEED = 4
@@ -46,28 +46,28 @@ def drawn_weights(kernel, i, y, batch_labels, position, n_sampled, epoch=0):
     return weights
 
 
-def solver_of(X, y, W, u, n_sampled, size, ridge, proposal="frequency", bias=True, dense=True, n_classes=K):
+def solver_of(X, y, W, u, n_sampled, size, l2, proposal="frequency", bias=True, dense=True, n_classes=K):
     """A solver that stands at these weights, and what belongs to it."""
     proposal = ({"name": proposal} if isinstance(proposal, str) else proposal) | {"n_sampled": n_sampled}
     chosen = method(
         "double-sum", proposal, "implicit",
-        batch={"size": size}, ridge=ridge, bias=bias,
+        batch={"size": size}, l2=l2, bias=bias,
     )  # fmt: skip
     data = TrainingSet(X if dense else csr_array(X), y, n_classes, SEED)
     fitted = chosen.proposal.fit(data)
     solver = make_solver(chosen, chosen.objective, fitted, data)
-    solver.states[:, 0] = u
+    solver.auxiliary[:, 0] = u
     solver.arrays()["W"][:, : W.shape[1]] = W
     return solver, fitted, fitted.kernel(data.X)
 
 
-def ridge_weights_of(fitted, kernel, y, batch, weights, n_sampled, size, n_classes=K):
+def l2_weights_of(fitted, kernel, y, batch, weights, n_sampled, size, n_classes=K):
     """b_k of the touched classes, from the package's table: its mean is for another test."""
-    touch = touch_of(fitted, kernel, np.bincount(y, minlength=n_classes), n_sampled, size)
+    inclusion = inclusion_of(fitted, kernel, np.bincount(y, minlength=n_classes), n_sampled, size)
     kind = int(len(batch) != size)
-    found = {int(k): touch.inverse[kind, k] for k in set(y[batch])}
+    found = {int(k): inclusion.inverse[kind, k] for k in set(y[batch])}
     for k, weight in weights.items():
-        found[k] = touch.inverse[kind, k] * (touch.share[kind] * weight if touch.share[kind] else 1.0)
+        found[k] = inclusion.inverse[kind, k] * (inclusion.share[kind] * weight if inclusion.share[kind] else 1.0)
     return found
 
 
@@ -84,40 +84,40 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("size", "n_sampled", "ridge", "proposal", "dense", "bias"), CASES)
-def test_a_step_is_the_argmin_of_its_definition(size, n_sampled, ridge, proposal, dense, bias):
+@pytest.mark.parametrize(("size", "n_sampled", "l2", "proposal", "dense", "bias"), CASES)
+def test_a_step_is_the_argmin_of_its_definition(size, n_sampled, l2, proposal, dense, bias):
     """Within float32 of the scores and weights; two batches in a row, the second one perhaps shorter."""
     X, y, W, u = problem()
     W[:, -1] *= bias
     rate, order = 4.0, np.random.default_rng(3).permutation(N)[: min(2 * size, 40) - (size > 1)]
-    solver, fitted, kernel = solver_of(X, y, W, u, n_sampled, size, ridge, proposal, bias, dense)
+    solver, fitted, kernel = solver_of(X, y, W, u, n_sampled, size, l2, proposal, bias, dense)
     assert solver.advance(order, 0, 0, rate) == order.size
     W_naive, b, u_naive = W[:, :-1].astype(float), W[:, -1].astype(float), u.copy()
     for first in range(0, order.size, size):
         batch = order[first : first + size]
         weights = drawn_weights(kernel, batch[0], y[batch[0]], set(y[batch].tolist()), first, n_sampled)
-        betas = ridge_weights_of(fitted, kernel, y, batch, weights, n_sampled, size)
-        arguments = (X[batch].astype(float), y[batch].tolist(), weights, betas, N, ridge, rate)
+        betas = l2_weights_of(fitted, kernel, y, batch, weights, n_sampled, size)
+        arguments = (X[batch].astype(float), y[batch].tolist(), weights, betas, N, l2, rate)
         W_naive, b, u_naive[batch] = naive_implicit.step_by_minimizing(W_naive, b, u_naive[batch], *arguments, bias)
     found = solver.weights()
     assert np.allclose(found[:, :-1], W_naive, rtol=0, atol=3e-6)
     assert np.allclose(found[:, -1], b, rtol=0, atol=3e-6)
-    assert np.allclose(solver.states[:, 0], u_naive, rtol=0, atol=3e-6)
+    assert np.allclose(solver.auxiliary[:, 0], u_naive, rtol=0, atol=3e-6)
     assert np.abs(found - W).max() > 0.1
 
 
 def test_the_ridge_as_printed_is_another_step():
     """(19) to (21) lack the factor 2 eta of the rest: then the argmin lies elsewhere, by far."""
     X, y, W, u = problem()
-    size, n_sampled, ridge, rate = 5, 3, 3.0, 4.0
+    size, n_sampled, l2, rate = 5, 3, 3.0, 4.0
     batch = np.random.default_rng(3).permutation(N)[:size]
-    solver, fitted, kernel = solver_of(X, y, W, u, n_sampled, size, ridge)
+    solver, fitted, kernel = solver_of(X, y, W, u, n_sampled, size, l2)
     solver.advance(batch, 0, 0, rate)
     weights = drawn_weights(kernel, batch[0], y[batch[0]], set(y[batch].tolist()), 0, n_sampled)
-    betas = ridge_weights_of(fitted, kernel, y, batch, weights, n_sampled, size)
+    betas = l2_weights_of(fitted, kernel, y, batch, weights, n_sampled, size)
     old = (W[:, :-1].astype(float), W[:, -1].astype(float), u[batch])
     printed = naive_implicit.step_as_printed(
-        *old, X[batch].astype(float), y[batch].tolist(), weights, betas, N, ridge, rate
+        *old, X[batch].astype(float), y[batch].tolist(), weights, betas, N, l2, rate
     )
     assert np.abs(solver.weights()[:, :-1] - printed[0]).max() > 0.1
 
@@ -149,7 +149,7 @@ def test_the_loop_for_one_row_and_one_class_is_the_single_steps():
     loop = solver_of(X, y, W, u, 1, 1, 1e-30)[0]
     loop.advance(order, 0, 0, 2.0)
     assert np.allclose(loop.weights(), single.weights(), rtol=0, atol=2e-5)
-    assert np.allclose(loop.states, single.states, rtol=0, atol=2e-5)
+    assert np.allclose(loop.auxiliary, single.auxiliary, rtol=0, atol=2e-5)
 
 
 @pytest.mark.parametrize("kappa", [1e-3, 1.0, 1e5])
@@ -183,24 +183,24 @@ def test_a_step_ends_where_its_gradient_is_taken(n, m, spread, kappa):
         assert (u >= 0).all()
 
 
-@pytest.mark.parametrize("ridge", [0.0, 5.0])
+@pytest.mark.parametrize("l2", [0.0, 5.0])
 @pytest.mark.parametrize("rate", [1.0, 1e5])
 @pytest.mark.parametrize("spread", [1.0, 1e4])
-def test_extreme_steps_of_the_loop_end_where_their_gradient_is_taken(spread, rate, ridge):
+def test_extreme_steps_of_the_loop_end_where_their_gradient_is_taken(spread, rate, l2):
     """theta_new - theta_old + eta grad f(theta_new), relative to what float32 holds of scores this large."""
     X, y, W, u = problem(1)
     W *= np.float32(spread)
     size, n_sampled = 6, 4
     batch = np.random.default_rng(5).permutation(N)[:size]
-    solver, fitted, kernel = solver_of(X, y, W, u, n_sampled, size, ridge)
+    solver, fitted, kernel = solver_of(X, y, W, u, n_sampled, size, l2)
     assert solver.advance(batch, 0, 0, rate) == size
     found = solver.weights().astype(float)
     assert np.isfinite(found).all()
     weights = drawn_weights(kernel, batch[0], y[batch[0]], set(y[batch].tolist()), 0, n_sampled)
-    betas = ridge_weights_of(fitted, kernel, y, batch, weights, n_sampled, size)
-    arguments = (X[batch].astype(float), y[batch].tolist(), weights, betas, N, ridge, rate)
+    betas = l2_weights_of(fitted, kernel, y, batch, weights, n_sampled, size)
+    arguments = (X[batch].astype(float), y[batch].tolist(), weights, betas, N, l2, rate)
     before = (W[:, :-1].astype(float), W[:, -1].astype(float), u[batch])
-    after = (found[:, :-1], found[:, -1], solver.states[batch, 0])
+    after = (found[:, :-1], found[:, -1], solver.auxiliary[batch, 0])
     length = max(np.abs(new - old).max() for new, old in zip(after, before, strict=True))
     assert naive_implicit.fixed_point_residual(before, after, *arguments) <= 3e-3 * max(1.0, length)
     assert length > 0.1
@@ -214,7 +214,7 @@ def test_dense_rows_equal_sparse_rows():
         for epoch in range(20):
             solver.advance(order, epoch, 0, 1.0)
     assert np.allclose(solvers[0].weights(), solvers[1].weights(), rtol=0, atol=1e-4)
-    assert np.allclose(solvers[0].states, solvers[1].states, rtol=0, atol=1e-4)
+    assert np.allclose(solvers[0].auxiliary, solvers[1].auxiliary, rtol=0, atol=1e-4)
 
 
 def test_a_chunk_does_not_matter_and_what_is_saved_suffices():
@@ -232,7 +232,7 @@ def test_a_chunk_does_not_matter_and_what_is_saved_suffices():
     second.restore(first.arrays())
     second.advance(order[12:], 2, 12, 1.0)
     assert np.array_equal(whole.weights(), second.weights())
-    assert np.array_equal(whole.states, second.states)
+    assert np.array_equal(whole.auxiliary, second.auxiliary)
 
 
 def test_rows_of_zeros_move_only_u_and_the_biases():
@@ -245,8 +245,8 @@ def test_rows_of_zeros_move_only_u_and_the_biases():
     solver = solver_of(X, y, W, u, 3, 4, 0.0, bias=False)[0]
     solver.advance(np.arange(N), 0, 0, 1.0)
     assert np.array_equal(solver.weights()[:, :-1], W[:, :-1])
-    assert np.isfinite(solver.states).all()
-    assert not np.array_equal(solver.states[:, 0], u)
+    assert np.isfinite(solver.auxiliary).all()
+    assert not np.array_equal(solver.auxiliary[:, 0], u)
 
 
 def test_it_stops_before_scores_that_are_not_finite():
@@ -282,7 +282,7 @@ def test_of_one_row_and_one_class_it_is_the_papers_beta(proposal):
     counts = np.bincount(y, minlength=K)
     drawn = np.full(K, 1 / (K - 1)) if proposal == "uniform" else counts / N
     expected = N / (counts + (N - counts) * drawn)
-    assert np.allclose(touch_of(fitted, kernel, counts, 1, 1).inverse, expected, rtol=1e-6)
+    assert np.allclose(inclusion_of(fitted, kernel, counts, 1, 1).inverse, expected, rtol=1e-6)
 
 
 PROPOSALS = {
@@ -314,7 +314,7 @@ def test_weighted_by_b_every_class_is_touched_once_on_average(proposal, size, n_
             labels = set(y[batch].tolist())
             weights = drawn_weights(kernel, batch[0], y[batch[0]], labels, 2 * position + kind, n_sampled)
             row = np.zeros(K)
-            for k, b in ridge_weights_of(fitted, kernel, y, batch, weights, n_sampled, size).items():
+            for k, b in l2_weights_of(fitted, kernel, y, batch, weights, n_sampled, size).items():
                 row[k] = b
             totals[kind].append(row)
     for rows in totals.values():
@@ -343,7 +343,7 @@ def test_the_drawn_terms_stand_for_all_classes_outside_the_labels(proposal):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"proposal": "tree", "ridge": 1.0}, "proposal tree draws differently for each sample"),
+        ({"proposal": "tree", "l2": 1.0}, "proposal tree draws differently for each sample"),
         ({"proposal": "tree", "batch": {"size": 4}}, "take uniform or frequency"),
         ({"objective": {"name": "one-vs-each"}, "batch": {"size": 4}}, "optimizer implicit needs a proximal step"),
     ],

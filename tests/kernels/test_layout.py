@@ -2,19 +2,19 @@
 
 import numpy as np
 import pytest
+from kernels.test_batch import FIRST, KEY, D, K, N, problem
 from numba import njit
 from scipy.sparse import csr_array
 
 from kernels.layouts import accumulators, decayed, laid_out
-from kernels.loops import sweep
-from kernels.test_batch import FIRST, KEY, D, K, N, problem
+from kernels.loops import run_steps
 from training.problems import method
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.layout import allocate, scale_class
+from xsoftmax.kernels.protocol import Clock
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock
 from xsoftmax.objectives.one_vs_each import OneVsEach
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.proposals import TrainingSet
@@ -138,15 +138,15 @@ def test_decay_leaves_adagrads_gradient_alone(dense):
     for step, i in enumerate(np.random.default_rng(1).permutation(N)):
         of_step = (features, y, np.zeros((N, 0)))
         rest = (np.array([i]), Clock(KEY, FIRST + step, step), rate, 3)
-        room = laid_out(Adagrad(), expected, dense)
-        accumulators(room)[:] = beside
-        sweep(OneVsEach(), kernel, Adagrad(), *of_step, room, *rest)
-        move = room.weights() - expected
+        arranged = laid_out(Adagrad(), expected, dense)
+        accumulators(arranged)[:] = beside
+        run_steps(OneVsEach(), kernel, Adagrad(), *of_step, arranged, *rest)
+        move = arranged.weights() - expected
         touched = move.any(axis=1)
         expected = expected.copy()
         expected[touched, :-1] *= (1 - rate * decay * betas[touched, None]).astype(np.float32)
-        expected, beside = expected + move, accumulators(room).copy()
-        sweep(OneVsEach(), kernel, Adagrad(), *of_step, weights, *rest)
+        expected, beside = expected + move, accumulators(arranged).copy()
+        run_steps(OneVsEach(), kernel, Adagrad(), *of_step, weights, *rest)
     assert np.allclose(weights.weights(), expected, rtol=1e-3, atol=1e-4)
     assert np.allclose(accumulators(weights.inner), beside, rtol=1e-3, atol=1e-6)
     assert np.abs(weights.weights()[:, :D]).max() < np.abs(W[:, :D]).max()
@@ -175,12 +175,12 @@ def test_factors_are_folded_only_where_nobody_reads(optimizer):
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        (("one-vs-each", "uniform", "sgd", {"ridge": 1.0, "average": "all"}), "shrink when they are touched"),
-        (("one-vs-each", "uniform", "adagrad", {"ridge": 1.0}), "and decay: 1, which leaves the gradient alone"),
-        (("one-vs-each", "uniform", "sgd", {"ridge": 1.0, "decay": 2.0}), "ridge is 1 and decay 2"),
-        (("negative-sampling", "uniform", "sgd", {"ridge": 2.0}), "ridge is 2, but draws of objective"),
+        (("one-vs-each", "uniform", "sgd", {"l2": 1.0, "average": "all"}), "shrink when they are touched"),
+        (("one-vs-each", "uniform", "adagrad", {"l2": 1.0}), "and decay: 1, which leaves the gradient alone"),
+        (("one-vs-each", "uniform", "sgd", {"l2": 1.0, "decay": 2.0}), "l2 is 1 and decay 2"),
+        (("negative-sampling", "uniform", "sgd", {"l2": 2.0}), "l2 is 2, but draws of objective"),
         (("softmax", "all", "lbfgs", {"average": "all"}), "goes to the optimum itself"),
-        (("double-sum", "uniform", "implicit", {"ridge": 1.0, "average": "all"}), "leave one of them out"),
+        (("double-sum", "uniform", "implicit", {"l2": 1.0, "average": "all"}), "leave one of them out"),
         (("double-sum", "uniform", "implicit", {"batch": {"size": 4}, "decay": 1.0}), "leave decay and average out"),
     ],
 )

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csc_array, csr_array
 
 from kernels.layouts import laid_out
-from kernels.loops import sweep
+from kernels.loops import run_steps
 from problems import sparse_problem
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5_checks import ContentError
@@ -13,10 +13,10 @@ from xsoftmax.kernels import lists
 from xsoftmax.kernels.class_lists import empty_class_lists
 from xsoftmax.kernels.layout import averaged
 from xsoftmax.kernels.lists import add_scores, checked, empty_lists
+from xsoftmax.kernels.protocol import Clock
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.scores import columns_of
-from xsoftmax.kernels.steps import Clock
 from xsoftmax.objectives.one_vs_each import OneVsEach
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd
@@ -50,7 +50,7 @@ def stepped(optimizer, weights, X, y, order, first=0, n_sampled=3):
     while True:
         clock = Clock(KEY, first + used, first + used)
         arguments = (np.zeros((N, 0)), weights, order[used:], clock, np.float32(0.5), n_sampled)
-        used += sweep(OneVsEach(), UniformDraws(K), optimizer, features_of(X, True), y, *arguments)
+        used += run_steps(OneVsEach(), UniformDraws(K), optimizer, features_of(X, True), y, *arguments)
         if used == order.size:
             return weights, n_grown
         assert weights.full[0]
@@ -69,7 +69,7 @@ def test_steps_are_those_of_an_array(optimizer, spare, empty, monkeypatch):
     dense = laid_out(optimizer, W, dense=False)
     clock = Clock(KEY, 0, 0)
     arguments = (np.zeros((N, 0)), dense, order, clock, np.float32(0.5), 3)
-    assert sweep(OneVsEach(), UniformDraws(K), optimizer, features_of(X, True), y, *arguments) == order.size
+    assert run_steps(OneVsEach(), UniformDraws(K), optimizer, features_of(X, True), y, *arguments) == order.size
     assert np.allclose(found.weights().toarray(), dense.weights(), atol=1e-6)
     assert np.abs(dense.weights() - W).max() > 0.1
     assert n_grown > (5 if spare == (0.0, 0) else 0)
@@ -147,7 +147,7 @@ def test_memory_is_asked_for_before_they_grow(monkeypatch):
 
 def crafted(found, name):
     arrays = {key: value.copy() for key, value in found._asdict().items() if isinstance(value, np.ndarray)}
-    arrays["states"] = np.zeros((N, 0))
+    arrays["auxiliary"] = np.zeros((N, 0))
     if name == "missing":
         del arrays["values"]
     elif name == "more":
@@ -199,9 +199,9 @@ CRAFTED = [
 @pytest.mark.parametrize("name", CRAFTED)
 def test_crafted_lists_are_refused_and_change_nothing(name, empty):
     _, _, W = problem()
-    own, states = listed(Sgd(), 0 * W, empty=empty), np.full((N, 0), 1.0)
+    own, auxiliary = listed(Sgd(), 0 * W, empty=empty), np.full((N, 0), 1.0)
     with pytest.raises(ContentError):
-        checked(own, states, crafted(listed(Sgd(), W, empty=empty), name))
+        checked(own, auxiliary, crafted(listed(Sgd(), W, empty=empty), name))
     assert own.weights().nnz == 0
 
 
@@ -219,6 +219,6 @@ def test_members_of_a_feature_rise():
 def test_lists_of_any_length_are_taken(empty):
     X, y, W = problem()
     after, _ = stepped(Sgd(), listed(Sgd(), W, empty=empty), X, y, np.arange(N))
-    states = np.zeros((N, 0))
-    found = checked(listed(Sgd(), 0 * W, empty=empty), states, crafted(after, "nothing"))
+    auxiliary = np.zeros((N, 0))
+    found = checked(listed(Sgd(), 0 * W, empty=empty), auxiliary, crafted(after, "nothing"))
     assert np.array_equal(found.weights().toarray(), after.weights().toarray())

@@ -1,9 +1,10 @@
-"""The ridge on sampled steps: step by step against a naive one, over long runs, and its mean over all draws."""
+"""The L2 penalty on sampled steps: step by step against a naive one, over long runs, and its mean over all draws."""
 
 from itertools import product
 
 import numpy as np
 import pytest
+from kernels.test_batch import FIRST, KEY, OPTIMIZERS, PROPOSALS, D, K, N, batches_of, problem
 from numba import njit
 from scipy.sparse import csr_array
 
@@ -11,14 +12,13 @@ import naive
 import naive_loop
 from covering import in_tiers
 from kernels.layouts import decayed, laid_out
-from kernels.loops import sweep, sweep_batches
-from kernels.test_batch import FIRST, KEY, OPTIMIZERS, PROPOSALS, D, K, N, batches_of, problem
+from kernels.loops import run_batches, run_steps
 from training.problems import method
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.layout import scale_class
+from xsoftmax.kernels.protocol import Clock, Step
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, Step
 from xsoftmax.kernels.walk import move
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers.sgd import Sgd
@@ -27,22 +27,22 @@ from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import Uniform
 from xsoftmax.solvers import make_solver
-from xsoftmax.solvers.sampled import inverse_touch_of
+from xsoftmax.solvers.sampled import inverse_inclusion_of
 
-RIDGE = 8.0
+L2 = 8.0
 
 
 def run(optimizer, decay, table, kernel, X, y, W, order, rate, size, dense=True):
     """Weights and u after the compiled loop, in single steps or batches of draws of their own."""
     features = features_of(X if dense else csr_array(X), True)
-    room = decayed(laid_out(optimizer, W, dense), decay, table)
-    states = np.full((N, 1), np.log(K))
-    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), 4)
+    arranged = decayed(laid_out(optimizer, W, dense), decay, table)
+    auxiliary = np.full((N, 1), np.log(K))
+    arguments = (features, y, auxiliary, arranged, order, Clock(KEY, FIRST, 0), np.float32(rate), 4)
     if size == 1:
-        assert sweep(DoubleSum(), kernel, optimizer, *arguments) == order.size
+        assert run_steps(DoubleSum(), kernel, optimizer, *arguments) == order.size
     else:
-        assert sweep_batches(DoubleSum(), kernel, optimizer, *arguments, size) == order.size
-    return room.weights(), states[:, 0]
+        assert run_batches(DoubleSum(), kernel, optimizer, *arguments, size) == order.size
+    return arranged.weights(), auxiliary[:, 0]
 
 
 def inclusion(proposal, counts, n):
@@ -66,14 +66,14 @@ def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, storage):
     share = counts / N
     betas = 1 / (share + (1 - share) * inclusion(proposal, counts, 4)) if weighed_by == "beta" else None
     table = () if betas is None else betas
-    found, u_found = run(inner, RIDGE / N, table, kernel, X, y, W, order, rate, size, dense)
+    found, u_found = run(inner, L2 / N, table, kernel, X, y, W, order, rate, size, dense)
     threshold = inner.threshold if isinstance(inner, UMax) else None
     batches = batches_of(kernel, X, y, order, size, 4, True)
-    expected, _, states = naive_loop.steps(
-        DoubleSum(), naive.with_constant(X), y, W, batches, rate, None, threshold, RIDGE, betas
+    expected, _, auxiliary = naive_loop.steps(
+        DoubleSum(), naive.with_constant(X), y, W, batches, rate, None, threshold, L2, betas
     )
     assert np.allclose(found, expected, rtol=1e-4, atol=2e-5)
-    assert np.allclose(u_found, states[:, 0], rtol=1e-4, atol=1e-5)
+    assert np.allclose(u_found, auxiliary[:, 0], rtol=1e-4, atol=1e-5)
     without, _ = run(inner, 0, table, kernel, X, y, W, order, rate, size, dense)
     assert np.abs(found - without).max() > 0.05
 
@@ -82,15 +82,15 @@ def test_shrunk_steps_are_the_naive_loop(proposal, inner, weighed_by, storage):
 def test_the_table_is_equation_6(proposal):
     X, y, _ = problem()
     counts = np.bincount(y, minlength=K)
-    chosen = method("double-sum", {"name": registry_name(proposal), "n_sampled": 3}, "sgd", ridge=RIDGE)
+    chosen = method("double-sum", {"name": registry_name(proposal), "n_sampled": 3}, "sgd", l2=L2)
     data = TrainingSet(X, y, K)
     fitted = proposal.fit(data)
-    found = inverse_touch_of(chosen, fitted, counts)
+    found = inverse_inclusion_of(chosen, fitted, counts)
     expected = N / (counts + (N - counts) * inclusion(proposal, counts, 3))
     assert np.allclose(found, expected, rtol=1e-5)
     weights = make_solver(chosen, chosen.objective, fitted, data)._weights
-    assert np.array_equal(weights.inverse_touch, found)
-    assert weights.decay == np.float32(RIDGE / N)
+    assert np.array_equal(weights.inverse_inclusion, found)
+    assert weights.decay == np.float32(L2 / N)
 
 
 def registry_name(proposal):
@@ -143,7 +143,7 @@ def test_long_fits_stay_where_float64_has_them(dense):
     betas = np.full(K, 1.5)
     found, _ = run(Sgd(), 60 / N, betas, kernel, X, y, W, order, 0.1, 1, dense)
     batches, inputs = batches_of(kernel, X, y, order, 1, 4, True), naive.with_constant(X)
-    expected, _, _ = naive_loop.steps(DoubleSum(), inputs, y, W, batches, 0.1, ridge=60.0, betas=betas)
+    expected, _, _ = naive_loop.steps(DoubleSum(), inputs, y, W, batches, 0.1, l2=60.0, betas=betas)
     assert np.allclose(found, expected, rtol=1e-3, atol=1e-4)
     assert np.abs(expected[:, :-1]).max() > 0.01
 
@@ -175,7 +175,7 @@ def test_the_mean_pull_is_the_gradient_of_the_full_ridge(proposal, size, shared)
     X[:, D - 1], W[:, D - 1] = 0, 1 + np.arange(K)
     chosen = method(
         "double-sum", {"name": proposal, "n_sampled": 2} | SETTINGS.get(proposal, {}), "sgd",
-        ridge=RIDGE, batch={"size": size, "shared": shared},
+        l2=L2, batch={"size": size, "shared": shared},
     )  # fmt: skip
     data = TrainingSet(X, y, K)
     solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)
@@ -184,10 +184,10 @@ def test_the_mean_pull_is_the_gradient_of_the_full_ridge(proposal, size, shared)
         for first in range(0, N, size) if size > 1 else range(5):
             order = rng.permutation(N)[:size]
             arrays["W"][:], arrays["factors"][:] = W, 1
-            solver.states[:] = np.log(K)
+            solver.auxiliary[:] = np.log(K)
             assert solver.advance(order, t, first, rate) == size
             pulls.append((W[:, D - 1] - solver.weights()[:, D - 1]).astype(float) / rate)
-    expected = RIDGE / N * W[:, D - 1]
+    expected = L2 / N * W[:, D - 1]
     error = np.std(pulls, axis=0) / np.sqrt(len(pulls))
     assert (np.abs(np.mean(pulls, axis=0) - expected) <= 5 * error + 1e-3 * expected).all()
     assert (error < 0.05 * expected).all()

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
+from kernels.test_batch import FIRST, KEY, D, K, N, problem
 from scipy.sparse import csr_array
 
 from kernels.layouts import laid_out
-from kernels.loops import sweep
-from kernels.test_batch import FIRST, KEY, D, K, N, problem
+from kernels.loops import run_steps
 from training.problems import method
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.layout import averaged
+from xsoftmax.kernels.protocol import Clock
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.scaled import fold, later, scaled, steps_of_a_stretch
-from xsoftmax.kernels.steps import Clock
 from xsoftmax.objectives.one_vs_each import OneVsEach
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.proposals import TrainingSet
@@ -32,12 +32,12 @@ def test_every_weight_shrinks_in_every_step_and_adagrads_gradient_is_left_alone(
     for step, i in enumerate(np.random.default_rng(1).permutation(N)):
         rest = (np.array([i]), Clock(KEY, FIRST + step, step), RATE, 3)
         before = plain.weights().astype(np.float64)
-        sweep(OneVsEach(), kernel, Adagrad(), features, y, np.zeros((N, 0)), plain, *rest)
+        run_steps(OneVsEach(), kernel, Adagrad(), features, y, np.zeros((N, 0)), plain, *rest)
         move = plain.weights() - before
         before[:, :-1] *= left
         plain.weights()[:] = before + move
         seen.append(plain.weights().astype(np.float64))
-        sweep(OneVsEach(), kernel, Adagrad(), features, y, np.zeros((N, 0)), weights, *rest)
+        run_steps(OneVsEach(), kernel, Adagrad(), features, y, np.zeros((N, 0)), weights, *rest)
         factor = weights.inner.scale[0]
         fold(weights)
         n_folded += weights.inner.scale[0] > factor
@@ -88,7 +88,7 @@ def test_two_threads_shrink_weights_as_one_does():
     found = []
     for n_threads in (1, 2):
         data = TrainingSet(X, y, K)
-        solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data, Team(n_threads))
+        solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data, ThreadPool(n_threads))
         solver._weights.inner.inner.weights()[:, 0] = 1 + np.arange(K)
         assert solver.advance(np.arange(N), 0, 0, 0.1) == N
         found.append((solver.weights()[:, 0], solver._weights.weights()[:, 0]))

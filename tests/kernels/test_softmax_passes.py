@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from xsoftmax.internal.threads import Team
-from xsoftmax.kernels.minibatch import CLASSES_OF_A_BLOCK, classes_of_a_block
+from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.kernels.full_softmax import CLASSES_OF_A_BLOCK, classes_of_a_block
 from xsoftmax.methods import build_method
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.solvers import full as minibatches
@@ -28,7 +28,7 @@ def method_of(optimizer="adagrad", batch_size=32, objective="softmax", **others)
 
 def solver_of(X, y, method, threads=1, n_classes=K):
     data = TrainingSet(X, y, n_classes)
-    return make_solver(method, method.objective, method.proposal.fit(data), data, Team(threads))
+    return make_solver(method, method.objective, method.proposal.fit(data), data, ThreadPool(threads))
 
 
 @pytest.fixture(params=["dense", pytest.param("csr", marks=pytest.mark.slow)])
@@ -50,9 +50,7 @@ def trained(rows, method, threads=1, epochs=3):
     return solver
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "others"), [("adagrad", {}), ("sgd", {"ridge": 1.0}), ("sgd", {"bias": False})]
-)
+@pytest.mark.parametrize(("optimizer", "others"), [("adagrad", {}), ("sgd", {"l2": 1.0}), ("sgd", {"bias": False})])
 def test_they_train_the_same(rows, monkeypatch, optimizer, others):
     method = method_of(optimizer, **others)
     expected = trained(rows, method).weights()

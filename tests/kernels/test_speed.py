@@ -5,11 +5,11 @@ import time
 import numpy as np
 import pytest
 
-from kernels.loops import sweep
+from kernels.loops import run_steps
 from xsoftmax.kernels.layout import allocate
+from xsoftmax.kernels.protocol import Clock
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.proposals.uniform import UniformDraws
@@ -26,7 +26,7 @@ def microseconds_per_step(n_classes):
     order, passes = rng.permutation(N), []
     for epoch in range(8):
         begin = time.perf_counter()
-        assert sweep(*parts, order, Clock(np.uint64(stream(0, epoch)), 0, 0), np.float32(1e-3), 1) == N
+        assert run_steps(*parts, order, Clock(np.uint64(stream(0, epoch)), 0, 0), np.float32(1e-3), 1) == N
         passes.append((time.perf_counter() - begin) / N * 1e6)
     return float(np.median(passes[1:]))
 

@@ -9,8 +9,8 @@ from objectives.one_step import gradient_of, loss_of, raise_bound_of
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.noise import open_uniform
+from xsoftmax.kernels.protocol import Draws
 from xsoftmax.kernels.random import start
-from xsoftmax.kernels.steps import Draws
 from xsoftmax.objectives import ScoredClasses
 from xsoftmax.proposals import TrainingSet
 
@@ -50,9 +50,9 @@ def problem(objective, rng, n=20):
         weights[masked] = 0.0
         scores = np.where(masked, score_true[:, None], scores)
         log_q = np.where(masked, log_q_true[:, None], log_q)
-    states = objective.initial_states(n, K) if objective.n_states else np.empty((n, 0))
-    states = states + 0.3 * rng.random(states.shape)
-    return ScoredClasses(score_true, log_q_true, classes, scores, weights, log_q), states
+    auxiliary = objective.initial_auxiliary(n, K) if objective.n_auxiliary else np.empty((n, 0))
+    auxiliary = auxiliary + 0.3 * rng.random(auxiliary.shape)
+    return ScoredClasses(score_true, log_q_true, classes, scores, weights, log_q), auxiliary
 
 
 @njit(**OPTIONS)
@@ -102,17 +102,17 @@ def _rows(draws):
         )
 
 
-def compiled_loss(objective, states, draws):
+def compiled_loss(objective, auxiliary, draws):
     """Loss of each sample, shape (n,)."""
-    return np.array([loss_of(objective, states[i].copy(), y, q, of_one) for i, y, q, of_one in _rows(draws)])
+    return np.array([loss_of(objective, auxiliary[i].copy(), y, q, of_one) for i, y, q, of_one in _rows(draws)])
 
 
-def compiled_step(objective, rate, states, draws, threshold=None):
+def compiled_step(objective, rate, auxiliary, draws, threshold=None):
     """Slopes of each sample, and the states after the step."""
-    states, of_true, of_others = states.copy(), [], []
+    auxiliary, of_true, of_others = auxiliary.copy(), [], []
     for i, y, q, of_one in _rows(draws):
         if threshold is not None:
-            raise_bound_of(objective, threshold, states[i], y, of_one)
-        of_true.append(gradient_of(objective, rate, states[i], y, q, of_one))
+            raise_bound_of(objective, threshold, auxiliary[i], y, of_one)
+        of_true.append(gradient_of(objective, rate, auxiliary[i], y, q, of_one))
         of_others.append(of_one.out)
-    return Slopes(np.array(of_true), np.array(of_others)), states
+    return Slopes(np.array(of_true), np.array(of_others)), auxiliary

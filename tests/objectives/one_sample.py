@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from objectives.one_step import gradient_of, loss_of
-from xsoftmax.kernels.steps import Draws
+from xsoftmax.kernels.protocol import Draws
 
 
 class Evaluated(NamedTuple):
@@ -18,9 +18,9 @@ class Evaluated(NamedTuple):
 
 def draws_of(classes, weights, scores):
     """Draws of one precision, that of ``scores``."""
-    room = [np.zeros(len(scores), scores.dtype) for _ in range(2)]
+    workspace = [np.zeros(len(scores), scores.dtype) for _ in range(2)]
     weights = np.asarray(weights, scores.dtype)
-    return Draws(np.asarray(classes), room[0], weights, scores, room[1], np.zeros(1, np.uint64))
+    return Draws(np.asarray(classes), workspace[0], weights, scores, workspace[1], np.zeros(1, np.uint64))
 
 
 def slopes_of(objective, s, y, classes, weights, state=None):

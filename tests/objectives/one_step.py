@@ -4,11 +4,11 @@ import numpy as np
 from numba import njit
 
 from kernels.layouts import laid_out
-from kernels.loops import sweep
+from kernels.loops import run_steps
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.protocol import Clock, Draws, gradient, loss, proximal, raise_bound
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, Draws, gradient, loss, proximal, raise_bound
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals.frequency import FittedFrequency
 
@@ -98,11 +98,11 @@ def mean_coefficients(objective, kernel, optimizer, x, y, state, W, n_steps, n_s
     features, labels = features_of(copies_of(np.append(x, 1)), True), np.full(COPIES, y, np.int32)
     order, means = np.arange(COPIES), []
     for first in range(0, n_steps, COPIES):
-        room = laid_out(optimizer, np.column_stack([W, np.zeros(len(W))]))
-        states, clock = np.repeat(np.array([state], float), COPIES, axis=0), Clock(KEY, first, 0)
-        arguments = (features, labels, states, room, order, clock, RATE, n_sampled)
-        assert sweep(objective, kernel, optimizer, *arguments) == COPIES
-        means.append(room.weights()[:, -1].astype(float) / -float(RATE) / COPIES)
+        layout = laid_out(optimizer, np.column_stack([W, np.zeros(len(W))]))
+        auxiliary, clock = np.repeat(np.array([state], float), COPIES, axis=0), Clock(KEY, first, 0)
+        arguments = (features, labels, auxiliary, layout, order, clock, RATE, n_sampled)
+        assert run_steps(objective, kernel, optimizer, *arguments) == COPIES
+        means.append(layout.weights()[:, -1].astype(float) / -float(RATE) / COPIES)
     return np.mean(means, axis=0), np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
 
 
@@ -114,17 +114,17 @@ def mean_step(objective, kernel, s, y, n_steps, state=(), n_sampled=1):
     return mean_coefficients(objective, kernel, Sgd(), [], y, state, np.asarray(s)[:, None], n_steps, n_sampled)
 
 
-def run(objective, kernel, optimizer, X, y, W, order, rate, states=None, n_sampled=1):
+def run(objective, kernel, optimizer, X, y, W, order, rate, auxiliary=None, n_sampled=1):
     """Weights, states, and steps taken by the compiled loop."""
-    if states is None:
-        states = objective.initial_states(len(X), len(W)) if objective.n_states else np.zeros((len(X), 0))
-    room = laid_out(optimizer, W)
+    if auxiliary is None:
+        auxiliary = objective.initial_auxiliary(len(X), len(W)) if objective.n_auxiliary else np.zeros((len(X), 0))
+    layout = laid_out(optimizer, W)
     arguments = (
         features_of(np.asarray(X, np.float32), True),
         np.asarray(y, np.int32),
-        states,
-        room,
+        auxiliary,
+        layout,
         np.asarray(order),
     )
-    taken = sweep(objective, kernel, optimizer, *arguments, Clock(KEY, 0, 0), np.float32(rate), n_sampled)
-    return room.weights(), states, taken
+    taken = run_steps(objective, kernel, optimizer, *arguments, Clock(KEY, 0, 0), np.float32(rate), n_sampled)
+    return layout.weights(), auxiliary, taken

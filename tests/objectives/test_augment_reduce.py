@@ -9,17 +9,17 @@ import naive
 import naive_augment_reduce as slow
 from kernels.drawing import drawn
 from kernels.layouts import laid_out
-from kernels.loops import sweep
+from kernels.loops import run_steps
 from objectives import one_step
 from problems import sparse_problem
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.augment import GAMMA_OF_ONE
+from xsoftmax.kernels.coefficients import OWN_NUMBERS
 from xsoftmax.kernels.noise import Logistic, Normal, draw_noise
+from xsoftmax.kernels.protocol import Clock, Draws, gradient
 from xsoftmax.kernels.random import start, stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.sample import OWN_NUMBERS
-from xsoftmax.kernels.steps import Clock, Draws, gradient
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.augment_reduce import AugmentReduce
 from xsoftmax.objectives.augment_reduce_logistic import AugmentReduceLogistic
@@ -209,25 +209,25 @@ def test_expected_local_steps_are_slopes_of_the_bound(model, rng):
 # Steps.
 
 
-def naive_sweep(objective, noise, name, proposal, X, y, W, states, order, rate, n_sampled):
+def naive_steps(objective, noise, name, proposal, X, y, W, auxiliary, order, rate, n_sampled):
     """float64 W and states after all steps, given the same draws and numbers."""
     fitted, n_classes = proposal.fit(TrainingSet(X, y, len(W))), len(W)
     kernel, log_q = fitted.kernel(X), fitted.log_q(X, 0, n_classes)
-    W, states, inputs = W.astype(float), states.copy(), naive.with_constant(X)
+    W, auxiliary, inputs = W.astype(float), auxiliary.copy(), naive.with_constant(X)
     for t, i in enumerate(order):
         s, k = W @ inputs[i], y[i]
         classes = drawn(kernel, i, k, KEY, t, 1, n_sampled)[0][0]
         q = np.full(n_classes, 1 / (n_classes - 1)) if log_q is None else np.exp(log_q[0].astype(float))
         weights = [0.0 if c == k else 1 / (n_sampled * q[c]) for c in classes]
         if noise is None:
-            eta = np.exp(states[i, 0])
-            slopes, eta, states[i, 1] = slow.softmax_step(s, k, eta, states[i, 1], classes, weights)
-            states[i, 0] = np.log(eta)
+            eta = np.exp(auxiliary[i, 0])
+            slopes, eta, auxiliary[i, 1] = slow.softmax_step(s, k, eta, auxiliary[i, 1], classes, weights)
+            auxiliary[i, 0] = np.log(eta)
         else:
             u, fresh = noise_after(noise, start(KEY ^ OWN_NUMBERS, t), 4 if name == "normal" else 2)[:2]
-            slopes, *states[i] = slow.general_step(name, s, k, *states[i], classes, weights, u, fresh, 0.05)
+            slopes, *auxiliary[i] = slow.general_step(name, s, k, *auxiliary[i], classes, weights, u, fresh, 0.05)
         W -= rate * np.outer(slopes, inputs[i])
-    return W, states
+    return W, auxiliary
 
 
 @pytest.mark.parametrize(
@@ -239,15 +239,15 @@ def test_sweeps_are_the_naive_loop(model, proposal):
     cls, noise, name = GENERAL.get(model, (AugmentReduce, None, None))
     objective = cls() if noise is None else cls(local_rate=0.05)
     order = np.concatenate([np.random.default_rng(1).permutation(30) for _ in range(2)])
-    states = objective.initial_states(30, 7)
-    expected_W, expected_states = naive_sweep(objective, noise, name, proposal, X, y, W, states, order, 0.05, 3)
-    room, kernel = laid_out(Sgd(), W), proposal.fit(TrainingSet(X, y, 7)).kernel(X)
+    auxiliary = objective.initial_auxiliary(30, 7)
+    expected_W, expected_auxiliary = naive_steps(objective, noise, name, proposal, X, y, W, auxiliary, order, 0.05, 3)
+    layout, kernel = laid_out(Sgd(), W), proposal.fit(TrainingSet(X, y, 7)).kernel(X)
     clock = Clock(KEY, 0, 0)
-    sweep(objective, kernel, Sgd(), features_of(X, True), y, states, room, order, clock, np.float32(0.05), 3)
-    assert np.allclose(room.W, expected_W, rtol=1e-4, atol=3e-5)
-    assert np.allclose(states, expected_states, rtol=1e-4, atol=3e-5)
-    assert (states[:, -1] == 2).all()
-    assert np.abs(room.W - W).max() > 0.01
+    run_steps(objective, kernel, Sgd(), features_of(X, True), y, auxiliary, layout, order, clock, np.float32(0.05), 3)
+    assert np.allclose(layout.W, expected_W, rtol=1e-4, atol=3e-5)
+    assert np.allclose(auxiliary, expected_auxiliary, rtol=1e-4, atol=3e-5)
+    assert (auxiliary[:, -1] == 2).all()
+    assert np.abs(layout.W - W).max() > 0.01
 
 
 def test_no_softmax_coefficient_exceeds_one_over_alpha():
@@ -267,7 +267,7 @@ def test_no_softmax_coefficient_exceeds_one_over_alpha():
 def test_scores_far_apart_stay_finite(model):
     objective = GENERAL[model][0]()
     for s in ([1e4, 0.0, -1e4], [0.0, 1e4, -1e4], [-1e4, 1e4, 1e4], [0.0, 1e4]):
-        state = objective.initial_states(1, len(s))[0]
+        state = objective.initial_auxiliary(1, len(s))[0]
         draws = all_but(0, s, np.float32)
         for n in range(200):
             draws.rng[0] = start(np.uint64(1), n)
@@ -286,11 +286,11 @@ def test_local_steps_find_the_best_bound_and_the_published_ones_lose_it(model):
     objective, _, noise = GENERAL[model]
     s = np.array([1.0, 0.5, -0.5, 0.0, 0.3])
     mu, sigma, _ = best_bound(noise, s, 0)
-    state = objective().initial_states(1, 5)[0]
+    state = objective().initial_auxiliary(1, 5)[0]
     settle(objective(local_rate=0.3, local_power=0.6), state, 1.0, all_but(0, s), 400_000)
     assert state[0] == pytest.approx(mu, abs=0.05)
     assert slow.softplus(state[1]) == pytest.approx(sigma, abs=0.05)
-    lost = objective().initial_states(1, 5)[0]
+    lost = objective().initial_auxiliary(1, 5)[0]
     settle(objective(local_rate=1e-3, local_power=0.0, entropy=False), lost, 1.0, all_but(0, s), 400_000)
     assert slow.softplus(lost[1]) < 0.2 * sigma
 
@@ -300,16 +300,16 @@ def test_variables_begin_at_the_best_bound_of_equal_scores(model):
     objective, _, noise = GENERAL[model]
     for n_classes in (2, 40):
         mu, sigma, _ = best_bound(noise, np.zeros(n_classes), 0)
-        states = objective().initial_states(3, n_classes)
-        assert states.shape == (3, 3)
-        assert np.allclose(states, [mu, gamma_of(sigma), 0], atol=1e-3)
-    published = objective(start_at_best=False).initial_states(2, 40)
+        auxiliary = objective().initial_auxiliary(3, n_classes)
+        assert auxiliary.shape == (3, 3)
+        assert np.allclose(auxiliary, [mu, gamma_of(sigma), 0], atol=1e-3)
+    published = objective(start_at_best=False).initial_auxiliary(2, 40)
     assert np.allclose(published, [0, GAMMA_OF_ONE, 0])
     assert slow.softplus(GAMMA_OF_ONE) == pytest.approx(1)
 
 
 def test_eta_begins_at_the_inner_sum_of_equal_scores():
-    assert np.allclose(AugmentReduce().initial_states(2, 40), [[np.log(40), 0]] * 2)
+    assert np.allclose(AugmentReduce().initial_auxiliary(2, 40), [[np.log(40), 0]] * 2)
 
 
 def test_a_local_rate_above_one_is_refused():

@@ -78,7 +78,7 @@ def test_of_two_classes_alpha_is_the_mean():
 def test_equal_scores_begin_at_their_solution():
     """log(K - 1) above the scores, which is where alpha starts, as weights start at zero."""
     for n_classes in (2, 3, 1000):
-        start = Bouchard().initial_states(1, n_classes)[0]
+        start = Bouchard().initial_auxiliary(1, n_classes)[0]
         found = evaluate(Bouchard(), np.zeros(n_classes), 0, start)
         assert found.state[0] == pytest.approx(start[0], rel=1e-14)
         assert found.slopes.sum() == pytest.approx(0, abs=1e-12)
@@ -108,23 +108,23 @@ def digits(prepare):
     return prepare((X / 16).astype(np.float32), y, 10)
 
 
-@pytest.mark.parametrize("ridge", [pytest.param(3.0, marks=pytest.mark.slow), 30.0])
-def test_lbfgs_meets_an_optimum_found_elsewhere(digits, ridge):
+@pytest.mark.parametrize("l2", [pytest.param(3.0, marks=pytest.mark.slow), 30.0])
+def test_lbfgs_meets_an_optimum_found_elsewhere(digits, l2):
     """scipy's minimizer over weights and all alphas; to 1e-5 of the value. The softmax's optimum is another."""
     with open_prepared(digits) as data:
-        chosen = method("bouchard", "all", {"name": "lbfgs", "tolerance": 1e-7}, ridge=ridge)
+        chosen = method("bouchard", "all", {"name": "lbfgs", "tolerance": 1e-7}, l2=l2)
         result, train = fit(data, chosen, 0, Plan(epochs=3000)), data.split("train")
     X, y = train.X.astype(float), train.y
     assert result.state.message.startswith("converged")
-    W, best = naive_bounds.bouchard_optimum(X, y, 10, ridge)
+    W, best = naive_bounds.bouchard_optimum(X, y, 10, l2)
     alphas = np.array([naive_bounds.alpha(s) for s in naive.scores(X, result.model.rows)])
-    found = naive_bounds.bouchard_objective(X, y, result.model.rows.astype(float), alphas, ridge)[0]
+    found = naive_bounds.bouchard_objective(X, y, result.model.rows.astype(float), alphas, l2)[0]
     assert found == pytest.approx(best, rel=1e-5)
     assert np.allclose(naive.scores(X, W - W.mean(axis=0)), centred_scores(X, result.model.rows), atol=0.01)
     assert result.state.history[-1]["objective"] == pytest.approx(best, rel=1e-5)
-    softmax = LogisticRegression(C=1 / ridge, tol=1e-6, max_iter=1000).fit(X, y)
-    least = naive.softmax_objective(X, y, np.column_stack([softmax.coef_, softmax.intercept_]), ridge)[0]
-    assert naive.softmax_objective(X, y, W, ridge)[0] > 1.03 * least
+    softmax = LogisticRegression(C=1 / l2, tol=1e-6, max_iter=1000).fit(X, y)
+    least = naive.softmax_objective(X, y, np.column_stack([softmax.coef_, softmax.intercept_]), l2)[0]
+    assert naive.softmax_objective(X, y, W, l2)[0] > 1.03 * least
 
 
 def centred_scores(X, W):
@@ -164,21 +164,21 @@ def test_alphas_survive_a_checkpoint(tmp_path):
     """Where the solver begins to look for alpha is part of what is resumed: the same bits follow."""
     X, y = rows(200)
     data = TrainingSet(X.astype(np.float32), y.astype(np.int32), 8)
-    chosen = method("bouchard", "all", "lbfgs", ridge=1.0)
+    chosen = method("bouchard", "all", "lbfgs", l2=1.0)
     solvers = [make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data) for _ in range(2)]
     samples, path = np.arange(200), tmp_path / "kept.h5"
     for epoch in range(5):
         solvers[0].advance(samples, epoch, 0, 1.0)
     write_checkpoint(path, "me", dict(solvers[0].arrays()), {})
     with h5py.File(path) as file:
-        assert any(np.array_equal(each[()], solvers[0].states) for each in arrays_of(file))
-    assert np.abs(solvers[0].states - np.log(7)).min() > 1e-6  # they have moved
+        assert any(np.array_equal(each[()], solvers[0].auxiliary) for each in arrays_of(file))
+    assert np.abs(solvers[0].auxiliary - np.log(7)).min() > 1e-6  # they have moved
     assert read_checkpoint(path, "me", solvers[1].restore) == {}
     for epoch in range(5, 10):
         for solver in solvers:
             solver.advance(samples, epoch, 0, 1.0)
     assert np.array_equal(solvers[0].weights(), solvers[1].weights())
-    assert np.array_equal(solvers[0].states, solvers[1].states)
+    assert np.array_equal(solvers[0].auxiliary, solvers[1].auxiliary)
 
 
 def arrays_of(file):

@@ -61,8 +61,8 @@ def test_its_mean_step_in_the_loop_is_its_gradient(rng):
 
 
 def test_where_u_begins():
-    assert np.array_equal(RAMAN.initial_states(3, 10), np.full((3, 1), np.log(10)))
-    assert not DoubleSumRaman(start_at_log_classes=False).initial_states(3, 10).any()
+    assert np.array_equal(RAMAN.initial_auxiliary(3, 10), np.full((3, 1), np.log(10)))
+    assert not DoubleSumRaman(start_at_log_classes=False).initial_auxiliary(3, 10).any()
     assert one_step.full_loss(RAMAN, np.zeros(8), 3, state=[np.log(8)]) == pytest.approx(np.log(8), rel=1e-14)
 
 

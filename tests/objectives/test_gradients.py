@@ -11,7 +11,7 @@ import naive
 from objectives.one_step import draws_of, gradient_of, loss_of, raise_bound_of
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.steps import Draws, floor
+from xsoftmax.kernels.protocol import Draws, floor
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.max_margin import MaxMargin
 from xsoftmax.objectives.negative_sampling import NegativeSampling
@@ -28,7 +28,7 @@ def members(name):
     """The objective with its defaults, and with every other number set to something else, fitted."""
     member = registry.load(PACKAGE, name).MEMBER
     data = TrainingSet(np.zeros((9, 0), np.float32), np.arange(9, dtype=np.int32), 9, n_sampled=5)
-    changed = {key: 0.07 for key, value in member._field_defaults.items() if type(value) is float and key != "ridge"}
+    changed = {key: 0.07 for key, value in member._field_defaults.items() if type(value) is float and key != "l2"}
     return [each.fit(data) for each in (member(), *([member(**changed)] if changed else []))]
 
 
@@ -60,15 +60,15 @@ def test_a_floor_leaves_some_classes_out():
 
 
 def state_of(objective, rng):
-    if not objective.n_states:
+    if not objective.n_auxiliary:
         return np.empty(0)
-    start = objective.initial_states(1, 9)[0]
+    start = objective.initial_auxiliary(1, 9)[0]
     return start + 0.3 * rng.random(start.size)
 
 
 @pytest.mark.parametrize(
     "objective",
-    [o for o in OBJECTIVES if o.n_states and not o.solves_states and type(o).__name__ not in AVERAGING],
+    [o for o in OBJECTIVES if o.n_auxiliary and not o.solves_auxiliary and type(o).__name__ not in AVERAGING],
     ids=repr,
 )
 def test_states_move_along_the_slope_of_the_loss(objective):
@@ -183,5 +183,5 @@ def test_u_stays_at_zero_or_above():
 
 
 def test_double_sum_starts_where_it_is_told():
-    assert np.array_equal(DoubleSum().initial_states(3, 10), np.full((3, 1), np.log(10)))
-    assert not DoubleSum(start_at_log_classes=False).initial_states(3, 10).any()
+    assert np.array_equal(DoubleSum().initial_auxiliary(3, 10), np.full((3, 1), np.log(10)))
+    assert not DoubleSum(start_at_log_classes=False).initial_auxiliary(3, 10).any()

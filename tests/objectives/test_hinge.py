@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from objectives.one_step import full_loss, proximal_of, run, step
-from xsoftmax.kernels.steps import Draws
+from xsoftmax.kernels.protocol import Draws
 from xsoftmax.objectives.hinge import Hinge
 from xsoftmax.optimizers.implicit import Implicit
 from xsoftmax.proposals.uniform import UniformDraws

@@ -115,7 +115,7 @@ def test_a_smoothing_of_nothing_is_refused():
 
 
 def test_lbfgs_separates_digits_with_margins_where_it_can(prepare):
-    """Its own value falls near nothing without a ridge: hardly a row is left inside the margin."""
+    """Its own value falls near nothing without an L2 penalty: hardly a row is left inside the margin."""
     X, y = load_digits(return_X_y=True)
     with open_prepared(prepare((X / 16).astype(np.float32), y, 10, n_test=400)) as data:
         chosen = method("max-margin", "all", {"name": "lbfgs", "tolerance": 1e-6})

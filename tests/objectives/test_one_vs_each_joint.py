@@ -154,17 +154,17 @@ def digits(prepare):
 
 def test_lbfgs_meets_one_vs_eachs_optimum_found_elsewhere(digits):
     """scipy's minimizer on the naive objective; to 1e-5 of the value."""
-    ridge = 1.0
+    l2 = 1.0
     with open_prepared(digits) as data:
         train, results = data.split("train"), []
         for objective in ("one-vs-each", {"name": "one-vs-each-joint", "n_joint": 0}):
-            chosen = method(objective, "all", {"name": "lbfgs", "tolerance": 1e-7}, ridge=ridge)
+            chosen = method(objective, "all", {"name": "lbfgs", "tolerance": 1e-7}, l2=l2)
             results.append(fit(data, chosen, 0, Plan(epochs=3000)))
     X, y = train.X.astype(float), train.y
-    W, best = naive_bounds.one_vs_each_optimum(X, y, 10, ridge)
+    W, best = naive_bounds.one_vs_each_optimum(X, y, 10, l2)
     for result in results:
         assert result.state.message.startswith("converged")
-        found = naive_bounds.one_vs_each_objective(X, y, result.model.rows.astype(float), ridge)[0]
+        found = naive_bounds.one_vs_each_objective(X, y, result.model.rows.astype(float), l2)[0]
         assert found == pytest.approx(best, rel=1e-5)
         assert result.state.history[-1]["objective"] == pytest.approx(best, rel=1e-5)
         assert np.allclose(centred_scores(X, W), centred_scores(X, result.model.rows), atol=0.01)
@@ -179,9 +179,9 @@ def test_optima_go_from_one_vs_each_to_the_softmax(digits):
     """The likelihood at the optimum comes near the softmax's as classes join, and meets it with all."""
     values = {}
     with open_prepared(digits) as data:
-        softmax = fit(data, method("softmax", "all", "lbfgs", ridge=1.0), 0, Plan(epochs=1000))
+        softmax = fit(data, method("softmax", "all", "lbfgs", l2=1.0), 0, Plan(epochs=1000))
         for n_joint in (0, 5, 10):
-            result = fit(data, joint_method(n_joint, ridge=1.0), 0, Plan(epochs=1000))
+            result = fit(data, joint_method(n_joint, l2=1.0), 0, Plan(epochs=1000))
             values[n_joint] = result.state.history[-1]["objective"]
     exact = softmax.state.history[-1]["objective"]
     assert values[0] > 1.01 * values[5] > 1.01**2 * values[10]

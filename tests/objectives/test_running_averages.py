@@ -22,7 +22,7 @@ each = pytest.mark.parametrize("objective", KINDS, ids=lambda o: o.__name__)
 
 
 def start(objective, nu):
-    state = objective.initial_states(1, K)[0]
+    state = objective.initial_auxiliary(1, K)[0]
     state[0] = nu
     return state
 
@@ -45,9 +45,9 @@ def test_its_value_is_the_double_sum_a_bound(objective, gap):
 
 @each
 def test_the_average_begins_at_what_zero_weights_give(objective):
-    states = objective().initial_states(3, K)
-    assert states.shape == (3, objective.n_states)
-    assert one_step.full_loss(objective(), np.zeros(K), Y, state=states[0]) == pytest.approx(np.log(K), rel=1e-13)
+    auxiliary = objective().initial_auxiliary(3, K)
+    assert auxiliary.shape == (3, objective.n_auxiliary)
+    assert one_step.full_loss(objective(), np.zeros(K), Y, state=auxiliary[0]) == pytest.approx(np.log(K), rel=1e-13)
 
 
 def steps(objective, nu, draws):
@@ -132,12 +132,12 @@ def test_its_mean_step_in_the_loop_is_that_of_all_draws(kind):
 @pytest.mark.parametrize("objective", [Composition(), Sox(averaging=1e-3), Scent(averaging=1e-3 / K)], ids=repr)
 def test_at_fixed_weights_the_average_tends_to_the_inner_sum(objective):
     W = S.astype(np.float32)[:, None]
-    states = objective.initial_states(1, K)
-    states[0, 0] = 6.0  # far above
-    arguments = (np.zeros((1, 0)), np.array([Y]), W, np.zeros(60_000, np.int64), 0.0, states)
-    _, states, taken = one_step.run(objective, one_step.even_draws(K), Sgd(), *arguments)
+    auxiliary = objective.initial_auxiliary(1, K)
+    auxiliary[0, 0] = 6.0  # far above
+    arguments = (np.zeros((1, 0)), np.array([Y]), W, np.zeros(60_000, np.int64), 0.0, auxiliary)
+    _, auxiliary, taken = one_step.run(objective, one_step.even_draws(K), Sgd(), *arguments)
     assert taken == 60_000
-    assert states[0, 0] == pytest.approx(LOG_INNER, abs=0.08)
+    assert auxiliary[0, 0] == pytest.approx(LOG_INNER, abs=0.08)
     assert abs(LOG_INNER - np.log(K)) > 0.5  # not where it begins by itself
 
 
@@ -167,11 +167,11 @@ def test_compositions_coefficients_have_no_bound():
 def test_two_classes_far_apart_at_a_high_rate_are_finite_or_stop_the_loop(objective, rate, gap):
     W = np.array([[0, gap], [0, 0]], np.float32)
     X, y, order = np.linspace(-1, 1, 10)[:, None], np.arange(10) % 2, np.arange(100) % 10
-    found, states, taken = one_step.run(objective(), one_step.even_draws(2), Sgd(), X, y, W, order, rate)
+    found, auxiliary, taken = one_step.run(objective(), one_step.even_draws(2), Sgd(), X, y, W, order, rate)
     if objective is not Composition:
         assert taken == 100
     assert taken < 100 or np.isfinite(found).all()
-    assert not np.isnan(states).any()
+    assert not np.isnan(auxiliary).any()
 
 
 @pytest.mark.parametrize("name", ["composition", "sox", "scent"])

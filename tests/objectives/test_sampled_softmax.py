@@ -7,7 +7,7 @@ import naive
 import naive_sampled
 from objectives import one_step
 from xsoftmax.data.dataset import Dataset
-from xsoftmax.kernels.minibatch import loss_block
+from xsoftmax.kernels.full_softmax import loss_block
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.importance_sampling import ImportanceSampling
 from xsoftmax.objectives.sampled_softmax import SampledSoftmax

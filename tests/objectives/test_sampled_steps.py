@@ -71,12 +71,14 @@ def test_the_loop_is_the_naive_one(case, n_sampled, proposal):
         batches.append([(i, classes, log_q)])
     threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
     arguments = (naive.with_constant(X), y, W, batches, RATE)
-    expected, _, states = naive_loop.steps(objective, *arguments, threshold=threshold)
-    found, found_states, taken = one_step.run(objective, kernel, optimizer, X, y, W, order, RATE, n_sampled=n_sampled)
+    expected, _, auxiliary = naive_loop.steps(objective, *arguments, threshold=threshold)
+    found, found_auxiliary, taken = one_step.run(
+        objective, kernel, optimizer, X, y, W, order, RATE, n_sampled=n_sampled
+    )
     assert taken == order.size
     assert np.allclose(found, expected, rtol=2e-4, atol=2e-4)
     assert not np.allclose(found, W, atol=1e-2)
-    assert np.allclose(found_states, states, rtol=1e-4, atol=1e-4)
+    assert np.allclose(found_auxiliary, auxiliary, rtol=1e-4, atol=1e-4)
     if n_sampled == 4 and not (objective.excludes_true and isinstance(proposal, Uniform)):
         assert min(hits, repeats) > 0  # the comparison has met both special cases
 
@@ -94,8 +96,8 @@ def test_the_implicit_loop_is_the_naive_one():
         u[i], up, down = naive_sampled.raman_implicit_step(rate, inputs[i] @ inputs[i], weight, s[y[i]], s[k], u[i])
         expected[y[i]] += up * inputs[i]
         expected[k] -= down * inputs[i]
-    found, states, taken = one_step.run(DoubleSumRaman(), kernel, Implicit(), X, y, W, order, rate)
+    found, auxiliary, taken = one_step.run(DoubleSumRaman(), kernel, Implicit(), X, y, W, order, rate)
     assert taken == order.size
     assert hits > 0
     assert np.allclose(found, expected, rtol=2e-4, atol=2e-4)
-    assert np.allclose(states[:, 0], u, rtol=1e-4, atol=1e-4)
+    assert np.allclose(auxiliary[:, 0], u, rtol=1e-4, atol=1e-4)

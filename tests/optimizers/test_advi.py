@@ -6,12 +6,12 @@ from numba import njit
 from scipy.sparse import csr_array
 
 from kernels.layouts import accumulators, laid_out
-from kernels.loops import sweep, sweep_batches
+from kernels.loops import run_batches, run_steps
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.protocol import Clock, Step
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, Step
 from xsoftmax.kernels.walk import move
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.one_vs_each import OneVsEach
@@ -48,7 +48,7 @@ def test_lazy_steps_are_the_dense_rule(dense):
     features = features_of(X if dense else csr_array(X), True)
     inputs = np.column_stack([X.astype(float), np.ones(N)])
     optimizer = Advi(gradient_scale=30.0)
-    room = laid_out(Advi(), np.zeros((K, D + 1)), dense)
+    layout = laid_out(Advi(), np.zeros((K, D + 1)), dense)
     w, s = np.zeros((K, D + 1)), np.zeros((K, D + 1))
     rng = np.random.default_rng(1)
     for number in range(300):
@@ -56,10 +56,10 @@ def test_lazy_steps_are_the_dense_rule(dense):
         i = int(rng.integers(N))
         for k in rng.choice(K, 1 + number % 3, p=[0.4, 0.3, 0.2, 0.06, 0.03, 0.01], replace=False):
             coefficient = rng.standard_normal()
-            moved(room, features, optimizer, i, np.float32(0.1), number, np.float32(coefficient), int(k))
+            moved(layout, features, optimizer, i, np.float32(0.1), number, np.float32(coefficient), int(k))
             g[k] = 30.0 * coefficient * inputs[i]
         w, s = dense_rule(w, s, g, 0.1, number + 1)
-    assert np.allclose(room.weights(), w, rtol=2e-4, atol=2e-5)
+    assert np.allclose(layout.weights(), w, rtol=2e-4, atol=2e-5)
     assert np.abs(w).max() > 0.1
     assert s[s > 0].min() < 1e-6 < 1 < s.max()  # some were left alone for long
 
@@ -69,13 +69,13 @@ def test_the_first_step_of_all_takes_the_square_itself(dense):
     X = np.array([[0.5, -2.0]], np.float32)
     features = features_of(X if dense else csr_array(X), True)
     for number, share in ((0, 1.0), (1, 0.1), (24, 0.1)):
-        room = laid_out(Advi(), np.zeros((2, 3)), dense)
-        moved(room, features, Advi(gradient_scale=1.0), 0, np.float32(0.1), number, np.float32(3), 1)
+        layout = laid_out(Advi(), np.zeros((2, 3)), dense)
+        moved(layout, features, Advi(gradient_scale=1.0), 0, np.float32(0.1), number, np.float32(3), 1)
         g = 3.0 * np.array([0.5, -2.0, 1.0])
         expected = -0.1 / np.sqrt(number + 1) * g / (1 + np.sqrt(share) * np.abs(g))
-        assert np.allclose(room.weights()[1], expected, rtol=1e-6)
-        assert np.allclose(accumulators(room)[1], share * g**2, rtol=1e-6)
-        assert not room.weights()[0].any()
+        assert np.allclose(layout.weights()[1], expected, rtol=1e-6)
+        assert np.allclose(accumulators(layout)[1], share * g**2, rtol=1e-6)
+        assert not layout.weights()[0].any()
 
 
 @pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
@@ -84,33 +84,33 @@ def test_a_gap_of_many_steps_leaves_nothing(dense):
     X = np.ones((1, 2), np.float32)
     features = features_of(X if dense else csr_array(X), True)
     for gap, kept in ((1, 0.9), (20, 0.9**20), (100_000_000, 0.0)):
-        room = laid_out(Advi(), np.zeros((1, 3)), dense)
-        moved(room, features, Advi(gradient_scale=1.0), 0, np.float32(0.1), 5, np.float32(2), 0)
-        moved(room, features, Advi(gradient_scale=1.0), 0, np.float32(0.1), 5 + gap, np.float32(1), 0)
-        assert np.allclose(accumulators(room)[0], 0.1 + kept * 0.4, rtol=1e-6)
+        layout = laid_out(Advi(), np.zeros((1, 3)), dense)
+        moved(layout, features, Advi(gradient_scale=1.0), 0, np.float32(0.1), 5, np.float32(2), 0)
+        moved(layout, features, Advi(gradient_scale=1.0), 0, np.float32(0.1), 5 + gap, np.float32(1), 0)
+        assert np.allclose(accumulators(layout)[0], 0.1 + kept * 0.4, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])
 def test_the_prior_pulls_touched_entries_alone(dense):
     X = np.array([[2.0, 0.0, 1.0]], np.float32)
     features = features_of(X if dense else csr_array(X), True)
-    room = laid_out(Advi(), np.zeros((2, 4)), dense)
+    layout = laid_out(Advi(), np.zeros((2, 4)), dense)
     start = np.array([1.0, 2.0, 3.0, 4.0])
-    room.weights()[:] = start
-    moved(room, features, Advi(gradient_scale=1.0, prior_variance=0.5), 0, np.float32(0.1), 0, np.float32(1.5), 0)
+    layout.weights()[:] = start
+    moved(layout, features, Advi(gradient_scale=1.0, prior_variance=0.5), 0, np.float32(0.1), 0, np.float32(1.5), 0)
     g = 1.5 * np.array([2.0, 0.0, 1.0, 1.0]) + np.array([1, 0, 1, 1]) * start / 0.5
-    assert np.allclose(room.weights()[0], start - 0.1 * g / (1 + np.abs(g)), rtol=1e-6)
-    assert np.array_equal(room.weights()[1], start)
+    assert np.allclose(layout.weights()[0], start - 0.1 * g / (1 + np.abs(g)), rtol=1e-6)
+    assert np.array_equal(layout.weights()[1], start)
 
 
 def coefficients_of(X, y, i, W, position):
     """What one step of one-vs-each gives every class, from a step of SGD of rate 1 (the biases see 1)."""
-    room = laid_out(Sgd(), W)
+    layout = laid_out(Sgd(), W)
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(X)
-    before = room.W.copy()
-    arguments = (np.zeros((N, 0)), room, np.array([i]), Clock(KEY, position, 0), np.float32(1), 2)
-    sweep(OneVsEach(), kernel, Sgd(), features_of(X, True), y, *arguments)
-    return before[:, -1].astype(float) - room.W[:, -1]
+    before = layout.W.copy()
+    arguments = (np.zeros((N, 0)), layout, np.array([i]), Clock(KEY, position, 0), np.float32(1), 2)
+    run_steps(OneVsEach(), kernel, Sgd(), features_of(X, True), y, *arguments)
+    return before[:, -1].astype(float) - layout.W[:, -1]
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,15 @@ def test_whole_fits_are_the_dense_rule(batch, dense):
     inputs = np.column_stack([X.astype(float), np.ones(N)])
     stored = X if dense else csr_array(X)
     order = np.random.default_rng(2).permutation(N)
-    room = laid_out(Advi(), np.zeros((K, D + 1)), dense)
+    layout = laid_out(Advi(), np.zeros((K, D + 1)), dense)
     optimizer, rate = Advi(gradient_scale=5.0), 0.3
     kernel = Uniform().fit(TrainingSet(X, y, K)).kernel(stored)
-    arguments = (OneVsEach(), kernel, optimizer, features_of(stored, True), y, np.zeros((N, 0)), room)
+    arguments = (OneVsEach(), kernel, optimizer, features_of(stored, True), y, np.zeros((N, 0)), layout)
     clock = Clock(KEY, 0, 0)
     if batch == 1:
-        sweep(*arguments, order, clock, np.float32(rate), 2)
+        run_steps(*arguments, order, clock, np.float32(rate), 2)
     else:
-        sweep_batches(*arguments, order, clock, np.float32(rate), 2, batch)
+        run_batches(*arguments, order, clock, np.float32(rate), 2, batch)
     w, s = np.zeros((K, D + 1)), np.zeros((K, D + 1))
     for t in range(N // batch):
         g = np.zeros_like(w)
@@ -140,7 +140,7 @@ def test_whole_fits_are_the_dense_rule(batch, dense):
             i = order[batch * t + b]
             g += 5.0 / batch * np.outer(coefficients_of(X, y, i, w, batch * t + b), inputs[i])
         w, s = dense_rule(w, s, g, rate, t + 1)
-    assert np.allclose(room.weights(), w, rtol=1e-3, atol=1e-4)
+    assert np.allclose(layout.weights(), w, rtol=1e-3, atol=1e-4)
     assert np.abs(w).max() > 0.1
 
 

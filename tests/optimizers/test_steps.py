@@ -10,8 +10,8 @@ from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.layout import Apart
+from xsoftmax.kernels.protocol import Draws, Step, coefficients, updated
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Draws, Step, coefficients, updated
 from xsoftmax.kernels.walk import move, move_stretch
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers.adagrad import Adagrad
@@ -52,13 +52,13 @@ def updated_by(optimizer, step, w, a, g):
 
 @pytest.mark.parametrize("rule", [r for r in RULES if r.needs != "full_gradient"], ids=lambda rule: rule.__name__)
 def test_every_rule_keeps_to_what_it_says_of_itself(rule):
-    """A ridge may shrink weights only where steps are minus the rate times the gradient; nothing is float64."""
+    """An L2 penalty may shrink weights only where steps are minus the rate times the gradient; nothing is float64."""
     fitted = rule().fit(TrainingSet(np.zeros((6, 1), np.float32), np.arange(6, dtype=np.int32), 6))
     w, a, rate = np.float32(0.7), np.float32(0.5), np.float32(0.1)
     for g in np.float32([-2.0, -0.01, 0.0, 0.3, 40.0]):
         new, kept = updated_by(fitted, Step(rate, 3), w, a, g)
         solved = rule.needs == "proximal"  # coefficients have the rate in them
-        if rule.takes_ridge:
+        if rule.takes_l2:
             assert new == pytest.approx(w - (1 if solved else rate) * g, rel=1e-6)
         if not rule.accumulates:
             assert kept == a
@@ -133,15 +133,15 @@ def test_implicit_passes_over_rows_without_features():
 def test_moves(optimizer):
     X = np.array([[0.5, 0.0, -2.0]], np.float32)
     rate, coefficient = np.float32(0.1), np.float32(3)
-    room = laid_out(optimizer, np.zeros((2, 4)))
-    moved(room, features_of(X, True), optimizer, 0, rate, coefficient, 1)
-    weights = room.weights()
+    arranged = laid_out(optimizer, np.zeros((2, 4)))
+    moved(arranged, features_of(X, True), optimizer, 0, rate, coefficient, 1)
+    weights = arranged.weights()
     gradient = 3.0 * np.array([0.5, 0.0, -2.0, 1.0])
     if isinstance(optimizer, Implicit):
         expected = -gradient
     elif isinstance(optimizer, Adagrad):
         expected, accumulator = naive.adagrad(np.zeros(4), np.full(4, 1e-8), gradient, 0.1)
-        assert np.allclose(accumulators(room)[1], accumulator, rtol=1e-6)
+        assert np.allclose(accumulators(arranged)[1], accumulator, rtol=1e-6)
     else:
         expected = -0.1 * gradient
     assert np.allclose(weights[1], expected, rtol=1e-6)
@@ -163,6 +163,9 @@ def test_moves_of_stretches(optimizer):
 
 
 def test_adagrads_first_step_is_as_long_as_the_rate():
-    room, features = laid_out(Adagrad(), np.zeros((1, 4))), features_of(np.array([[5.0, 0.1, -3]], np.float32), True)
-    moved(room, features, Adagrad(), 0, np.float32(0.1), np.float32(1), 0)
-    assert np.allclose(room.weights()[0], [-0.1, -0.1, 0.1, -0.1], rtol=1e-4)
+    arranged, features = (
+        laid_out(Adagrad(), np.zeros((1, 4))),
+        features_of(np.array([[5.0, 0.1, -3]], np.float32), True),
+    )
+    moved(arranged, features, Adagrad(), 0, np.float32(0.1), np.float32(1), 0)
+    assert np.allclose(arranged.weights()[0], [-0.1, -0.1, 0.1, -0.1], rtol=1e-4)

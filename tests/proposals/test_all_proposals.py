@@ -9,9 +9,9 @@ from scipy.stats import chi2
 from kernels.drawing import drawn, log_probabilities_of
 from kernels.layouts import laid_out
 from xsoftmax.internal import registry
+from xsoftmax.kernels.protocol import View
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import View
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import Adaptive, TrainingSet
 

@@ -9,12 +9,12 @@ from scipy.sparse import csr_array
 
 import naive_bounds
 from kernels.layouts import laid_out
-from kernels.loops import sweep
+from kernels.loops import run_steps
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
+from xsoftmax.kernels.protocol import Clock, View, draw
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, View, draw
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.hinge import Hinge
 from xsoftmax.optimizers.sgd import Sgd
@@ -75,7 +75,7 @@ def trained(fitted, view, of, n_steps):
         fitted.refresh(view.weights)
         some = order[first : first + fitted.refresh_steps]
         where = (view.weights, some, Clock(np.uint64(1), first, first), np.float32(0.2), 1)
-        sweep(Hinge(0.5), fitted.kernel(of.X), Sgd(), view.features, of.y, np.zeros((N, 0)), *where)
+        run_steps(Hinge(0.5), fitted.kernel(of.X), Sgd(), view.features, of.y, np.zeros((N, 0)), *where)
 
 
 @pytest.mark.parametrize(("name", "storage"), [("clustered", "dense"), ("clustered", "csr"), ("decomposed", "dense")])

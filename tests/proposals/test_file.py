@@ -65,7 +65,7 @@ def test_a_file_keeps_every_bit_of_whatever_is_fitted_beforehand(name, data, row
     found = read_proposal(tmp_path / "below" / "one.h5")
     assert found.class_names == data.class_names
     assert found.attributes.items() >= written.attributes.items()
-    assert (found.settings, found.facts) == (settings_of(member), written.facts)
+    assert (found.settings, found.fit_summary) == (settings_of(member), written.fit_summary)
     assert (found.attributes["seed"], found.attributes["identity"]) == (3, data.identity)
     assert found.attributes["seconds"] > 0
     X = rows[0]
@@ -168,7 +168,7 @@ def test_command_fits_prepared_data(prepared, tmp_path, capsys):
     tree = found.proposal.tree
     assert tree.dimension == 3
     likelihood = tree.log_likelihood(tree.project(train.X), train.y)
-    assert found.facts["train_log_likelihood"] == pytest.approx(likelihood, abs=1e-5)
+    assert found.fit_summary["train_log_likelihood"] == pytest.approx(likelihood, abs=1e-5)
     printed = capsys.readouterr().out
     assert "proposal tree for 9 classes" in printed
     assert "  levels: 4\n  components: 3\n  train_log_likelihood: -" in printed

@@ -8,8 +8,8 @@ from kernels.layouts import laid_out
 from proposals.weighing import assert_each_counts_one, mean_weights, share_of_steps
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels.lists import empty_lists
+from xsoftmax.kernels.protocol import View
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import View
 from xsoftmax.methods import build_method
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet

@@ -9,9 +9,9 @@ from problems import clusters
 from proposals import naive_proposals as naive
 from proposals.weighing import KEY, assert_each_counts_one, mean_weights, share_of_steps
 from xsoftmax.internal.errors import InputError
+from xsoftmax.kernels.protocol import View
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import View
-from xsoftmax.kernels.sweep import single
+from xsoftmax.kernels.run_steps import single
 from xsoftmax.methods import build_method
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals.frequency import Frequency

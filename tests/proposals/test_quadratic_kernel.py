@@ -10,8 +10,8 @@ from kernels.layouts import decayed, laid_out
 from proposals import naive_proposals as naive
 from proposals.weighing import KEY, assert_each_counts_one, mean_weights
 from xsoftmax.internal.errors import InputError
+from xsoftmax.kernels.protocol import View
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import View
 from xsoftmax.methods import build_method
 from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd

@@ -10,15 +10,15 @@ from numba import njit
 from scipy.sparse import csc_array, csr_array
 
 from kernels.layouts import laid_out
-from kernels.loops import sweep
+from kernels.loops import run_steps
 from problems import sparse_problem
 from xsoftmax.internal.errors import InputError, as_line
 from xsoftmax.kernels import OPTIONS, shortlist
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.lists import empty_lists, grown
+from xsoftmax.kernels.protocol import Clock, View, draw
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.shortlist import nearest_classes
-from xsoftmax.kernels.steps import Clock, View, draw
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.hinge import Hinge
 from xsoftmax.optimizers.sgd import Sgd
@@ -98,7 +98,7 @@ def test_it_is_brute_force_after_thousands_of_steps(layout):
     order, used = np.random.default_rng(5).integers(0, N, 3000), 0
     while used < order.size:
         arguments = (np.zeros((N, 0)), weights, order[used:], Clock(np.uint64(1), used, used), np.float32(0.1), 1)
-        used += sweep(Hinge(0.5), found.kernel, Sgd(), features, y.astype(np.int32), *arguments)
+        used += run_steps(Hinge(0.5), found.kernel, Sgd(), features, y.astype(np.int32), *arguments)
         if used < order.size:
             assert weights.full[0]
             weights = grown([weights])
@@ -119,7 +119,7 @@ def test_what_follows_the_sum_over_all_classes_is_refused():
     with pytest.raises(InputError, match="is a mean over draws from one distribution"):
         method("nce")
     with pytest.raises(InputError, match="what proposal search finds says nothing of how often a class is touched"):
-        method("hinge", ridge=0.1)
+        method("hinge", l2=0.1)
     assert method("hinge", decay=0.1, average="half").decay == 0.1  # of all weights, touched or not
     with pytest.raises(InputError, match="whatever the biases of others; set bias: false"):
         method("hinge", weights="sparse")

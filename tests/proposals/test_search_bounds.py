@@ -8,8 +8,8 @@ from scipy.sparse import csc_array, csr_array
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.lists import empty_lists
+from xsoftmax.kernels.protocol import View, draw
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import View, draw
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.search import Search
 
@@ -17,14 +17,14 @@ N, D, K = 40, 30, 60
 
 
 @njit(**OPTIONS)
-def lowest_found(kernel, view, i, excluded, lowest, n, room):
-    """Search; write the found classes to ``room`` and return how many they are."""
+def lowest_found(kernel, view, i, excluded, lowest, n, workspace):
+    """Search; write the found classes to ``workspace`` and return how many they are."""
     draws = empty_draws(n)
     draw(kernel, view, i, excluded, lowest, np.uint64(0), draws)
     n_found = 0
     for j in range(n):
         if draws.weights[j] > 0:
-            room[n_found] = draws.classes[j]
+            workspace[n_found] = draws.classes[j]
             n_found += 1
     return n_found
 
@@ -43,7 +43,7 @@ def hard_problem(rng, kind):
 
 @pytest.mark.parametrize("kind", ["signed", "equal", "wide"])
 def test_no_better_class_is_skipped(kind):
-    rng, room = np.random.default_rng(8), np.empty(K, np.int64)
+    rng, workspace = np.random.default_rng(8), np.empty(K, np.int64)
     for _ in range(12):
         X, W = hard_problem(rng, kind)
         rows, y = csr_array(X), rng.integers(K, size=N)
@@ -54,7 +54,7 @@ def test_no_better_class_is_skipped(kind):
         shares = (X != 0).astype(int) @ (W != 0).T > 0
         for i in range(N):
             n, lowest = int(rng.integers(1, 6)), float(rng.choice(exact[i])) + rng.choice([0.0, 1e-3])
-            found = room[: lowest_found(kernel, view, i, np.int64(y[i]), np.float32(lowest), n, room)]
+            found = workspace[: lowest_found(kernel, view, i, np.int64(y[i]), np.float32(lowest), n, workspace)]
             slack = 1e-5 * (1 + np.abs(X[i].astype(float)) @ np.abs(W).max(axis=0))
             others = np.setdiff1d(np.flatnonzero(shares[i]), [*found, y[i]])
             worst = exact[i, found].min() if found.size == n else lowest

@@ -9,9 +9,9 @@ from numba import njit
 from kernels.layouts import laid_out
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
+from xsoftmax.kernels.protocol import View, draw, n_exact
 from xsoftmax.kernels.random import start, stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import View, draw, n_exact
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency

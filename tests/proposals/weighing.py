@@ -5,8 +5,8 @@ from numba import njit
 
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
+from xsoftmax.kernels.protocol import draw, n_exact
 from xsoftmax.kernels.random import start, stream
-from xsoftmax.kernels.steps import draw, n_exact
 
 KEY = np.uint64(stream(5, 6))
 

@@ -16,7 +16,7 @@ import pytest
 from edited import edited
 from faults.programs import N_CLASSES, checkpoint_of, clustered, train
 from forked import run, xsoftmax
-from xsoftmax.internal.sealed import SEAL_BYTES
+from xsoftmax.internal.checksummed import CHECKSUM_BYTES
 
 N_FILES = int(os.environ.get("XSOFTMAX_FUZZ", 500))
 KINDS = ["prepared", "sparse", "tree", "model", "checkpoint"]
@@ -307,7 +307,11 @@ def survive(kind, whole, folder, n_files, seconds=300):
     """Read so many damaged files, sealed again, in programs of their own; count those that were read, and refused."""
     from hashlib import sha256
 
-    rng, content, counts = np.random.default_rng(0), whole[kind].read_bytes()[:-SEAL_BYTES], {"read": 0, "refused": 0}
+    rng, content, counts = (
+        np.random.default_rng(0),
+        whole[kind].read_bytes()[:-CHECKSUM_BYTES],
+        {"read": 0, "refused": 0},
+    )
     folder.mkdir()
     for number in range(n_files):
         changed = flipped(content, rng)

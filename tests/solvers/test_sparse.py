@@ -143,7 +143,7 @@ def test_rates_that_are_too_high_diverge_and_lists_that_are_full_do_not(monkeypa
             "proposal all moves every class, after which none of them is zero",
         ),
         ({"batch": {"size": 4}}, "weights are sparse, which move sample by sample; leave batch out"),
-        ({"ridge": 1.0}, "sparse weights shrink all together; set ridge: 0 and decay: 1"),
+        ({"l2": 1.0}, "sparse weights shrink all together; set l2: 0 and decay: 1"),
         ({"optimizer": "advi"}, "what optimizer advi accumulates fades in every step"),
         (
             {"objective": "hinge", "proposal": "search", "bias": False},

@@ -11,7 +11,7 @@ from xsoftmax.data.dataset import Dataset
 from xsoftmax.evaluation.calibration import fit_calibration, likelihood_at
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.internal.errors import InputError, StoppedError
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.solvers import make_solver
@@ -27,7 +27,7 @@ SOLVERS = {
     "adagrad": ("one-vs-each", "uniform", "adagrad", {}),
     "decay": ("one-vs-each", "frequency", "adagrad", {"decay": 1.0}),
     "average": ("one-vs-each", "uniform", "sgd", {"average": "all"}),
-    "implicit batches": ("double-sum", "uniform", "implicit", {"ridge": 1.0, "batch": {"size": 4}}),
+    "implicit batches": ("double-sum", "uniform", "implicit", {"l2": 1.0, "batch": {"size": 4}}),
     "all classes": ("softmax", "all", "adagrad", {}),
     "lbfgs": ("softmax", "all", "lbfgs", {}),
 }
@@ -52,8 +52,8 @@ def test_every_solver_begins_there(name, sparse):
     solver = make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data)
     assert np.allclose(solver.weights()[:, :-1], W.toarray() if sparse else W)
     assert not solver.weights()[:, -1].any()
-    if chosen.objective.n_states:
-        assert np.allclose(solver.states[:, 0], np.log(2.5))
+    if chosen.objective.n_auxiliary:
+        assert np.allclose(solver.auxiliary[:, 0], np.log(2.5))
     assert solver.advance(np.arange(len(train.y)), 0, 0, 1.0 if optimizer == "lbfgs" else 0.01) == len(train.y)
     assert 0 < np.abs(solver.weights()[:, :-1] - (W.toarray() if sparse else W)).max() < 3
 
@@ -70,7 +70,7 @@ def test_biases_begin_where_they_are_told():
 def test_validation_rows_choose_the_scale_and_what_states_begin_at(sparse):
     data = dataset(sparse)
     train, validation = data.split("train"), data.split("validation")
-    found = find_beginning(method("double-sum", "uniform", "sgd", **MEANS), data, train.X, train.y, Team())
+    found = find_beginning(method("double-sum", "uniform", "sgd", **MEANS), data, train.X, train.y, ThreadPool())
     means = Model(ClassMeans().directions(train.X, train.y, K), data.class_names, D)
     scale = fit_calibration(means, validation.X, validation.y).inverse_temperature
     assert found.scale == scale != 1
@@ -84,7 +84,7 @@ def test_validation_rows_choose_the_scale_and_what_states_begin_at(sparse):
 def test_a_scale_that_is_set_needs_no_validation_rows():
     data, means = dataset(n_validation=0), {"start": {"name": "class-means", "scale": 4.0}}
     train = data.split("train")
-    found = find_beginning(method("softmax", "all", "sgd", **means), data, train.X, train.y, Team())
+    found = find_beginning(method("softmax", "all", "sgd", **means), data, train.X, train.y, ThreadPool())
     assert np.allclose(np.linalg.norm(found.start.W, axis=1), 4)
     with pytest.raises(InputError, match=r"has none; set one, as in start: \{name: class-means, scale: 10\}"):
         fit(data, method("softmax", "all", "sgd", **MEANS), 0, Plan(epochs=1))
@@ -93,7 +93,7 @@ def test_a_scale_that_is_set_needs_no_validation_rows():
 def test_zero_is_zero():
     data = dataset()
     train = data.split("train")
-    assert find_beginning(method("softmax", "all", "sgd"), data, train.X, train.y, Team()).start is None
+    assert find_beginning(method("softmax", "all", "sgd"), data, train.X, train.y, ThreadPool()).start is None
 
 
 def test_a_fit_that_begins_at_the_means_is_ahead_and_says_so(capfd):

@@ -26,7 +26,7 @@ def biases(proposal, optimizer, dense=True, start="minus-log-q", missing=None, *
 
 
 TREE = {"name": "tree", "dimension": 4, "regularizer": 10.0}
-LAYOUTS = [("sgd", {}), ("adagrad", {}), ("sgd", {"ridge": 1.0})]
+LAYOUTS = [("sgd", {}), ("adagrad", {}), ("sgd", {"l2": 1.0})]
 
 
 @pytest.mark.parametrize("dense", [True, False], ids=["dense", "csr"])

@@ -90,19 +90,19 @@ def test_a_fit_is_silent_unless_it_is_shown(data, capsys):
 
 
 def test_what_a_callback_sees(data):
-    class Look(Callback):
+    class Evaluation(Callback):
         def evaluated(self, fit, row):
             self.seen = (fit.name, fit.dataset, fit.seed, fit.epochs, fit.spent, fit.converged, fit.resumed)
             model, test = fit.model(), data.split("test")
             self.accuracy = np.mean(np.argmax(test.X @ model.W.T + model.b, axis=1) == test.y)
             self.shape, self.rate = fit.weights().shape, fit.rate
 
-    look = Look()
-    history = fit(data, method(), 0, Plan(epochs=1), callbacks=[look]).state.history
-    assert look.seen == ("synthetic mine seed 0", "synthetic", 0, 1.0, 1.0, False, False)
-    assert look.accuracy == pytest.approx(history[-1]["test_accuracy"])
-    assert look.shape[0] == K
-    assert look.rate == history[-1]["learning_rate"]
+    evaluation = Evaluation()
+    history = fit(data, method(), 0, Plan(epochs=1), callbacks=[evaluation]).state.history
+    assert evaluation.seen == ("synthetic mine seed 0", "synthetic", 0, 1.0, 1.0, False, False)
+    assert evaluation.accuracy == pytest.approx(history[-1]["test_accuracy"])
+    assert evaluation.shape[0] == K
+    assert evaluation.rate == history[-1]["learning_rate"]
 
 
 @pytest.mark.parametrize("hook", HOOKS[:3])

@@ -348,7 +348,7 @@ METHODS = {
         "objective": {"name": "bouchard"},
         "proposal": {"name": "all"},
         "optimizer": {"name": "lbfgs", "memory": 5},
-        "ridge": 1.0,
+        "l2": 1.0,
     },
     # Draws follow the weights of the last refresh.
     "quadratic-kernel": {

@@ -16,8 +16,8 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, merged, read_methods
 from xsoftmax.model import DivergedError, load_model
 from xsoftmax.solvers import sampled
+from xsoftmax.training.evaluator import Evaluator
 from xsoftmax.training.fit import fit
-from xsoftmax.training.looks import Looks
 from xsoftmax.training.memory import check_memory, estimate
 from xsoftmax.training.plan import Plan
 from xsoftmax.training.record import COLUMNS
@@ -118,13 +118,13 @@ def test_a_budget_of_seconds(data):
 @pytest.mark.alone
 def test_evaluation_is_not_training_time(data, monkeypatch):
     trained(data, epochs=1)  # compiled
-    look = Looks.look
+    evaluation = Evaluator.evaluate
 
     def slow(self, *given):
         time.sleep(0.3)
-        return look(self, *given)
+        return evaluation(self, *given)
 
-    monkeypatch.setattr(Looks, "look", slow)
+    monkeypatch.setattr(Evaluator, "look", slow)
     result = trained(data, epochs=4, at=(1.0, 2.0, 3.0))
     assert len(result.state.history) == 5
     assert result.state.seconds < 0.3
@@ -159,8 +159,8 @@ def test_a_rate_by_progress_falls_to_zero_over_the_fit(data, monkeypatch, name):
 
     monkeypatch.setattr(sampled.SampledSolver, "advance", noted)
     chosen = method(optimizer={"name": "adagrad", "learning_rate": 0.5}, schedule={"name": name})
-    looked = column(trained(data, chosen=chosen, epochs=4, at=(2.0,)), "learning_rate")
-    assert looked == pytest.approx([0.5, 0.25, 0], abs=1e-12)
+    evaluation_seconds = column(trained(data, chosen=chosen, epochs=4, at=(2.0,)), "learning_rate")
+    assert evaluation_seconds == pytest.approx([0.5, 0.25, 0], abs=1e-12)
     assert len(rates) == 100
     assert rates == sorted(rates, reverse=True)
     assert (rates[0], rates[50]) == pytest.approx((0.5, 0.25))
@@ -299,13 +299,13 @@ def test_a_diverged_fit_has_its_step_and_no_model(data):
 
 
 def test_divergence_seen_only_by_an_evaluation(data, monkeypatch):
-    look, known = Looks.look, []
+    evaluation, known = Evaluator.evaluate, []
 
     def broken(self, *given):
-        known.append(look(self, *given))
+        known.append(evaluation(self, *given))
         return known[-1] | {"test_log_likelihood": float("nan")} if len(known) > 1 else known[-1]
 
-    monkeypatch.setattr(Looks, "look", broken)
+    monkeypatch.setattr(Evaluator, "look", broken)
     result = trained(data, epochs=5, at=(2.0,))
     assert (result.state.status, result.state.step) == ("diverged", 600)
     assert result.model is None
@@ -527,12 +527,12 @@ def test_weights_that_are_not_finite_diverge_even_where_no_row_sees_them(data, m
         W[0, 0] = np.inf
         return W
 
-    def blind(self, model, states):
+    def blind(self, model, auxiliary):
         finite = {name: np.nan_to_num(getattr(model, name), posinf=0, neginf=0) for name in ("W", "b")}
-        return look(self, replace(model, **finite), states)
+        return evaluation(self, replace(model, **finite), auxiliary)
 
-    look = Looks.look
-    monkeypatch.setattr(Looks, "look", blind)
+    evaluation = Evaluator.evaluate
+    monkeypatch.setattr(Evaluator, "look", blind)
     monkeypatch.setattr(sampled.SampledSolver, "weights", spoilt)
     result = trained(data, epochs=1)
     assert result.state.status == "diverged"

@@ -18,7 +18,7 @@ from training.problems import method
 from xsoftmax.cli import main
 from xsoftmax.data.readers import hierarchy
 from xsoftmax.data.store import open_prepared
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.solvers import lbfgs
 from xsoftmax.solvers.lbfgs import FullObjective
 from xsoftmax.training.fit import fit
@@ -27,23 +27,23 @@ from xsoftmax.training.plan import Plan
 ROOT = Path(__file__).parents[2]
 
 
-def optimum(data, ridge=0.0, bias=True, objective="softmax", tolerance=1e-9, epochs=3000):
-    chosen = method(objective, "all", {"name": "lbfgs", "tolerance": tolerance}, bias=bias, ridge=ridge)
+def optimum(data, l2=0.0, bias=True, objective="softmax", tolerance=1e-9, epochs=3000):
+    chosen = method(objective, "all", {"name": "lbfgs", "tolerance": tolerance}, bias=bias, l2=l2)
     result = fit(data, chosen, 0, Plan(epochs=epochs))
     assert result.state.status == "finished"
     return result
 
 
-def objective_of(W, X, y, ridge, bias):
+def objective_of(W, X, y, l2, bias):
     """The mean objective in float64, from scores of all rows."""
     s = X @ np.asarray(W, float)[:, :-1].T + bias * np.asarray(W, float)[:, -1]
     log_p = naive.log_probabilities(s)[np.arange(len(y)), y]
-    return -log_p.mean() + 0.5 * ridge * np.sum(np.asarray(W, float)[:, :-1] ** 2) / len(y)
+    return -log_p.mean() + 0.5 * l2 * np.sum(np.asarray(W, float)[:, :-1] ** 2) / len(y)
 
 
-def scikit_learn(X, y, ridge, bias):
+def scikit_learn(X, y, l2, bias):
     """Its optimum, as W; it minimises C times the summed loss plus half the squared norm."""
-    model = LogisticRegression(C=1 / ridge, fit_intercept=bias, tol=1e-9, max_iter=5000).fit(X, y)
+    model = LogisticRegression(C=1 / l2, fit_intercept=bias, tol=1e-9, max_iter=5000).fit(X, y)
     return np.column_stack([model.coef_, model.intercept_ if bias else np.zeros(len(model.coef_))])
 
 
@@ -69,13 +69,13 @@ def bibtex(tmp_path_factory):
 
 
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
-@pytest.mark.parametrize("ridge", [0.1, 1.0, 30.0])
-def test_scikit_learns_optimum_is_met_on_digits(digits, ridge, bias):
+@pytest.mark.parametrize("l2", [0.1, 1.0, 30.0])
+def test_scikit_learns_optimum_is_met_on_digits(digits, l2, bias):
     with open_prepared(digits) as data:
-        train, result = data.split("train"), optimum(data, ridge, bias, tolerance=1e-7)
+        train, result = data.split("train"), optimum(data, l2, bias, tolerance=1e-7)
     X, y = train.X.astype(float), train.y
-    found = objective_of(result.model.rows, X, y, ridge, bias)
-    expected = objective_of(scikit_learn(X, y, ridge, bias), X, y, ridge, bias)
+    found = objective_of(result.model.rows, X, y, l2, bias)
+    expected = objective_of(scikit_learn(X, y, l2, bias), X, y, l2, bias)
     assert found == pytest.approx(expected, abs=1e-6)
     assert result.state.message.startswith("converged")
 
@@ -83,21 +83,21 @@ def test_scikit_learns_optimum_is_met_on_digits(digits, ridge, bias):
 @pytest.mark.slow
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
 def test_scikit_learns_optimum_is_met_on_bibtex(bibtex, bias):
-    ridge = 1.0
+    l2 = 1.0
     with open_prepared(bibtex) as data:
-        train, result = data.split("train"), optimum(data, ridge, bias, tolerance=1e-6, epochs=500)
+        train, result = data.split("train"), optimum(data, l2, bias, tolerance=1e-6, epochs=500)
     X, y = csr_array(train.X, dtype=float), train.y
-    model = LogisticRegression(C=1 / ridge, fit_intercept=bias, tol=1e-6, max_iter=500).fit(X, y)
+    model = LogisticRegression(C=1 / l2, fit_intercept=bias, tol=1e-6, max_iter=500).fit(X, y)
     expected = np.column_stack([model.coef_, model.intercept_ if bias else np.zeros(len(model.coef_))])
-    found = objective_of(result.model.rows, X, y, ridge, bias)
-    assert found == pytest.approx(objective_of(expected, X, y, ridge, bias), abs=1e-5)
+    found = objective_of(result.model.rows, X, y, l2, bias)
+    assert found == pytest.approx(objective_of(expected, X, y, l2, bias), abs=1e-5)
 
 
 @pytest.mark.parametrize("rows", [1, 5, 10**6])
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no-bias"])
 def test_the_full_objective_is_naive(storage, bias, rows, monkeypatch):
-    """In blocks of any size, with its gradient, the ridge without biases, in float64."""
+    """In blocks of any size, with its gradient, the L2 penalty without biases, in float64."""
     monkeypatch.setattr(lbfgs, "BLOCK_BYTES", 8 * 4 * rows)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((23, 5)).astype(np.float32), rng.integers(4, size=23).astype(np.int32)
@@ -120,20 +120,20 @@ def test_threads_change_no_bit_of_the_full_objective(objective, storage, n_class
     y, W = rng.integers(n_classes, size=23).astype(np.int32), rng.standard_normal((6, n_classes))
     chosen, found = method(objective, "all", "lbfgs").objective, []
     for n_threads in (1, 2, 3, 8):
-        states = chosen.initial_states(23, n_classes) if chosen.n_states else None
-        full = FullObjective(chosen, storage(X), y, n_classes, True, 0.7, states, Team(n_threads))
-        found.append((*full.value_and_gradient(W), states))
+        auxiliary = chosen.initial_auxiliary(23, n_classes) if chosen.n_auxiliary else None
+        full = FullObjective(chosen, storage(X), y, n_classes, True, 0.7, auxiliary, ThreadPool(n_threads))
+        found.append((*full.value_and_gradient(W), auxiliary))
     assert np.isfinite(found[0][1]).all()
     assert np.abs(found[0][1]).max() > 0.01
-    for value, gradient, states in found[1:]:
+    for value, gradient, auxiliary in found[1:]:
         assert value == found[0][0]
         assert np.array_equal(gradient, found[0][1])
-        assert chosen.n_states == 0 or np.array_equal(states, found[0][2])
+        assert chosen.n_auxiliary == 0 or np.array_equal(auxiliary, found[0][2])
 
 
 def test_lbfgs_needs_few_iterations_and_never_rises(digits):
     with open_prepared(digits) as data:
-        chosen = method("softmax", "all", "lbfgs", ridge=1.0)
+        chosen = method("softmax", "all", "lbfgs", l2=1.0)
         result = fit(data, chosen, 0, Plan(epochs=300, at=tuple(range(1, 300))))
     losses = [-row["train_log_likelihood"] for row in result.state.history]
     assert result.state.epoch < 300
@@ -174,10 +174,10 @@ def softmax_loss(path):
 
 
 @cache
-def ridged_weights(path, ridge):
+def ridged_weights(path, l2):
     """Those of the softmax's optimum without biases."""
     with open_prepared(path) as data:
-        return optimum(data, ridge, bias=False, tolerance=1e-6, epochs=800).model.rows
+        return optimum(data, l2, bias=False, tolerance=1e-6, epochs=800).model.rows
 
 
 # Methods of the softmax. A row: objective, proposal, optimizer and rate, other settings of the method, and by what
@@ -376,8 +376,8 @@ def test_draws_and_minibatches_reach_the_optimum_of_their_own_objective(problem,
     assert -1e-4 < share < row[-1]
 
 
-# With a ridge the optimum is finite on any data. A row: objective, proposal, optimizer, other settings of the method,
-# and the greatest share of the gap at W = 0 that is left at the end: about twice what was measured.
+# With an L2 penalty the optimum is finite on any data. A row: objective, proposal, optimizer, other settings of the
+# method, and the greatest share of the gap at W = 0 that is left at the end: about twice what was measured.
 
 EPOCHS = 200
 RIDGED = {
@@ -416,18 +416,18 @@ RIDGED_QUICK = {("digits", 2), ("digits", 11)}
 @pytest.mark.parametrize(("problem", "row"), numbered(RIDGED, RIDGED_QUICK))
 def test_unbiased_methods_approach_the_optimum_with_a_ridge(problem, row, request):
     """Log-loss plus ridge of all training rows, without biases: from epoch to epoch, and in the end."""
-    ridge, path, share = 1.0, request.getfixturevalue(problem), row[-1]
-    chosen = stochastic(row, 0.98, ridge=ridge, bias=False)
+    l2, path, share = 1.0, request.getfixturevalue(problem), row[-1]
+    chosen = stochastic(row, 0.98, l2=l2, bias=False)
     with open_prepared(path) as data:
         train = data.split("train")
         X = csr_array(train.X, dtype=float) if problem == "bibtex" else train.X.astype(float)
         result = fit(data, chosen, 0, Plan(epochs=EPOCHS, at=(20, 80), keep="last"))
-    best = ridged_weights(path, ridge)
-    lowest, start = (objective_of(W, X, train.y, ridge, False) for W in (best, np.zeros(best.shape)))
+    best = ridged_weights(path, l2)
+    lowest, start = (objective_of(W, X, train.y, l2, False) for W in (best, np.zeros(best.shape)))
     recorded = [row["regularized_log_loss"] - lowest for row in result.state.history]
     assert recorded[0] == pytest.approx(start - lowest, abs=1e-5)
     assert recorded[0] > recorded[1] > recorded[2] > recorded[3] > -1e-5
-    gap = objective_of(result.model.rows, X, train.y, ridge, False) - lowest
+    gap = objective_of(result.model.rows, X, train.y, l2, False) - lowest
     assert gap == pytest.approx(recorded[3], abs=1e-5)
     assert gap < share * (start - lowest), recorded
 

@@ -25,7 +25,7 @@ METHODS = {
     "all classes": method(
         "softmax", {"name": "all", "batch_size": 16}, {"name": "sgd", "learning_rate": 3.0}, **SLOWER
     ),
-    "states": method(optimizer={"name": "implicit", "learning_rate": 0.3}, bias=False, **SLOWER),
+    "auxiliary": method(optimizer={"name": "implicit", "learning_rate": 0.3}, bias=False, **SLOWER),
     "tree": method(
         "negative-sampling",
         {"name": "tree", "dimension": 3, "n_sampled": 5},
@@ -119,6 +119,6 @@ def test_streaming_needs_the_memory_of_its_windows(prepare):
 
 
 def test_the_full_gradient_needs_all_rows(path):
-    full = method("softmax", "all", "lbfgs", ridge=1.0)
+    full = method("softmax", "all", "lbfgs", l2=1.0)
     with pytest.raises(InputError, match="lbfgs needs all training rows in memory"):
         run(path, full, epochs=1, stream=True)

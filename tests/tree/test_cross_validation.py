@@ -85,9 +85,9 @@ def test_command_prints_and_stores_what_it_chose(prepared_file, data, tmp_path, 
     X, y = data[0][:-20], data[1][:-20]
     choice = choose_regularizer(X, y, 10, 3, 3)
     found = read_proposal(output)
-    assert found.facts["chosen_regularizer"] == choice.regularizer
-    assert found.facts["cross_validation_regularizers"] == list(REGULARIZERS)
-    assert found.facts["cross_validation_log_likelihoods"] == list(choice.log_likelihoods)
+    assert found.fit_summary["chosen_regularizer"] == choice.regularizer
+    assert found.fit_summary["cross_validation_regularizers"] == list(REGULARIZERS)
+    assert found.fit_summary["cross_validation_log_likelihoods"] == list(choice.log_likelihoods)
     expected = fit_tree(X, y, 10, 3, choice.regularizer)
     assert np.array_equal(found.proposal.tree.weights, expected.weights)
     printed = capsys.readouterr().out

@@ -6,19 +6,19 @@ from numba import njit
 from scipy.stats import chi2
 
 from tree.clusters import clustered
+from xsoftmax.kernels.protocol import draw, draw_ahead
 from xsoftmax.kernels.random import skip
-from xsoftmax.kernels.steps import draw, draw_ahead
-from xsoftmax.kernels.sweep import empty_draws_ahead
+from xsoftmax.kernels.run_steps import empty_draws_ahead
 from xsoftmax.proposals.tree import TreeDraws
 from xsoftmax.tree.draws import (
     LANES,
     STRICT,
+    bernoulli_draws,
     descend,
     descend_block,
     log_probability_block,
     log_probability_of,
     n_words,
-    surprises,
 )
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.model import Tree, on_cache_lines
@@ -131,12 +131,12 @@ def test_draws_of_a_sample_are_independent():
 
 
 @njit(**(STRICT | {"cache": False}))
-def numbers_that_surprise(distance):
+def numbers_that_decide(distance):
     """How many of the 2^32 numbers make the unlikely choice: those below a bound, found by bisection."""
     low, high = np.int64(0), np.int64(2**32)
     while low < high:
         middle = (low + high) // 2
-        if surprises(distance, np.uint64(middle)):
+        if bernoulli_draws(distance, np.uint64(middle)):
             low = middle + 1
         else:
             high = middle
@@ -146,10 +146,10 @@ def numbers_that_surprise(distance):
 def test_every_number_counted_choices_have_their_probabilities():
     """Enumerate what all random numbers decide: no branch is cut off or rounded up above 2^-33."""
     for distance in np.concatenate([np.linspace(0, 22, 200), [1e-6, 1e-3]]).astype(np.float32):
-        share = numbers_that_surprise(distance) / 2**32
+        share = numbers_that_decide(distance) / 2**32
         assert share == pytest.approx(1 / (1 + np.exp(np.float64(distance))), rel=1e-6, abs=2.0**-33)
-    assert numbers_that_surprise(np.float32(1000)) == 0
-    assert surprises(np.float32(0), np.uint64(2**33)) == surprises(np.float32(0), np.uint64(0))
+    assert numbers_that_decide(np.float32(1000)) == 0
+    assert bernoulli_draws(np.float32(0), np.uint64(2**33)) == bernoulli_draws(np.float32(0), np.uint64(0))
 
 
 def test_every_number_counted_classes_have_their_probabilities():
@@ -160,7 +160,7 @@ def test_every_number_counted_classes_have_their_probabilities():
             node, share = tree.leaf_of_class[label] + 8, 1.0
             while node > 1:
                 right, node = node & 1, node // 2
-                rare = numbers_that_surprise(np.float32(abs(scores[i, node]))) / 2**32
+                rare = numbers_that_decide(np.float32(abs(scores[i, node]))) / 2**32
                 share *= rare if right != (scores[i, node] > 0) else 1 - rare
             assert np.exp(tree.log_probability(Z[i : i + 1]))[0, label] == pytest.approx(share, rel=2e-6)
 

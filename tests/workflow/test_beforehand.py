@@ -28,7 +28,7 @@ def test_a_config_with_folds_and_without_resplits_runs(checkout):
     stored = read_proposal(path)
     assert stored.attributes["dataset"] == "digits"
     assert (stored.settings["folds"], stored.settings["resplit"]) == (3, False)
-    found = stored.facts
+    found = stored.fit_summary
     log_likelihoods = found["cross_validation_log_likelihoods"]
     best = found["cross_validation_regularizers"][log_likelihoods.index(max(log_likelihoods))]
     assert found["chosen_regularizer"] == best

@@ -39,7 +39,7 @@ def searched(grid):
         ({"budget": {"epochs": 2.0}}, "budget.epochs: 2.0 is not of type 'integer'"),
         ({"threads": MOST_THREADS + 1}, f"threads: {MOST_THREADS + 1} is greater than the maximum of {MOST_THREADS}"),
         ({"evaluate": {"points": MOST_POINTS + 1}}, f"evaluate.points: .*the maximum of {MOST_POINTS}"),
-        ({"search": {"grid": {"softmax": {"ridge": [1]}}, "seed": LARGEST_SEED + 1}}, "search.seed: .*maximum"),
+        ({"search": {"grid": {"softmax": {"l2": [1]}}, "seed": LARGEST_SEED + 1}}, "search.seed: .*maximum"),
         ({"experiment": "long" * 75}, "experiment: 'long.*has 300 bytes; 200 at most"),
         ({"define": {"a" * 201: {"like": "softmax"}}, "methods": ["a" * 201]}, "methods: 'a.*has 201 bytes"),
         ({"define": {"ab" * 20: {"like": "softmax"}}, "methods": ["ab" * 20]}, "methods: .*ends in 20 repeats"),
@@ -55,14 +55,14 @@ def searched(grid):
             {"evaluate": {"by": "expected_calibration_error"}},
             "is measured by `evaluate` alone; take one of log_likel",
         ),
-        ({"search": {"grid": {"softmax": {"ridge": [1]}}, "by": "test_accuracy"}}, "search: by: unknown .*'test_acc"),
+        ({"search": {"grid": {"softmax": {"l2": [1]}}, "by": "test_accuracy"}}, "search: by: unknown .*'test_acc"),
         ({"datasets": []}, "datasets"),
         ({"datasets": ["icd11"]}, "datasets: no 'icd11'; known: .*icd10"),
         ({"datasets": ["nowhere/own.yaml"]}, "datasets: no file 'nowhere/own.yaml' in "),
         ({"methods": ["sofmax"]}, "methods: unknown method 'sofmax'; known: .*softmax"),
         ({"set": {"sofmax": {}}}, "set: unknown method 'sofmax'"),
         ({"set": {"softmax": {"optimiser": {}}}}, "set: softmax: .*optimiser"),
-        ({"methods": ["auto"], "set": {"auto": {"ridge": 1}}}, "set: auto: auto has no 'ridge'; it takes among"),
+        ({"methods": ["auto"], "set": {"auto": {"l2": 1}}}, "set: auto: auto has no 'l2'; it takes among"),
         (
             {"methods": ["auto"], "set": {"auto": {"among": ["best"]}}},
             "nothing was measured of 'best'; known: softmax",
@@ -379,3 +379,16 @@ def test_searches_may_differ_by_data_set():
     assert tasks["icd10"].search == tasks["icd10"].grid == {}
     assert list(tasks["bibtex"].grid["softmax"]) == ["optimizer.learning_rate-0.1", "optimizer.learning_rate-1"]
     assert (tasks["bibtex"].search["share"], tasks["bibtex"].search["points"]) == (0.1, 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "where"),
+    [
+        ({"set": {"softmax": {"ridge": 1.0}}}, "config: set: softmax"),
+        ({"define": {"mine": {"like": "softmax", "ridge": 1.0}}, "methods": ["mine"]}, "config: define: mine"),
+        ({"for": {"icd10": {"set": {"softmax": {"ridge": 1.0}}}}}, "config: for: icd10: set: softmax"),
+    ],
+)
+def test_a_key_of_an_earlier_version_is_told_its_new_name(changes, where):
+    with pytest.raises(InputError, match=f"{where}: ridge is l2 now; write l2: 1.0"):
+        Experiment.from_config(quickstart(**changes), CONFIG)

@@ -4,13 +4,13 @@ import hashlib
 import json
 from pathlib import Path
 
-from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.chosen import Choice
-from xsoftmax.advice.facts import facts_of
 from xsoftmax.advice.measured import choose_measured
 from xsoftmax.advice.model import CostModel, shipped
+from xsoftmax.advice.options import AutoOptions
 from xsoftmax.advice.race import contender_names, contenders
 from xsoftmax.advice.raced import choose_by_race
+from xsoftmax.advice.statistics import statistics_of
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
@@ -22,7 +22,7 @@ from xsoftmax.training.plan import Plan
 
 
 def choice_for(
-    data: Dataset, seed: int, plan: Plan, asked: Asked | None = None, model: CostModel | None = None
+    data: Dataset, seed: int, plan: Plan, options: AutoOptions | None = None, model: CostModel | None = None
 ) -> Choice:
     """Choose for the budget of a plan, or go on with what was chosen when its checkpoint was begun.
 
@@ -32,14 +32,14 @@ def choice_for(
         If the data or the seed suit no fit, no candidate fits into memory, or what was asked cannot be.
     """
     check_question(data, seed)
-    model, asked = model or shipped(), asked or Asked()
+    model, options = model or shipped(), options or AutoOptions()
     if plan.checkpoint is None:
-        return _choose(data, seed, plan, asked, model)
+        return _choose(data, seed, plan, options, model)
     kept = kept_choice(plan.checkpoint)
-    question = _digest(data, seed, plan, asked, model)
+    question = _digest(data, seed, plan, options, model)
     choice = _read(kept, question)
     if choice is None:
-        choice = _choose(data, seed, plan, asked, model)
+        choice = _choose(data, seed, plan, options, model)
         settings = choice.method.settings | {"source": choice.method.source}
         write_text(kept, json.dumps(choice.as_json() | {"settings": settings, "question": question}) + "\n")
     return choice
@@ -50,11 +50,11 @@ def kept_choice(checkpoint: Path) -> Path:
     return checkpoint.with_suffix(".choice.json")
 
 
-def _digest(data: Dataset, seed: int, plan: Plan, asked: Asked, model: CostModel) -> str:
+def _digest(data: Dataset, seed: int, plan: Plan, options: AutoOptions, model: CostModel) -> str:
     """Hash all that a choice depends on, but what memory is free."""
     kept = plan.patience, plan.keep
     planned = [plan.seconds, plan.epochs, plan.threads, plan.memory, *kept, plan.stream, plan.share]
-    parts = [seed, planned, asked, model.as_json(), data.identity, fingerprint(__name__)]
+    parts = [seed, planned, options, model.as_json(), data.identity, fingerprint(__name__)]
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -71,19 +71,21 @@ def _read(path: Path, question: str) -> Choice | None:
         return None
 
 
-def _choose(data: Dataset, seed: int, plan: Plan, asked: Asked, model: CostModel) -> Choice:
+def _choose(data: Dataset, seed: int, plan: Plan, options: AutoOptions, model: CostModel) -> Choice:
     """Choose among what was measured elsewhere; where others may be ahead of that, let them all race."""
-    facts = facts_of(data)
-    others = contenders(facts, asked.among) if data.n_samples("validation") and asked.gap is None else {}
-    measured = None if asked.among is None else tuple(name for name in asked.among if name not in contender_names())
+    statistics = statistics_of(data)
+    others = contenders(statistics, options.among) if data.n_samples("validation") and options.gap is None else {}
+    measured = (
+        None if options.among is None else tuple(name for name in options.among if name not in contender_names())
+    )
     if measured == () and not others:
-        kind = "sparse" if facts.sparse else "dense"
+        kind = "sparse" if statistics.sparse else "dense"
         raise InputError(
-            f"auto: among is {', '.join(asked.among or ())}; these rows are {kind}, "
-            f"{data.n_samples('validation')} are for validation, and gap is {asked.gap}; contenders are of one kind "
-            "of rows, and need validation rows and no gap: name measured candidates, too, or leave among out"
+            f"auto: among is {', '.join(options.among or ())}; these rows are {kind}, "
+            f"{data.n_samples('validation')} are for validation, and gap is {options.gap}; contenders are of one "
+            "kind of rows, and need validation rows and no gap: name measured candidates, too, or leave among out"
         )
-    among = asked._replace(among=measured)
+    among = options._replace(among=measured)
     if others:
         return choose_by_race(data, seed, plan, among, model, others)
     return choose_measured(data, seed, plan, among, model)

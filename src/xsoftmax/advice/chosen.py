@@ -71,7 +71,7 @@ class Choice:
         budget = {"seconds": self.budget} if plan.epochs is None else {"epochs": int(self.budget)}
         return replace(plan, spent=self.seconds, **budget)
 
-    def looks(self, spent: float) -> tuple[float, ...]:
+    def evaluations(self, spent: float) -> tuple[float, ...]:
         """Give seconds at which to evaluate, of a budget of which so many are spent: after an epoch, then rarely.
 
         However little an epoch takes of the budget, a fit that is best after a few is found there.

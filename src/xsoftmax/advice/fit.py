@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.advice.costs import fit_costs, relative_errors, setup_work, terms
-from xsoftmax.advice.facts import Facts
 from xsoftmax.advice.learned import LEVELS, Learned, Measured, gaps, reached
 from xsoftmax.advice.model import CostModel, Costs
+from xsoftmax.advice.statistics import DatasetStatistics
 from xsoftmax.methods import Method, build_method
 
 TUNED_AT = 0.05
@@ -28,16 +28,16 @@ def points_of(measured: Mapping[str, Any], method: Method, sparse: bool) -> tupl
     """Counts of work of each measured shape and fit, and seconds per sample of one thread."""
     counts, seconds = [], []
     for each in measured["costs"]:
-        facts = Facts(**each["facts"])
-        if each["method"] == method.name and each["threads"] == 1 and facts.sparse == sparse:
-            counts.append(terms(method, facts))
+        statistics = DatasetStatistics(**each["facts"])
+        if each["method"] == method.name and each["threads"] == 1 and statistics.sparse == sparse:
+            counts.append(terms(method, statistics))
             seconds.append(float(np.median(each["seconds_per_sample"])))
     for each in measured["curves"]:
-        facts = Facts(**each["facts"])
+        statistics = DatasetStatistics(**each["facts"])
         epochs, spent, _ = each["points"][-1]
-        if each["method"] == method.name and facts.sparse == sparse and epochs > 0:
-            counts.append(terms(method, facts))
-            seconds.append(spent / epochs / facts.n_samples)
+        if each["method"] == method.name and statistics.sparse == sparse and epochs > 0:
+            counts.append(terms(method, statistics))
+            seconds.append(spent / epochs / statistics.n_samples)
     return counts, seconds
 
 
@@ -50,7 +50,10 @@ def _setup(method: Method, curves: Sequence[Mapping[str, Any]]) -> float:
     """Seconds that the proposal's fit takes per unit of ``setup_work``: the median over data sets."""
     own = [curve for curve in curves if curve["method"] == method.name]
     return float(
-        np.median([curve["setup_seconds"] / setup_work(method, Facts(**curve["facts"])) for curve in own] or [0.0])
+        np.median(
+            [curve["setup_seconds"] / setup_work(method, DatasetStatistics(**curve["facts"])) for curve in own]
+            or [0.0]
+        )
     )
 
 
@@ -83,32 +86,32 @@ def learned_of(dataset: str, curves: Sequence[Mapping[str, Any]]) -> Learned:
     Epochs to a level are those at the rate that gets there first, as a pilot is to find it; the rate to begin the
     pilot with is that of the level ``TUNED_AT``, or of the best point if no rate gets there.
     """
-    facts, best = Facts(**curves[0]["facts"]), max(best_of(curve) for curve in curves)
+    statistics, best = DatasetStatistics(**curves[0]["facts"]), max(best_of(curve) for curve in curves)
     epochs: dict[str, list[float]] = {}
     rates: dict[str, float] = {}
     measured: dict[str, Measured] = {}
     for name in dict.fromkeys(curve["method"] for curve in curves):
         own = [curve for curve in curves if curve["method"] == name]
-        each = np.array([_reached(curve, facts, best) for curve in own])
+        each = np.array([_reached(curve, statistics, best) for curve in own])
         epochs[name] = each.min(axis=0).tolist()
         there = each[:, LEVELS.index(TUNED_AT)]
         chosen = own[int(np.argmin(there))] if np.isfinite(there).any() else max(own, key=best_of)
         rates[name] = chosen["rate"]
-        measured[name] = min(_nearest(curve, facts, best) for curve in own)
-    return Learned(dataset, facts, epochs, rates, measured)
+        measured[name] = min(_nearest(curve, statistics, best) for curve in own)
+    return Learned(dataset, statistics, epochs, rates, measured)
 
 
-def _nearest(curve: Mapping[str, Any], facts: Facts, best: float) -> Measured:
+def _nearest(curve: Mapping[str, Any], statistics: DatasetStatistics, best: float) -> Measured:
     """Give the point of a curve that is nearest to the best."""
     points = np.array(curve["points"], float)
-    gap = gaps(points[:, 2], facts.n_classes, best)
+    gap = gaps(points[:, 2], statistics.n_classes, best)
     k = int(np.argmin(gap))
     return Measured(float(gap[k]), float(points[k, 0]), float(points[k, 1]) + curve["setup_seconds"])
 
 
-def _reached(curve: Mapping[str, Any], facts: Facts, best: float) -> list[float]:
+def _reached(curve: Mapping[str, Any], statistics: DatasetStatistics, best: float) -> list[float]:
     points = np.array(curve["points"], float)
-    return reached(points[:, 0], gaps(points[:, 2], facts.n_classes, best))
+    return reached(points[:, 0], gaps(points[:, 2], statistics.n_classes, best))
 
 
 def best_of(curve: Mapping[str, Any]) -> float:

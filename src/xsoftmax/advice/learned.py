@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xsoftmax.advice.facts import Facts, likeness
+from xsoftmax.advice.statistics import DatasetStatistics, likeness
 
 LEVELS = (0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03, 0.02, 0.01, 0.005)
 # A curve is continued by its last slope for so many times its epochs; what it does not reach then, it never does.
@@ -50,7 +50,7 @@ class Learned:
     """
 
     dataset: str
-    facts: Facts
+    statistics: DatasetStatistics
     epochs: Mapping[str, Sequence[float]]
     rates: Mapping[str, float]
     measured: Mapping[str, Measured] = field(default_factory=dict)
@@ -92,10 +92,10 @@ def seconds_to(level: float, seconds: np.ndarray, gap: np.ndarray) -> float:
     return float(np.exp(np.interp(-np.log(level), z[k - 1 : k + 1], np.log(seconds[k - 1 : k + 1]))))
 
 
-def predicted_epochs(experience: Sequence[Learned], method: str, facts: Facts) -> np.ndarray:
+def predicted_epochs(experience: Sequence[Learned], method: str, statistics: DatasetStatistics) -> np.ndarray:
     """Epochs to each of ``LEVELS``: a mean of logarithms over the measured data sets, weighted by likeness."""
     known = [each for each in experience if method in each.epochs]
-    weights = np.array([likeness(each.facts, facts) for each in known])
+    weights = np.array([likeness(each.statistics, statistics) for each in known])
     epochs = np.array([each.epochs[method] for each in known])
     finite = np.isfinite(epochs)
     longest = np.max(np.where(finite, epochs, 1.0), axis=1, keepdims=True)
@@ -105,9 +105,9 @@ def predicted_epochs(experience: Sequence[Learned], method: str, facts: Facts) -
     return np.where(mostly, np.maximum.accumulate(found), np.inf)
 
 
-def predicted_rate(experience: Sequence[Learned], method: str, facts: Facts) -> float:
+def predicted_rate(experience: Sequence[Learned], method: str, statistics: DatasetStatistics) -> float:
     """Learning rate, likewise: a mean of what it moves a score by in a first step, rate times norm of a row."""
     known = [each for each in experience if method in each.rates]
-    weights = np.array([likeness(each.facts, facts) for each in known])
-    moves = [each.rates[method] * each.facts.norm for each in known]
-    return float(np.exp(weights @ np.log(moves) / weights.sum())) / facts.norm
+    weights = np.array([likeness(each.statistics, statistics) for each in known])
+    moves = [each.rates[method] * each.statistics.norm for each in known]
+    return float(np.exp(weights @ np.log(moves) / weights.sum())) / statistics.norm

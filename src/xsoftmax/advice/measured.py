@@ -4,12 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xsoftmax.advice.asked import Asked
 from xsoftmax.advice.chosen import Choice
 from xsoftmax.advice.clock import Clock
-from xsoftmax.advice.facts import Facts, facts_of
-from xsoftmax.advice.grounds import ground_of, improved, that_fit
+from xsoftmax.advice.contexts import context_of, improved, that_fit
 from xsoftmax.advice.model import CostModel
+from xsoftmax.advice.options import AutoOptions
 from xsoftmax.advice.pilot import (
     LEAST_EPOCHS,
     RATE_FACTORS,
@@ -21,6 +20,7 @@ from xsoftmax.advice.pilot import (
     tune_rate,
 )
 from xsoftmax.advice.ranking import LEAST_TIMED, PILOT_SHARE, TIMED, TIMING_SHARE, Budget, Prediction, explain, rank
+from xsoftmax.advice.statistics import DatasetStatistics, statistics_of
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.internal.text import duration
 from xsoftmax.methods import AUTO, Method, build_method
@@ -28,28 +28,28 @@ from xsoftmax.proposals import Proposal
 from xsoftmax.training.plan import Plan
 
 
-def choose_measured(data: Dataset, seed: int, plan: Plan, asked: Asked, model: CostModel) -> Choice:
+def choose_measured(data: Dataset, seed: int, plan: Plan, options: AutoOptions, model: CostModel) -> Choice:
     """Choose among measured candidates: the first by prediction, some timed here, its rate from a pilot."""
-    clock, facts = Clock(), facts_of(data)
-    budget = Budget(seconds=plan.seconds, epochs=plan.epochs) if asked.gap is None else Budget(gap=asked.gap)
-    ranking = that_fit(rank(model, facts, budget, plan.threads, asked.among), model, data, plan)
+    clock, statistics = Clock(), statistics_of(data)
+    budget = Budget(seconds=plan.seconds, epochs=plan.epochs) if options.gap is None else Budget(gap=options.gap)
+    ranking = that_fit(rank(model, statistics, budget, plan.threads, options.among), model, data, plan)
     if plan.epochs is None:
-        clock.limit = PILOT_SHARE * _shortened(plan, asked, ranking[0]).budget
-    times = _times(data, seed, _shortened(plan, asked, ranking[0]), model, ranking, clock)
+        clock.limit = PILOT_SHARE * _shortened(plan, options, ranking[0]).budget
+    times = _times(data, seed, _shortened(plan, options, ranking[0]), model, ranking, clock)
     per_sample = {name: time["seconds_per_sample"] for name, time in times.items()}
     if times:
         names = [prediction.method for prediction in ranking]
-        ranking = rank(model, facts, budget, plan.threads, names, per_sample)
+        ranking = rank(model, statistics, budget, plan.threads, names, per_sample)
     best = ranking[0]
-    plan = _shortened(plan, asked, best)
+    plan = _shortened(plan, options, best)
     if plan.epochs is None:
         clock.limit = PILOT_SHARE * plan.budget
     settings = model.candidates[best.method]
     source = f"{best.method}, chosen for these data: {settings.get('source', '')}"
     method = improved(at_rate(build_method(AUTO, {**settings, "source": source}), best.rate), data, plan)
-    pilot, proposal = _pilot(data, method, seed, plan, facts, best, clock)
+    pilot, proposal = _pilot(data, method, seed, plan, statistics, best, clock)
     method, word = _verdict(method, pilot)
-    sentence = f"{explain(model, facts, budget, ranking, per_sample)}; {word}"
+    sentence = f"{explain(model, statistics, budget, ranking, per_sample)}; {word}"
     took, pace = clock.spent, best.seconds_per_epoch
     return Choice(method, best.method, sentence, pilot.trials, times, plan.budget, took, pace=pace, proposal=proposal)
 
@@ -67,9 +67,9 @@ def _verdict(method: Method, pilot: Pilot) -> tuple[Method, str]:
     return method, f"a pilot on validation rows chose the rate {best['rate']:.2g}, where it came to {value}"
 
 
-def _shortened(plan: Plan, asked: Asked, best: Prediction) -> Plan:
+def _shortened(plan: Plan, options: AutoOptions, best: Prediction) -> Plan:
     """Plan no more than it should take to come to the gap that was asked for."""
-    if asked.gap is None or not math.isfinite(best.seconds):
+    if options.gap is None or not math.isfinite(best.seconds):
         return plan
     if plan.epochs is None:
         return replace(plan, seconds=min(plan.budget, best.seconds / (1 - PILOT_SHARE)))
@@ -94,8 +94,8 @@ def _times(
             continue
         began = clock.spent
         method = improved(at_rate(model.method(prediction.method), prediction.rate), data, plan)
-        with ground_of(data, method, seed, plan) as ground:
-            time = timed(ground, share, clock)
+        with context_of(data, method, seed, plan) as context:
+            time = timed(context, share, clock)
         clock.setup = max(clock.setup, clock.spent - began - (time["seconds"] if time else 0.0))
         if time:
             found[prediction.method] = time
@@ -103,7 +103,13 @@ def _times(
 
 
 def _pilot(
-    data: Dataset, method: Method, seed: int, plan: Plan, facts: Facts, predicted: Prediction, clock: Clock
+    data: Dataset,
+    method: Method,
+    seed: int,
+    plan: Plan,
+    statistics: DatasetStatistics,
+    predicted: Prediction,
+    clock: Clock,
 ) -> tuple[Pilot, Proposal | None]:
     """Try a few rates; together these take their share of the budget, whatever was predicted."""
     if plan.epochs is None:
@@ -114,9 +120,9 @@ def _pilot(
             return Pilot([], word), None
     else:
         epochs = PILOT_SHARE * plan.epochs
-    n_samples = int(epochs / len(RATE_FACTORS) * facts.n_samples)
-    if n_samples < LEAST_EPOCHS * plan.n_training(facts.n_samples):
+    n_samples = int(epochs / len(RATE_FACTORS) * statistics.n_samples)
+    if n_samples < LEAST_EPOCHS * plan.n_training(statistics.n_samples):
         return Pilot([], TOO_LITTLE), None
-    with ground_of(data, method, seed, plan) as ground:
-        pilot = tune_rate(ground, n_samples, clock)
-        return pilot, vars(ground).get("proposal")  # if it came to that
+    with context_of(data, method, seed, plan) as context:
+        pilot = tune_rate(context, n_samples, clock)
+        return pilot, vars(context).get("proposal")  # if it came to that

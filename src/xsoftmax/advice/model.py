@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.advice.facts import Facts
 from xsoftmax.advice.learned import Learned, Measured
+from xsoftmax.advice.statistics import DatasetStatistics
 from xsoftmax.methods import Method, build_method
 
 FILE = Path(__file__).with_name("model.json")
@@ -61,7 +61,7 @@ class CostModel:
             "experience": [
                 {
                     "dataset": each.dataset,
-                    "facts": each.facts._asdict(),
+                    "facts": each.statistics._asdict(),
                     "rates": each.rates,
                     "measured": {name: _rounded(measured) for name, measured in each.measured.items()},
                     "epochs": {
@@ -83,7 +83,7 @@ def from_json(content: Mapping[str, Any]) -> CostModel:
     experience = [
         Learned(
             each["dataset"],
-            Facts(**each["facts"]),
+            DatasetStatistics(**each["facts"]),
             {
                 name: [float("inf") if value is None else value for value in values]
                 for name, values in each["epochs"].items()

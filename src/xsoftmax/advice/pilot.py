@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from xsoftmax.advice.clock import Clock
-from xsoftmax.advice.trial import Ground, Trial
+from xsoftmax.advice.trial import Trial, TrialContext
 from xsoftmax.methods import Method, build_method, merged
 
 RATE_FACTORS = (0.3, 1.0, 3.0)
@@ -33,7 +33,7 @@ class Pilot(NamedTuple):
     short: str = ""
 
 
-def timed(ground: Ground, seconds: float, clock: Clock) -> dict[str, float] | None:
+def timed(context: TrialContext, seconds: float, clock: Clock) -> dict[str, float] | None:
     """Take steps for about so many seconds and say what a sample takes; None if setting up took all there is.
 
     Returns
@@ -42,7 +42,7 @@ def timed(ground: Ground, seconds: float, clock: Clock) -> dict[str, float] | No
         ``seconds_per_sample``, the first half left out, which touches memory for the first time, unless there is
         time for no more; and ``seconds`` that all steps took, and the proposal's fit.
     """
-    trial, size = Trial(ground, ground.method.optimizer.learning_rate), ground.method.minibatch_size
+    trial, size = Trial(context, context.method.optimizer.learning_rate), context.method.minibatch_size
     if clock.left <= 0:
         return None
     trial.advance(size)
@@ -56,25 +56,25 @@ def timed(ground: Ground, seconds: float, clock: Clock) -> dict[str, float] | No
         samples, spent = 0, 0.0
     return {
         "seconds_per_sample": (trial.seconds - spent) / max(1, trial.samples - samples),
-        "seconds": ground.proposal.seconds + trial.seconds,
+        "seconds": context.proposal.seconds + trial.seconds,
     }
 
 
-def tune_rate(ground: Ground, n_samples: int, clock: Clock) -> Pilot:
+def tune_rate(context: TrialContext, n_samples: int, clock: Clock) -> Pilot:
     """Train at a few rates around the method's, so many samples at most each; say what each came to.
 
     Nothing is tried without validation rows, or with samples or time for less than a step or half an epoch. Of the
     time on the clock, the first trial ends after its share, and the others have as many samples as it had; what would
     not be done in time is not begun.
     """
-    size, least = ground.method.minibatch_size, LEAST_EPOCHS * ground.train.n_samples
-    if not ground.validation.n_samples:
+    size, least = context.method.minibatch_size, LEAST_EPOCHS * context.train.n_samples
+    if not context.validation.n_samples:
         return Pilot([], "there are no validation rows")
     if n_samples < max(size, least):
         return Pilot([], TOO_LITTLE)
     n_samples = n_samples // size * size
-    begin, guess = ground.method.optimizer.learning_rate, -math.log(ground.data.n_classes)
-    scoring = Trial(ground, begin).scoring_seconds() if math.isfinite(clock.limit) else 0.0
+    begin, guess = context.method.optimizer.learning_rate, -math.log(context.data.n_classes)
+    scoring = Trial(context, begin).scoring_seconds() if math.isfinite(clock.limit) else 0.0
     seconds = SAFE * clock.left / len(RATE_FACTORS) - scoring
     if seconds <= 0:
         return Pilot([], "setting up and scoring rows leave it no time")
@@ -84,7 +84,7 @@ def tune_rate(ground: Ground, n_samples: int, clock: Clock) -> Pilot:
         short = TIME_IS_UP if len(found) < len(RATE_FACTORS) else ""
         if clock.left <= scoring:
             return Pilot(found, short)
-        trial = _trained(Trial(ground, rate), n_samples, min(seconds, clock.left - scoring), clock)
+        trial = _trained(Trial(context, rate), n_samples, min(seconds, clock.left - scoring), clock)
         cut = trial.finite and trial.samples < least
         found.append(
             {"rate": rate, "seconds": trial.seconds, "log_likelihood": None if cut else trial.log_likelihood()}

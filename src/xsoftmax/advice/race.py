@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.advice.clock import Clock
-from xsoftmax.advice.facts import Facts
-from xsoftmax.advice.trial import Ground, Trial
+from xsoftmax.advice.statistics import DatasetStatistics
+from xsoftmax.advice.trial import Trial, TrialContext
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.text import duration
 from xsoftmax.methods import Method, build_method, merged
@@ -20,7 +20,7 @@ CONTENDERS = Path(__file__).with_name("contenders.yaml")
 # Of a budget, all that a choice with a race may take.
 RACE_SHARE = 0.3
 # Of a trial, where it is judged: the best of these verdicts counts, as a fit keeps its best weights.
-LOOKS = (0.25, 0.5, 1.0)
+EVALUATIONS = (0.25, 0.5, 1.0)
 # Of an epoch, what a trial must have seen for its verdict to count.
 LEAST_EPOCHS = 0.5
 # Bytes of weights that are held whole although most are zero: they are quicker to reach.
@@ -36,7 +36,7 @@ LATER = 0.4
 FEW = 64  # samples that tell how long an epoch takes
 
 
-def contenders(facts: Facts, among: Sequence[str] | None) -> dict[str, Mapping[str, Any]]:
+def contenders(statistics: DatasetStatistics, among: Sequence[str] | None) -> dict[str, Mapping[str, Any]]:
     """Give the settings of methods that may be ahead on such rows, sparse or dense.
 
     Parameters
@@ -45,10 +45,10 @@ def contenders(facts: Facts, among: Sequence[str] | None) -> dict[str, Mapping[s
     among : sequence of str or None
         Leave out all others.
     """
-    dense = 4 * facts.n_classes * facts.n_features <= MOST_DENSE
-    known = read_yaml(CONTENDERS)["sparse" if facts.sparse else "dense"]
+    dense = 4 * statistics.n_classes * statistics.n_features <= MOST_DENSE
+    known = read_yaml(CONTENDERS)["sparse" if statistics.sparse else "dense"]
     names = [name for name in known if among is None or name in among]
-    if facts.sparse and dense:  # a sum over all classes costs little: before shortlists, which cost more to find
+    if statistics.sparse and dense:  # a sum over all classes costs little: before shortlists, which cost more to find
         names.sort(key=lambda name: known[name]["proposal"]["name"] != "all")
     return {name: merged(known[name], {"weights": "dense"}) if dense else known[name] for name in names}
 
@@ -60,7 +60,7 @@ def contender_names() -> list[str]:
 
 def race(
     methods: Sequence[Method],
-    enter: Callable[[Method], AbstractContextManager[Ground]],
+    enter: Callable[[Method], AbstractContextManager[TrialContext]],
     epochs: float,
     most: float,
     clock: Clock,
@@ -146,7 +146,7 @@ def _behind(outcome: Mapping[str, Any]) -> float:
 
 def _round(
     methods: Sequence[Method],
-    enter: Callable[[Method], AbstractContextManager[Ground]],
+    enter: Callable[[Method], AbstractContextManager[TrialContext]],
     epochs: float,
     clock: Clock,
     known: dict[str, Any],
@@ -162,23 +162,23 @@ def _round(
         if left <= 0:
             break
         began, seconds = clock.spent, left / (len(methods) - i)
-        with enter(method) as ground:
+        with enter(method) as context:
             clock.excuse(clock.spent - began)  # of reading rows
-            found.append(_run(replace(ground, known=known), epochs, seconds, clock))
+            found.append(_run(replace(context, known=known), epochs, seconds, clock))
     return found
 
 
-def _run(ground: Ground, epochs: float, seconds: float, clock: Clock) -> dict[str, Any]:
+def _run(context: TrialContext, epochs: float, seconds: float, clock: Clock) -> dict[str, Any]:
     """Train one method, and judge it on the way."""
-    n, slow = ground.train.n_samples, TOO_SLOW * seconds
-    if clock.setup > seconds and not ground.prepared:
-        return _outcome(ground)
-    trial, setup = _begun(ground, clock)
+    n, slow = context.train.n_samples, TOO_SLOW * seconds
+    if clock.setup > seconds and not context.prepared:
+        return _outcome(context)
+    trial, setup = _begun(context, clock)
     began, values = clock.spent, dict[int, float]()
     for first in (FEW, 8 * FEW, 64 * FEW):
         if trial.samples == 0 or slow < trial.pace * n < 10 * slow:  # the first steps are slower than others
             trial.advance(max(first, trial.minibatch_size))
-    for share in LOOKS if trial.pace * n <= slow else ():
+    for share in EVALUATIONS if trial.pace * n <= slow else ():
         end = share * epochs * n
         while trial.finite and trial.samples < end and _goes_on(trial, n, clock, began + share * seconds):
             trial.advance(int(min(end - trial.samples + 1, n / 4 + 1)))
@@ -187,7 +187,7 @@ def _run(ground: Ground, epochs: float, seconds: float, clock: Clock) -> dict[st
             values[trial.samples] = value
     judged = list(values.values())
     best = max(judged, default=None) if trial.finite else None
-    return _outcome(ground) | {
+    return _outcome(context) | {
         "epochs": trial.samples / n,
         "seconds": trial.seconds + setup,
         "pace": trial.pace * n,
@@ -197,9 +197,9 @@ def _run(ground: Ground, epochs: float, seconds: float, clock: Clock) -> dict[st
     }
 
 
-def _outcome(ground: Ground) -> dict[str, Any]:
+def _outcome(context: TrialContext) -> dict[str, Any]:
     """Give what is known of a method that was not begun, as its setup would take more than its share of the time."""
-    known = {"name": ground.method.name, "rate": ground.method.optimizer.learning_rate}
+    known = {"name": context.method.name, "rate": context.method.optimizer.learning_rate}
     return (
         known
         | dict.fromkeys(("epochs", "seconds", "pace", "gained"), 0.0)
@@ -212,13 +212,13 @@ def _goes_on(trial: Trial, n: int, clock: Clock, until: float) -> bool:
     return clock.spent < until or (trial.samples < n and clock.left > 0)
 
 
-def _begun(ground: Ground, clock: Clock) -> tuple[Trial, float]:
+def _begun(context: TrialContext, clock: Clock) -> tuple[Trial, float]:
     """Begin a trial; give it, and the seconds of what it needs, compiling and reading left out, and off the clock."""
-    began, n_known = clock.spent, len(ground.known)
-    trial = Trial(ground, ground.method.optimizer.learning_rate)
+    began, n_known = clock.spent, len(context.known)
+    trial = Trial(context, context.method.optimizer.learning_rate)
     trial.log_likelihood(1)
-    fresh = len(ground.known) > n_known
-    setup = ground.proposal.seconds + ground.beginning.seconds if fresh else 0.0
+    fresh = len(context.known) > n_known
+    setup = context.proposal.seconds + context.beginning.seconds if fresh else 0.0
     clock.excuse(max(0.0, clock.spent - began - setup))
     clock.setup = max(clock.setup, setup)
     return trial, setup
@@ -238,7 +238,9 @@ def winner(outcomes: Sequence[Mapping[str, Any]], seconds: float = 0.0) -> Mappi
     return next(iter(leaders), None)
 
 
-def told(outcomes: Sequence[Mapping[str, Any]], facts: Facts, chosen: Mapping[str, Any] | None = None) -> str:
+def told(
+    outcomes: Sequence[Mapping[str, Any]], statistics: DatasetStatistics, chosen: Mapping[str, Any] | None = None
+) -> str:
     """Say in a sentence which method was ahead, of which, and by how much; of each the best outcome.
 
     Or that another one is ``chosen``, and why.
@@ -250,7 +252,7 @@ def told(outcomes: Sequence[Mapping[str, Any]], facts: Facts, chosen: Mapping[st
     longest = duration(max(outcome["seconds"] for outcome in outcomes))
     others = "behind it were" if best is leaders[0] else "others had"
     return (
-        f"{best['name']}: {why} in a race on {facts}, {longest} for each at most, with "
+        f"{best['name']}: {why} in a race on {statistics}, {longest} for each at most, with "
         f"{best['log_likelihood']:.4f} nats on validation rows" + (f"; {others} {behind}" if behind else "")
     )
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from xsoftmax.advice.costs import seconds_per_sample, setup_work
-from xsoftmax.advice.facts import SAME, Facts, likeness
 from xsoftmax.advice.learned import LEVELS, Learned, predicted_epochs, predicted_rate
 from xsoftmax.advice.model import CostModel
+from xsoftmax.advice.statistics import SAME, DatasetStatistics, likeness
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.text import duration
 
@@ -61,7 +61,7 @@ class Prediction(NamedTuple):
 
 def rank(
     model: CostModel,
-    facts: Facts,
+    statistics: DatasetStatistics,
     budget: Budget,
     threads: int = 1,
     among: Sequence[str] | None = None,
@@ -81,24 +81,29 @@ def rank(
     for name in among or ():
         if name not in model.candidates:
             raise InputError(f"auto: nothing was measured of {name!r}; known: {', '.join(model.candidates)}")
-    per_sample = {name: predicted_seconds(model, name, facts, threads) for name in among or model.candidates}
+    per_sample = {name: predicted_seconds(model, name, statistics, threads) for name in among or model.candidates}
     per_sample |= {name: seconds for name, seconds in (timed or {}).items() if name in per_sample}
-    found = [_predict(model, name, facts, budget, seconds) for name, seconds in per_sample.items()]
+    found = [_predict(model, name, statistics, budget, seconds) for name, seconds in per_sample.items()]
     key = (lambda p: (p.seconds, p.gap)) if budget.gap is not None else (lambda p: (p.gap, p.seconds))
     return sorted(found, key=key)
 
 
-def predicted_seconds(model: CostModel, name: str, facts: Facts, threads: int = 1) -> float:
+def predicted_seconds(model: CostModel, name: str, statistics: DatasetStatistics, threads: int = 1) -> float:
     """Predict the seconds that a sample takes."""
     method, costs = model.method(name), model.costs[name]
     faster = 1 + (threads - 1) * costs.per_thread
-    return seconds_per_sample(costs.sparse if facts.sparse else costs.dense, method, facts) / faster
+    return seconds_per_sample(costs.sparse if statistics.sparse else costs.dense, method, statistics) / faster
 
 
-def _predict(model: CostModel, name: str, facts: Facts, budget: Budget, per_sample: float) -> Prediction:
-    per_epoch, setup = per_sample * facts.n_samples, model.costs[name].setup * setup_work(model.method(name), facts)
-    epochs = predicted_epochs(model.experience, name, facts)
-    rate = predicted_rate(model.experience, name, facts)
+def _predict(
+    model: CostModel, name: str, statistics: DatasetStatistics, budget: Budget, per_sample: float
+) -> Prediction:
+    per_epoch, setup = (
+        per_sample * statistics.n_samples,
+        model.costs[name].setup * setup_work(model.method(name), statistics),
+    )
+    epochs = predicted_epochs(model.experience, name, statistics)
+    rate = predicted_rate(model.experience, name, statistics)
     if budget.gap is not None:
         return Prediction(name, rate, per_epoch, setup, budget.gap, setup + per_epoch * _at(budget.gap, epochs))
     if budget.epochs is not None:
@@ -135,18 +140,19 @@ def _at(gap: float, epochs: np.ndarray) -> float:
 
 def explain(
     model: CostModel,
-    facts: Facts,
+    statistics: DatasetStatistics,
     budget: Budget,
     ranking: Sequence[Prediction],
     timed: Mapping[str, float] | None = None,
 ) -> str:
     """Say in a sentence what was chosen, from which measurements, and that these are of other data."""
     best = ranking[0]
-    parts = [f"{best.method}: a guess for {facts}, from short fits of {len(model.experience)} other data sets"]
+    parts = [f"{best.method}: a guess for {statistics}, from short fits of {len(model.experience)} other data sets"]
     if known := [each for each in model.experience if best.method in each.measured]:
-        likest = max(known, key=lambda each: likeness(each.facts, facts))
+        likest = max(known, key=lambda each: likeness(each.statistics, statistics))
         parts.append(
-            f"the most like it is {likest.dataset} ({compared(facts, likest.facts)}); {_there(best, likest)}"
+            f"the most like it is {likest.dataset} ({compared(statistics, likest.statistics)}); "
+            f"{_there(best, likest)}"
         )
     where = "timed here" if best.method in (timed or {}) else f"by a formula for {model.machine['processor']}"
     parts.append(f"an epoch takes about {duration(best.seconds_per_epoch)}, {where}")
@@ -167,19 +173,19 @@ def _there(prediction: Prediction, learned: Learned) -> str:
     )
 
 
-def compared(facts: Facts, others: Facts) -> str:
+def compared(statistics: DatasetStatistics, others: DatasetStatistics) -> str:
     """Say how far apart two data sets are in their sizes."""
     ratios = {
-        "rows": facts.n_samples / max(1, others.n_samples),
-        "classes": facts.n_classes / max(1, others.n_classes),
-        "entries a row": facts.n_entries / max(1.0, others.n_entries),
+        "rows": statistics.n_samples / max(1, others.n_samples),
+        "classes": statistics.n_classes / max(1, others.n_classes),
+        "entries a row": statistics.n_entries / max(1.0, others.n_entries),
     }
-    if facts.sparse == others.sparse and all(1 / SAME <= ratio <= SAME for ratio in ratios.values()):
+    if statistics.sparse == others.sparse and all(1 / SAME <= ratio <= SAME for ratio in ratios.values()):
         return "of the same sizes"
     parts = [f"{times(ratio)} the {size}" for size, ratio in ratios.items()]
-    if facts.sparse != others.sparse:
-        parts.append("sparse rows, not dense ones" if facts.sparse else "dense rows, not sparse ones")
-    far = likeness(facts, others) < math.exp(-0.5)
+    if statistics.sparse != others.sparse:
+        parts.append("sparse rows, not dense ones" if statistics.sparse else "dense rows, not sparse ones")
+    far = likeness(statistics, others) < math.exp(-0.5)
     return f"yours has {', '.join(parts)}{', which is far from all that was measured' if far else ''}"
 
 

@@ -14,20 +14,20 @@ from xsoftmax.data.windows import taken
 from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
 from xsoftmax.evaluation.likelihood import evaluate
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import make_solver
 from xsoftmax.training.beginning import Beginning, find_beginning
-from xsoftmax.training.visits import Visits
+from xsoftmax.training.epoch_sampler import EpochSampler
 
 ROWS = 2000  # of validation, at most
 PROBED = 50  # of these, to see how long all of them take
 
 
 @dataclass(frozen=True)
-class Ground:
+class TrialContext:
     """What trials of one method at several rates share.
 
     Attributes
@@ -44,10 +44,10 @@ class Ground:
 
     data: Dataset
     train: Split
-    visits: Visits
+    sampler: EpochSampler
     method: Method
     seed: int
-    team: Team
+    pool: ThreadPool
     known: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -77,7 +77,7 @@ class Ground:
         """Where weights begin."""
         rows, found = self.train, partial(find_beginning, self.method, self.data)
         return self._known_by(
-            json.dumps(self.method.settings["start"], sort_keys=True), make=lambda: found(rows.X, rows.y, self.team)
+            json.dumps(self.method.settings["start"], sort_keys=True), make=lambda: found(rows.X, rows.y, self.pool)
         )
 
     @cached_property
@@ -126,19 +126,21 @@ class Trial:
     ``samples`` and ``seconds`` (of steps) are what was used so far; ``finite`` whether all scores and weights were.
     """
 
-    def __init__(self, ground: Ground, rate: float) -> None:
+    def __init__(self, context: TrialContext, rate: float) -> None:
         self.rate, self.samples, self.seconds, self.finite = rate, 0, 0.0, True
-        self.minibatch_size, self._ground = ground.method.minibatch_size, ground
-        self._solver = make_solver(ground.method, ground.objective, ground.proposal, ground.training_set, ground.team)
+        self.minibatch_size, self._context = context.method.minibatch_size, context
+        self._solver = make_solver(
+            context.method, context.objective, context.proposal, context.training_set, context.pool
+        )
         self._solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles
 
     def advance(self, at_most: int) -> None:
         """Take steps for so many samples, or for one chunk of the solver, or to the end of the epoch."""
-        ground = self._ground
-        epoch, position = divmod(self.samples, ground.train.n_samples)
-        rate = self.rate * ground.method.schedule.factor(epoch, self.samples, progress=0.0)
+        context = self._context
+        epoch, position = divmod(self.samples, context.train.n_samples)
+        rate = self.rate * context.method.schedule.factor(epoch, self.samples, progress=0.0)
         start = time.perf_counter()
-        samples = ground.visits.samples(epoch, position, min(self._solver.chunk, at_most))
+        samples = context.sampler.samples(epoch, position, min(self._solver.chunk, at_most))
         used = self._solver.advance(samples, epoch, position, rate)
         self.seconds += time.perf_counter() - start
         self.samples += used
@@ -151,7 +153,7 @@ class Trial:
 
     def scoring_seconds(self) -> float:
         """Estimate how long ``log_likelihood`` takes, from a few rows, which are scored twice: once to compile."""
-        n_samples, seconds = self._ground.validation.n_samples, 0.0
+        n_samples, seconds = self._context.validation.n_samples, 0.0
         for _ in range(2):
             begin = time.perf_counter()
             self.log_likelihood(PROBED)
@@ -160,21 +162,21 @@ class Trial:
 
     def log_likelihood(self, at_most: int = ROWS) -> float | None:
         """Mean log-likelihood (nats) of the validation rows, or so many of them; None if the trial diverged."""
-        ground, method = self._ground, self._ground.method
+        context, method = self._context, self._context.method
         if not self.finite:
             return None
         model = Model.of_rows(
             self._solver.weights(),
-            ground.data.class_names,
-            ground.data.n_features,
+            context.data.class_names,
+            context.data.n_features,
             bias=method.bias,
-            correction=ground.proposal if method.objective.adds_log_q else None,
-            transform=ground.data.transform,
+            correction=context.proposal if method.objective.adds_log_q else None,
+            transform=context.data.transform,
             link=method.objective.link,
         )
         with np.errstate(all="ignore"):
-            X, y = ground.validation.X[:at_most], ground.validation.y[:at_most]
-            model = calibrated(model, method.calibration, X, y, ground.class_counts, ground.team)
-            value = evaluate(model, X, y, ground.team)["log_likelihood"]
+            X, y = context.validation.X[:at_most], context.validation.y[:at_most]
+            model = calibrated(model, method.calibration, X, y, context.class_counts, context.pool)
+            value = evaluate(model, X, y, context.pool)["log_likelihood"]
         self.finite = bool(np.isfinite(value))
         return float(value) if self.finite else None

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.advice.facts import Facts
 from xsoftmax.advice.fit import best_of, fit_model
 from xsoftmax.advice.learned import gaps, seconds_to
 from xsoftmax.advice.model import CostModel
 from xsoftmax.advice.ranking import TIMED, Budget, rank
+from xsoftmax.advice.statistics import DatasetStatistics
 
 GAPS = (0.25, 0.12, 0.05, 0.02)
 
@@ -39,28 +39,30 @@ def left_out(measured: Mapping[str, Any]) -> list[Unseen]:
     for dataset in dict.fromkeys(curve["dataset"] for curve in measured["curves"]):
         own = [curve for curve in measured["curves"] if curve["dataset"] == dataset]
         others = [curve for curve in measured["curves"] if curve["dataset"] != dataset]
-        model, facts = fit_model({**measured, "curves": others}), Facts(**own[0]["facts"])
+        model, statistics = fit_model({**measured, "curves": others}), DatasetStatistics(**own[0]["facts"])
         times = times_to(own)
         for gap in GAPS:
             best = min(times, key=lambda name: times[name][gap])
             if np.isfinite(times[best][gap]):
-                advised = _advised(model, facts, gap, own)
+                advised = _advised(model, statistics, gap, own)
                 found.append(Unseen(dataset, gap, advised, times[advised][gap], best, times[best][gap]))
     return found
 
 
-def _advised(model: CostModel, facts: Facts, gap: float, curves: Sequence[Mapping[str, Any]]) -> str:
+def _advised(model: CostModel, statistics: DatasetStatistics, gap: float, curves: Sequence[Mapping[str, Any]]) -> str:
     """Choose as ``auto`` does, which times the first few candidates on the data themselves."""
     names = list(dict.fromkeys(curve["method"] for curve in curves))
-    first = [prediction.method for prediction in rank(model, facts, Budget(gap=gap), among=names)[:TIMED]]
+    first = [prediction.method for prediction in rank(model, statistics, Budget(gap=gap), among=names)[:TIMED]]
     timed = {name: measured_seconds(curves, name) for name in first}
-    return rank(model, facts, Budget(gap=gap), among=names, timed=timed)[0].method
+    return rank(model, statistics, Budget(gap=gap), among=names, timed=timed)[0].method
 
 
 def measured_seconds(curves: Sequence[Mapping[str, Any]], method: str) -> float:
     """Measured seconds per sample of a method on one data set: the median over its curves."""
     last = [(curve["points"][-1], curve["facts"]) for curve in curves if curve["method"] == method]
-    return float(np.median([seconds / epochs / facts["n_samples"] for (epochs, seconds, _), facts in last if epochs]))
+    return float(
+        np.median([seconds / epochs / statistics["n_samples"] for (epochs, seconds, _), statistics in last if epochs])
+    )
 
 
 def times_to(curves: Sequence[Mapping[str, Any]]) -> dict[str, dict[float, float]]:

@@ -6,10 +6,10 @@ import math
 import re
 from pathlib import Path
 
-from xsoftmax.advice.facts import facts_of
 from xsoftmax.advice.learned import LEVELS
 from xsoftmax.advice.model import shipped
 from xsoftmax.advice.ranking import Budget, Prediction, explain, percent, rank
+from xsoftmax.advice.statistics import statistics_of
 from xsoftmax.data.store import open_prepared
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.text import duration, text_table
@@ -43,15 +43,15 @@ def run(options: argparse.Namespace) -> None:
     if options.threads < 1:
         raise InputError(f"--threads is {options.threads}; set it to 1 or more")
     with open_prepared(options.data) as data:
-        facts = facts_of(data)
+        statistics = statistics_of(data)
     model, budget = shipped(), _budget(options)
-    ranking = rank(model, facts, budget, options.threads, options.among)
-    sentence = explain(model, facts, budget, ranking)
+    ranking = rank(model, statistics, budget, options.threads, options.among)
+    sentence = explain(model, statistics, budget, ranking)
     if options.json:
         rows = [
             each._asdict() | {"seconds": each.seconds if math.isfinite(each.seconds) else None} for each in ranking
         ]
-        print(json.dumps({"facts": facts._asdict(), "ranking": rows, "sentence": sentence}, indent=1))
+        print(json.dumps({"facts": statistics._asdict(), "ranking": rows, "sentence": sentence}, indent=1))
         return
     print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
     least, machine = percent(LEVELS[-1]), model.machine["processor"]

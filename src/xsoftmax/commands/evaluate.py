@@ -18,15 +18,15 @@ from scipy.sparse import issparse
 from xsoftmax.data.dataset import Split, check_plain
 from xsoftmax.data.labels import choose
 from xsoftmax.data.store import open_prepared
-from xsoftmax.evaluation import as_published, metrics
-from xsoftmax.evaluation.closeness import closeness
+from xsoftmax.evaluation import legacy_metrics, metrics
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.reliability import reliability
+from xsoftmax.evaluation.weight_distance import weight_distance
+from xsoftmax.internal.checksummed import is_hdf5
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
 from xsoftmax.internal.outputs import file_to_write
-from xsoftmax.internal.sealed import is_hdf5
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import DivergedError, Model, load_model
 from xsoftmax.training.folders import check_model
 
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-published",
         nargs="+",
-        choices=as_published.KINDS,
+        choices=legacy_metrics.KINDS,
         default=[],
         help="add log-likelihoods as papers report them: floored at -26 a row, by importance sampling (Ruiz et al. "
         "2018), or of probabilities that are normalised once more (Fagan & Iyengar 2018)",
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate; metrics of a fit that diverged are null."""
-    team = Team(options.threads)
+    pool = ThreadPool(options.threads)
     found: dict[str, Any] = {"status": "diverged"}
     model: Model | None = None
     try:
@@ -76,13 +76,13 @@ def run(options: argparse.Namespace) -> None:
     for rows in _prepared_rows(options, model) if prepared else _new_rows(options, model):
         found["dataset"], found[rows.name] = rows.dataset, {"n_samples": rows.split.n_samples}
         if model is not None:
-            scores = _scores(model, rows, team)
+            scores = _scores(model, rows, pool)
             binned, values = reliability(scores), metrics.measure(scores, "end")
             found.setdefault("reliability", {})[rows.name] = binned.as_json() if math.isfinite(binned.error) else None
-            values |= as_published.log_likelihoods(model, rows.split.X, rows.split.y, options.as_published, team)
+            values |= legacy_metrics.log_likelihoods(model, rows.split.X, rows.split.y, options.legacy_metrics, pool)
             found[rows.name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
     if options.reference is not None:
-        found["closeness"] = _closeness(model, options.reference)
+        found["weight_distance"] = _weight_distance(model, options.reference)
     text = json.dumps(found, indent=2, sort_keys=True) + "\n"
     if options.output is None:
         print(text, end="")
@@ -90,9 +90,9 @@ def run(options: argparse.Namespace) -> None:
     write_text(options.output, text)
 
 
-def _scores(model: Model, rows: Rows, team: Team) -> metrics.RowScores:
+def _scores(model: Model, rows: Rows, pool: ThreadPool) -> metrics.RowScores:
     """Give all that metrics may need."""
-    scores = score_rows(model, rows.split.X, rows.split.y, team, confident=True)
+    scores = score_rows(model, rows.split.X, rows.split.y, pool, confident=True)
     return replace(scores, class_counts=rows.class_counts, label_sets=rows.split.label_sets)
 
 
@@ -143,10 +143,10 @@ def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows
     yield Rows("new", options.data.name, Split(X, y[y >= 0]))
 
 
-def _closeness(model: Model | None, reference: Path) -> float | None:
+def _weight_distance(model: Model | None, reference: Path) -> float | None:
     """Distance to the reference's weights; None where one of them diverged or is not linear."""
     try:
-        value = math.nan if model is None else closeness(model, load_model(reference))
+        value = math.nan if model is None else weight_distance(model, load_model(reference))
     except DivergedError:
         value = math.nan
     return value if math.isfinite(value) else None

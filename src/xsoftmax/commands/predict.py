@@ -13,7 +13,7 @@ from xsoftmax.evaluation.prediction import Prediction, top_k
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import written_aside
 from xsoftmax.internal.outputs import file_to_write
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model, load_model
 
 
@@ -36,12 +36,12 @@ def run(options: argparse.Namespace) -> None:
     """Write a line per row and class: row number from 0, rank from 1, class name, probability; of texts the text."""
     if options.top < 1:
         raise InputError(f"--top is {options.top}; set it to 1 or more")
-    team = Team(options.threads)
+    pool = ThreadPool(options.threads)
     model = load_model(options.model)
     if model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit")
     rows = model.transform.rows_of(options.rows)
-    prediction = top_k(model, model.transform.apply(rows), options.top, team)
+    prediction = top_k(model, model.transform.apply(rows), options.top, pool)
     lines = _lines(model, prediction, rows if isinstance(rows, Texts) else None)
     if options.output is None:
         csv.writer(_Lines(sys.stdout), lineterminator="\r\n").writerows(lines)

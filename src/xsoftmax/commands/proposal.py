@@ -45,10 +45,10 @@ def run(options: argparse.Namespace) -> None:
         f"{options.output}: proposal {options.kind} for {known['n_classes']} classes of {known['dataset']}, "
         f"fitted in {known['seconds']:.2f} s"
     )
-    _print_facts(stored.facts)
+    _print_fit_summary(stored.fit_summary)
 
 
-def _print_facts(facts: Mapping[str, Any]) -> None:
-    for name, value in facts.items():
+def _print_fit_summary(fit_summary: Mapping[str, Any]) -> None:
+    for name, value in fit_summary.items():
         values = value if isinstance(value, list) else [value]
         print(f"  {name}: {' '.join(f'{each:.6g}' for each in values)}")

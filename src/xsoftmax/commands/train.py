@@ -73,9 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     budget.add_argument(
         "--seconds", type=float, help=f"training time, evaluation not counted; default of auto: {AUTO_SECONDS:g}"
     )
-    looks = parser.add_mutually_exclusive_group()
-    looks.add_argument("--points", type=int, help=f"evaluations, evenly spaced (default: {POINTS})")
-    looks.add_argument("--at", type=float, nargs="+", metavar="X", help="epochs, or seconds, at which to evaluate")
+    evaluations = parser.add_mutually_exclusive_group()
+    evaluations.add_argument("--points", type=int, help=f"evaluations, evenly spaced (default: {POINTS})")
+    evaluations.add_argument(
+        "--at", type=float, nargs="+", metavar="X", help="epochs, or seconds, at which to evaluate"
+    )
     parser.add_argument(
         "--patience",
         type=int,
@@ -148,13 +150,13 @@ def run(options: argparse.Namespace) -> None:
         # A fit of a given method does not depend on the advice, which is loaded for auto alone.
         advice = registry.load("xsoftmax.advice", "choice") if automatic else None
         if advice:
-            asked = advice.Asked.from_settings(_changes(options), "--set")
-            choice = advice.choice_for(data, options.seed, plan, asked)
+            auto_options = advice.AutoOptions.from_settings(_changes(options), "--set")
+            choice = advice.choice_for(data, options.seed, plan, auto_options)
             print(f"auto: {choice.sentence}\nauto: {choice.account(plan)}", file=sys.stderr)
             method, plan = choice.method, choice.planned(plan)
             plan = replace(plan, at=_evaluations(options, plan.budget))
             if plan.epochs is None and options.at is None and options.points is None:
-                plan = replace(plan, at=choice.looks(plan.spent))
+                plan = replace(plan, at=choice.evaluations(plan.spent))
             modules, proposal, found = [*method.modules, advice.__name__], choice.proposal, choice.as_json()
         else:
             method = _method(options)

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-LOOKED_AT_ONCE = 2**16
+CHECKED_AT_ONCE = 2**16
 NOT_TEXT = re.compile(r"[\0\ud800-\udfff]")
 
 
@@ -22,8 +22,8 @@ def csr_of(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, n_features
 def row_not_finite(X: Any) -> int | None:
     """Find the first row of a table, dense or CSR, with a number that is NaN or infinite."""
     values = X.data if issparse(X) else X
-    for start in range(0, len(values) if values.size else 0, LOOKED_AT_ONCE):
-        block = np.isfinite(values[start : start + LOOKED_AT_ONCE])
+    for start in range(0, len(values) if values.size else 0, CHECKED_AT_ONCE):
+        block = np.isfinite(values[start : start + CHECKED_AT_ONCE])
         if not block.all():
             at = start + int(np.argwhere(~block)[0][0])
             return int(np.searchsorted(X.indptr, at, side="right")) - 1 if issparse(X) else at

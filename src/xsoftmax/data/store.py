@@ -22,6 +22,7 @@ from xsoftmax.data.dataset import SPLITS, Dataset, LabelSets, Split, known_split
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
+from xsoftmax.internal.checksummed import checksum_of, open_checksummed, opened, reading, written_checksummed
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
 from xsoftmax.internal.hdf5_checks import (
@@ -32,7 +33,6 @@ from xsoftmax.internal.hdf5_checks import (
     check_starts,
     check_weights,
 )
-from xsoftmax.internal.sealed import open_sealed, opened, reading, seal_of, written_sealed
 
 REMEDY = "make it with `python -m xsoftmax prepare`"
 CHUNK_BYTES = 2**18
@@ -53,8 +53,8 @@ class Prepared(Dataset):
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         with ExitStack() as stack:
-            self._file = stack.enter_context(open_sealed(self.path, ["prepared"], REMEDY))
-            self._seal = seal_of(self.path)
+            self._file = stack.enter_context(open_checksummed(self.path, ["prepared"], REMEDY))
+            self._checksum = checksum_of(self.path)
             with reading(self.path, REMEDY):
                 self.attributes = _attributes(self._file)
                 self.name = str(self.attributes["dataset"])
@@ -99,7 +99,7 @@ class Prepared(Dataset):
     @property
     def identity(self) -> str:
         """The file's seal: the SHA-256 of all that it holds."""
-        return self._seal
+        return self._checksum
 
     @property
     def dropped(self) -> dict[str, int]:
@@ -271,7 +271,7 @@ def write_prepared(
         **{f"n_dropped_{key}": count for key, count in sorted(dropped.items())},
     }
     aligned = {"alignment_threshold": PLAIN_ABOVE, "alignment_interval": PAGE}  # so that they can be mapped
-    with written_sealed(Path(path), "prepared", libver="v110", **aligned) as file:
+    with written_checksummed(Path(path), "prepared", libver="v110", **aligned) as file:
         put(file, **attributes)
         for name, value in (("parameters", parameters), ("source_sha256", source_sha256)):
             put_text(file, name, json.dumps(value, sort_keys=True))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xsoftmax.internal.compiled import njit
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import STRETCH, scan
 from xsoftmax.kernels.mathematics import exp32
@@ -48,7 +48,7 @@ def rows_for(n_classes: int) -> int:
     return min(ROWS, max(FEWEST_ROWS, MOST_HELD // n_classes))
 
 
-def likelihood_at(model: Model, X: Any, y: np.ndarray, t: float, team: Team | None = None) -> Likelihood:
+def likelihood_at(model: Model, X: Any, y: np.ndarray, t: float, pool: ThreadPool | None = None) -> Likelihood:
     """Compute the mean log-likelihood at an inverse temperature; its parts are NaN if a score is not finite.
 
     Parameters
@@ -63,7 +63,7 @@ def likelihood_at(model: Model, X: Any, y: np.ndarray, t: float, team: Team | No
     """
     n = len(y)
     sums, factor = Sums(y, np.zeros(n), np.full(n, -np.inf), np.zeros((n, 3))), np.float32(t)
-    model.visit_scores(X, lambda block: add_block(block, factor, sums), team)
+    model.visit_scores(X, lambda block: add_block(block, factor, sums), pool)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         total, first, second = sums.totals.T
         true, mean = sums.true - sums.highest, first / total
@@ -71,7 +71,7 @@ def likelihood_at(model: Model, X: Any, y: np.ndarray, t: float, team: Team | No
         return Likelihood(value.mean(), (true - mean).mean(), -(second / total - mean**2).mean())
 
 
-def fit_calibration(model: Model, X: Any, y: np.ndarray, team: Team | None = None) -> Calibration:
+def fit_calibration(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None) -> Calibration:
     """Find the temperature under which rows are likeliest; they are no less likely than without any (1).
 
     Parameters are as for ``likelihood_at``. Of scores that are not finite, or no rows, it is 1.
@@ -80,13 +80,13 @@ def fit_calibration(model: Model, X: Any, y: np.ndarray, team: Team | None = Non
     if not len(y):
         return Calibration(t)
     with model.holding(X):
-        here = likelihood_at(model, X, y, t, team)
+        here = likelihood_at(model, X, y, t, pool)
         step = _newton(here, t)
         for _ in range(PASSES):
             following = t * math.exp(step)
             if not (math.isfinite(here.value) and abs(step) > NEAREST):
                 break
-            there = likelihood_at(model, X, y, following, team)
+            there = likelihood_at(model, X, y, following, pool)
             if there.value > here.value:
                 t, here = following, there
                 step = _newton(here, t)

@@ -15,7 +15,7 @@ import numpy as np
 
 from xsoftmax.evaluation.calibration import fit_calibration
 from xsoftmax.internal.compiled import njit
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import STRETCH, scan
 from xsoftmax.kernels.mathematics import exp32
@@ -25,7 +25,7 @@ from xsoftmax.model import Model
 # Passes over the scores, at most; and which gain, in nats a row, ends them.
 PASSES, LEAST_GAIN = 40, 1e-7
 # What is added to curvatures, relative to the largest, so that steps are finite where rows do not tell t from c.
-RIDGE = 1e-9
+L2 = 1e-9
 
 
 class Likelihood(NamedTuple):
@@ -49,7 +49,7 @@ class Sums(NamedTuple):
 
 
 def likelihood_at(
-    model: Model, X: Any, y: np.ndarray, log_counts: np.ndarray, at: np.ndarray, team: Team | None = None
+    model: Model, X: Any, y: np.ndarray, log_counts: np.ndarray, at: np.ndarray, pool: ThreadPool | None = None
 ) -> Likelihood:
     """Compute the mean log-likelihood at (t, c); its parts are NaN if a score is not finite.
 
@@ -57,7 +57,7 @@ def likelihood_at(
     """
     n, (t, c) = len(y), at.astype(np.float32)
     sums = Sums(y, model.true_scores(X, y), np.full(n, -np.inf), np.zeros((n, 6)))
-    model.visit_scores(X, lambda block: add_block(block, t, c, log_counts, sums), team)
+    model.visit_scores(X, lambda block: add_block(block, t, c, log_counts, sums), pool)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         total = sums.totals[:, 0]
         d, f, dd, df, ff = (sums.totals[:, 1:] / total[:, None]).T
@@ -89,24 +89,24 @@ def log_counts_of(class_counts: np.ndarray) -> np.ndarray:
 
 
 def fit_with_frequencies(
-    model: Model, X: Any, y: np.ndarray, class_counts: np.ndarray, team: Team | None = None
+    model: Model, X: Any, y: np.ndarray, class_counts: np.ndarray, pool: ThreadPool | None = None
 ) -> Calibration:
     """Find (t, c) under which rows are likeliest; they are no less likely than with the best temperature alone.
 
     Parameters are as for ``likelihood_at``; ``class_counts`` are the training rows of each class, (n_classes,).
     """
-    log_counts, alone = log_counts_of(class_counts), fit_calibration(model, X, y, team)
+    log_counts, alone = log_counts_of(class_counts), fit_calibration(model, X, y, pool)
     at = np.array([alone.inverse_temperature, 0.0])
     if not len(y):
         return Calibration(at[0], 0.0, log_counts)
     with model.holding(X):
-        here = likelihood_at(model, X, y, log_counts, at, team)
+        here = likelihood_at(model, X, y, log_counts, at, pool)
         step = _newton(here)
         for _ in range(PASSES):
             following = at + step
             if not np.isfinite(following).all() or not (np.abs(step) > 1e-6 * (np.abs(at) + 1e-3)).any():
                 break
-            there = here if following[0] < SMALLEST else likelihood_at(model, X, y, log_counts, following, team)
+            there = here if following[0] < SMALLEST else likelihood_at(model, X, y, log_counts, following, pool)
             if not there.value > here.value:
                 step = step / 4
                 continue
@@ -118,7 +118,7 @@ def fit_with_frequencies(
 
 
 def calibrated(
-    model: Model, kind: str, X: Any, y: np.ndarray, class_counts: np.ndarray | None, team: Team | None = None
+    model: Model, kind: str, X: Any, y: np.ndarray, class_counts: np.ndarray | None, pool: ThreadPool | None = None
 ) -> Model:
     """Give a model the calibration of a kind, one of ``methods.CALIBRATIONS``, that makes rows likeliest.
 
@@ -127,8 +127,8 @@ def calibrated(
     if kind == "none":
         return model
     if kind == "temperature" or class_counts is None:
-        return replace(model, calibration=fit_calibration(model, X, y, team))
-    return replace(model, calibration=fit_with_frequencies(model, X, y, class_counts, team))
+        return replace(model, calibration=fit_calibration(model, X, y, pool))
+    return replace(model, calibration=fit_with_frequencies(model, X, y, class_counts, pool))
 
 
 def _newton(at: Likelihood) -> np.ndarray:
@@ -136,7 +136,7 @@ def _newton(at: Likelihood) -> np.ndarray:
     curvature = -at.hessian
     if not (np.isfinite(curvature).all() and np.isfinite(at.gradient).all() and curvature.max() > 0):
         return np.full(2, np.nan)
-    return np.linalg.solve(curvature + RIDGE * curvature.max() * np.eye(2), at.gradient)
+    return np.linalg.solve(curvature + L2 * curvature.max() * np.eye(2), at.gradient)
 
 
 @njit(**OPTIONS)

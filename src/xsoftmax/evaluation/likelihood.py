@@ -14,7 +14,7 @@ from xsoftmax.data.rows import csr_of
 from xsoftmax.evaluation import links, metrics
 from xsoftmax.evaluation.metrics import RowScores
 from xsoftmax.internal.compiled import njit
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan, sum_exp
 from xsoftmax.kernels.scores import BLOCKS_OF_ROWS, CLASSES_AT_A_TIME, ROWS_AT_A_TIME, ScoreBlock
@@ -27,7 +27,7 @@ PART_OF_WEIGHTS, PART_OF_COPIED_WEIGHTS = 64, 16
 
 
 def score_rows(
-    model: Model, X: Any, y: np.ndarray, team: Team | None = None, confident: bool = False, **blocks: int
+    model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None, confident: bool = False, **blocks: int
 ) -> RowScores:
     """Compute the exact log-likelihood and rank of the true class of every row.
 
@@ -48,40 +48,40 @@ def score_rows(
     """
     sums = no_sums(y)
     if model.link != "softmax":
-        return _score_rows_of_link(model, X, sums, team, confident)
+        return _score_rows_of_link(model, X, sums, pool, confident)
     one_block = model.n_classes <= blocks.get("classes_at_a_time", CLASSES_AT_A_TIME)
     if not one_block:
         sums.score_true[:] = model.true_scores(X, y)
-    model.visit_scores(X, lambda block: accumulate(block, sums, one_block), team, **blocks)
+    model.visit_scores(X, lambda block: accumulate(block, sums, one_block), pool, **blocks)
     with np.errstate(divide="ignore"):
         return RowScores(sums.score_true - log_totals(sums), sums.rank, 1 / sums.total, y)
 
 
-def evaluate(model: Model, X: Any, y: np.ndarray, team: Team | None = None) -> dict[str, float]:
+def evaluate(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None) -> dict[str, float]:
     """Score rows by the model's link, in most cases the full softmax, and give their metrics, as along a fit."""
-    return metrics.measure(score_rows(model, X, y, team), "fit")
+    return metrics.measure(score_rows(model, X, y, pool), "fit")
 
 
 def score_together(
-    model: Model, sets: Sequence[tuple[Any, np.ndarray]], team: Team | None = None, confident: bool = False
+    model: Model, sets: Sequence[tuple[Any, np.ndarray]], pool: ThreadPool | None = None, confident: bool = False
 ) -> list[RowScores]:
     """Score several sets of rows, X and y; sparse ones as one set, since their scores take a copy of the weights."""
     if any(isinstance(X, np.ndarray) for X, _ in sets):
-        return [score_rows(model, X, y, team, confident) for X, y in sets]
+        return [score_rows(model, X, y, pool, confident) for X, y in sets]
     indptr = [np.zeros(1, np.int64)]
     for X, _ in sets:
         indptr.append(X.indptr[1:] + indptr[-1][-1])
     data, indices = (np.concatenate([getattr(X, part) for X, _ in sets]) for part in ("data", "indices"))
     rows = csr_of(data, indices, np.concatenate(indptr), model.n_features)
     y = np.concatenate([y for _, y in sets])
-    found = score_rows(model, rows, y, team, confident)
+    found = score_rows(model, rows, y, pool, confident)
     cuts = np.cumsum([len(y) for _, y in sets])[:-1]
     parts = (np.split(each, cuts) for each in (found.log_likelihood, found.rank, found.confidence, y))
     return [RowScores(*of_set) for of_set in zip(*parts, strict=True)]
 
 
 def _score_rows_of_link(
-    model: Model, X: Any, sums: "RunningSums", team: Team | None, confident: bool = False
+    model: Model, X: Any, sums: "RunningSums", pool: ThreadPool | None, confident: bool = False
 ) -> RowScores:
     log_likelihood, link = np.empty(len(sums.y)), links.load(model.link)
     confidence = np.full(len(sums.y), np.nan)
@@ -94,16 +94,18 @@ def _score_rows_of_link(
             confidence[rows] = np.exp(link.log_probabilities(block.scores, likeliest)[:, 0])
         accumulate(block, sums, True)
 
-    visit_whole_rows(model, X, visit, team)
+    visit_whole_rows(model, X, visit, pool)
     return RowScores(log_likelihood, sums.rank, confidence, sums.y)
 
 
-def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], team: Team | None = None) -> None:
+def visit_whole_rows(
+    model: Model, X: Any, visit: Callable[[ScoreBlock], Any], pool: ThreadPool | None = None
+) -> None:
     """Score rows and show ``visit`` blocks of all classes; with several threads, it is called from all of them.
 
     Blocks do not depend on how many threads there are: a product of other rows may have other bits.
     """
-    team, n_samples = team or Team(), X.shape[0]
+    pool, n_samples = pool or ThreadPool(), X.shape[0]
     n_rows = min(n_samples, rows_at_a_time(model.n_classes, model.n_features, not isinstance(X, np.ndarray)))
     whole = np.empty((n_rows, model.n_classes), np.float32)
 
@@ -114,11 +116,11 @@ def visit_whole_rows(model: Model, X: Any, visit: Callable[[ScoreBlock], Any], t
     with model.unchanging():
         for first in range(0, n_samples, max(1, n_rows)):
             rows = X[first : first + n_rows]
-            model.visit_scores(rows, keep, team)
+            model.visit_scores(rows, keep, pool)
             step = min(ROWS_AT_A_TIME, -(-rows.shape[0] // BLOCKS_OF_ROWS))
             starts = range(0, rows.shape[0], step)
             blocks = [ScoreBlock(first + i, 0, whole[: rows.shape[0]][i : i + step]) for i in starts]
-            team.run([partial(visit, block) for block in blocks])
+            pool.run([partial(visit, block) for block in blocks])
 
 
 def rows_at_a_time(n_classes: int, n_features: int, sparse: bool) -> int:

@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.evaluation.likelihood import visit_whole_rows
-from xsoftmax.internal.threads import Team
-from xsoftmax.kernels.minibatch import slope_block
+from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.kernels.full_softmax import slope_block
 from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.model import Model
 
 
 def moved_classes(
-    model: Model, objective: Any, X: Any, y: np.ndarray, above: float = 0.0, team: Team | None = None
+    model: Model, objective: Any, X: Any, y: np.ndarray, above: float = 0.0, pool: ThreadPool | None = None
 ) -> np.ndarray:
     """Count, for each row, the classes other than its own whose slope is above a value, int64 of shape (n_samples,).
 
@@ -38,5 +38,5 @@ def moved_classes(
         slopes[np.arange(n), y[rows]] = 0
         counts[rows] = np.count_nonzero(np.abs(slopes) > above, axis=1)
 
-    visit_whole_rows(model.without_correction(), X, visit, team)
+    visit_whole_rows(model.without_correction(), X, visit, pool)
     return counts

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.evaluation.likelihood import visit_whole_rows
-from xsoftmax.internal.threads import Team
-from xsoftmax.kernels.minibatch import loss_block
+from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.kernels.full_softmax import loss_block
 from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
@@ -19,8 +19,8 @@ def mean_loss(
     proposal: Proposal,
     X: Any,
     y: np.ndarray,
-    states: np.ndarray,
-    team: Team | None = None,
+    auxiliary: np.ndarray,
+    pool: ThreadPool | None = None,
 ) -> float:
     """Mean of the objective's own loss over rows, its sums taken over all classes, nothing sampled.
 
@@ -46,7 +46,7 @@ def mean_loss(
         rows = slice(block.first_row, block.first_row + len(block.scores))
         log_q = None if objective.excludes_true else proposal.log_q(X[rows], 0, K)
         q = uniform if log_q is None else np.ascontiguousarray(log_q, np.float32)
-        losses[rows] = loss_block(objective, y, states, np.arange(rows.start, rows.stop), block.scores, q)
+        losses[rows] = loss_block(objective, y, auxiliary, np.arange(rows.start, rows.stop), block.scores, q)
 
-    visit_whole_rows(model.without_correction(), X, visit, team)
+    visit_whole_rows(model.without_correction(), X, visit, pool)
     return losses.sum() / len(y)

@@ -10,7 +10,7 @@ from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import accumulate, log_totals, no_sums, visit_whole_rows
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.free_memory import check_free
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan
 from xsoftmax.kernels.scores import ScoreBlock
@@ -36,7 +36,7 @@ class Prediction:
     probabilities: np.ndarray
 
 
-def top_k(model: Model, X: Any, k: int, team: Team | None = None, **blocks: int) -> Prediction:
+def top_k(model: Model, X: Any, k: int, pool: ThreadPool | None = None, **blocks: int) -> Prediction:
     """Find the ``k`` likeliest classes of every row; among equal scores the lower class comes first.
 
     Parameters
@@ -54,19 +54,19 @@ def top_k(model: Model, X: Any, k: int, team: Team | None = None, **blocks: int)
     check_free(BYTES * X.shape[0] * k, f"the {k} best classes of {X.shape[0]} rows", "ask for fewer (--top)")
     best = no_best(X.shape[0], k)
     if model.link != "softmax":
-        return _top_k_of_link(model, X, best, team)
+        return _top_k_of_link(model, X, best, pool)
     sums = no_sums(np.full(X.shape[0], -1, np.int32))
 
     def visit(block: ScoreBlock) -> None:
         accumulate(block, sums, True)
         keep_best(block, best)
 
-    model.visit_scores(X, visit, team, **blocks)
+    model.visit_scores(X, visit, pool, **blocks)
     classes, scores = best_of(best, 0, X.shape[0])
     return Prediction(classes, np.exp(scores - log_totals(sums)[:, None]))
 
 
-def _top_k_of_link(model: Model, X: Any, best: "Best", team: Team | None) -> Prediction:
+def _top_k_of_link(model: Model, X: Any, best: "Best", pool: ThreadPool | None) -> Prediction:
     """As ``top_k``; noise that is alike for all classes leaves the order of probabilities that of the scores."""
     link, shape = links.load(model.link), (X.shape[0], best.k)
     found = Prediction(np.zeros(shape, np.int64), np.zeros(shape))
@@ -77,7 +77,7 @@ def _top_k_of_link(model: Model, X: Any, best: "Best", team: Team | None) -> Pre
         found.classes[rows] = best_of(best, rows.start, rows.stop)[0]
         found.probabilities[rows] = np.exp(link.log_probabilities(block.scores, found.classes[rows]))
 
-    visit_whole_rows(model, X, visit, team)
+    visit_whole_rows(model, X, visit, pool)
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from xsoftmax.evaluation.likelihood import evaluate
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model
 
 
@@ -49,7 +49,7 @@ def cost_of_pruning(
     X: Any,
     y: np.ndarray,
     calibrated: Callable[[Model], Model],
-    team: Team | None = None,
+    pool: ThreadPool | None = None,
 ) -> dict[str, Any]:
     """Say how many weights are left, and what rows (validation's; perhaps none) say of the model before and after.
 
@@ -66,8 +66,8 @@ def cost_of_pruning(
     return {
         "n_before": n_weights(model),
         "n_after": n_weights(smaller),
-        "before": _measures(calibrated(model), X, y, team),
-        "after": _measures(calibrated(smaller), X, y, team),
+        "before": _measures(calibrated(model), X, y, pool),
+        "after": _measures(calibrated(smaller), X, y, pool),
     }
 
 
@@ -78,5 +78,5 @@ def n_weights(model: Model) -> int:
     return int(np.count_nonzero(model.W.data if hasattr(model.W, "indptr") else model.W))
 
 
-def _measures(model: Model, X: Any, y: np.ndarray, team: Team | None) -> dict[str, float]:
-    return evaluate(model, X, y, team) if len(y) else {}
+def _measures(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None) -> dict[str, float]:
+    return evaluate(model, X, y, pool) if len(y) else {}

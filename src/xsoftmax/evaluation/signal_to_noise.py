@@ -29,8 +29,8 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_draws, weigh_by_probability
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.kernels.random import below, next_u64, start, stream
-from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.proposals import TrainingSet
 
 IDEAL = "ideal"

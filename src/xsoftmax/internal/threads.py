@@ -29,7 +29,7 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()  # looks through all loaded libraries, which takes a millisecond
 
 
-class Team:
+class ThreadPool:
     """Threads that wait for work; with one, work is done by whoever asks.
 
     If there are as many as this process may use cores, each stays on a core of its own: left to the system, two

@@ -26,7 +26,7 @@ from xsoftmax.kernels.noise import (
     sum_log_cumulative,
 )
 
-N_STATES = 3
+N_AUXILIARY = 3
 # gamma at sigma = 1.
 GAMMA_OF_ONE = math.log(math.e - 1.0)
 # Of the trapezoidal sum, in units of q's scale, where that is at most 1.

@@ -10,7 +10,7 @@ from xsoftmax.kernels import OPTIONS
 
 
 @njit(**OPTIONS)
-def threshold(score_true, scores, weights, inverse, room):
+def threshold(score_true, scores, weights, inverse, workspace):
     """Solve the projection for theta, with x_k = [d_k - theta]_+ and d_k = (s_k - highest) / mu <= 0.
 
     With g = (highest + 1 - s_y) / mu, theta is the root of a function that falls and is convex,
@@ -19,8 +19,8 @@ def threshold(score_true, scores, weights, inverse, room):
 
     and lies between max(-1, -g), where F >= 0, and 0: Newton from there never overshoots, and ends when no further
     class falls out of the sum. No class more than mu below the highest has a slope, nor one outside the margin. What
-    fell out stays out, so that each look is at the rest only, in ``room``, as long as the scores. Classes of weight 0
-    are not there.
+    fell out stays out, so that each look is at the rest only, in ``workspace``, as long as the scores. Classes of
+    weight 0 are not there.
 
     Returns
     -------
@@ -37,8 +37,8 @@ def threshold(score_true, scores, weights, inverse, room):
         return highest, gap, zero
     theta = max(-one, -gap)
     for j in range(scores.size):
-        room[j] = (scores[j] - highest) * inverse if weights[j] > zero else lowest
-    left = room[: scores.size]
+        workspace[j] = (scores[j] - highest) * inverse if weights[j] > zero else lowest
+    left = workspace[: scores.size]
     while True:
         left, total = _keep_above(theta, left)
         count = scores.dtype.type(left.size)

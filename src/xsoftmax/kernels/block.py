@@ -25,7 +25,7 @@ _SCANS = 8
 _LINE = 16
 
 
-class DenseRoom(NamedTuple):
+class DenseWorkspace(NamedTuple):
     """float32: samples ``X`` (batch_size, n_features), and of classes, weights or gradients ``rows``.
 
     These are of shape (n_draws, n_features), their ``biases`` (n_draws,); ``inside``, int64, numbers the samples.
@@ -37,7 +37,7 @@ class DenseRoom(NamedTuple):
     inside: np.ndarray
 
 
-class CsrRoom(NamedTuple):
+class CsrWorkspace(NamedTuple):
     """What sparse rows need.
 
     ``position``, int32 of shape (n_features,), is where a column is among the batch's, -1 if it is not;
@@ -56,44 +56,44 @@ class CsrRoom(NamedTuple):
 
 
 @declared
-def room_for_block(features, order, batch_size, n_draws):
+def workspace_for_block(features, order, batch_size, n_draws):
     """Room for batches of ``order``, to be allocated once."""
 
 
 @declared
-def take_samples(features, samples, room):
+def take_samples(features, samples, workspace):
     """Make samples ready; return features that hold them, near in memory if they can be, and where they are there."""
 
 
 @declared
-def score_block_of(features, weights, samples, classes, scores, room):
+def score_block_of(features, weights, samples, classes, scores, workspace):
     """See ``score_drawn``, which puts the weights first."""
 
 
 @declared
-def move_block_of(features, weights, optimizer, samples, step, classes, slopes, touches, room):
+def move_block_of(features, weights, optimizer, samples, step, classes, slopes, touches, workspace):
     """See ``move_drawn``, which puts the weights first."""
 
 
 @njit(**OPTIONS)
-def score_drawn(weights, features, samples, classes, scores, room):
+def score_drawn(weights, features, samples, classes, scores, workspace):
     """Write the scores of the samples taken for ``classes`` to ``scores``, (n_samples, n_classes)."""
-    score_block_of(features, weights, samples, classes, scores, room)
+    score_block_of(features, weights, samples, classes, scores, workspace)
 
 
 @njit(**OPTIONS)
-def move_drawn(weights, features, optimizer, samples, step, classes, slopes, touches, room):
+def move_drawn(weights, features, optimizer, samples, step, classes, slopes, touches, workspace):
     """Move each of ``classes`` once, along the sum over the samples of slope times sample; shrink it by its touch.
 
     ``slopes`` is of shape (n_samples, n_classes).
     """
-    move_block_of(features, weights, optimizer, samples, step, classes, slopes, touches, room)
+    move_block_of(features, weights, optimizer, samples, step, classes, slopes, touches, workspace)
 
 
-@implements(room_for_block, Dense)
-def _room_dense(features, order, batch_size, n_draws):
+@implements(workspace_for_block, Dense)
+def _workspace_dense(features, order, batch_size, n_draws):
     n_features = features.X.shape[1]
-    return DenseRoom(
+    return DenseWorkspace(
         np.empty((batch_size, n_features), np.float32),
         np.empty((n_draws, n_features), np.float32),
         np.empty(n_draws, np.float32),
@@ -102,30 +102,30 @@ def _room_dense(features, order, batch_size, n_draws):
 
 
 @implements(take_samples, Dense)
-def _take_dense(features, samples, room):
+def _take_dense(features, samples, workspace):
     for b in range(samples.size):
-        x, to = features.X[samples[b]], room.X[b]
+        x, to = features.X[samples[b]], workspace.X[b]
         for d in range(x.size):
             to[d] = x[d]
-    return Dense(room.X, features.constant), room.inside
+    return Dense(workspace.X, features.constant), workspace.inside
 
 
 @implements(score_block_of, Dense)
-def _score_dense(features, weights, samples, classes, scores, room):
-    _gather_rows(weights, features, classes, room)
-    np.dot(room.X[: samples.size], room.rows[: classes.size].T, scores)
-    _add_biases(room.biases, scores)
+def _score_dense(features, weights, samples, classes, scores, workspace):
+    _gather_rows(weights, features, classes, workspace)
+    np.dot(workspace.X[: samples.size], workspace.rows[: classes.size].T, scores)
+    _add_biases(workspace.biases, scores)
 
 
 @njit(**OPTIONS)
-def _gather_rows(weights, features, classes, room):
-    n_features = room.X.shape[1]
+def _gather_rows(weights, features, classes, workspace):
+    n_features = workspace.X.shape[1]
     for j in range(classes.size):
-        k, to = classes[j], room.rows[j]
+        k, to = classes[j], workspace.rows[j]
         w, factor = row_of(weights, k), factor_of(weights, k)
         for d in range(n_features):
             to[d] = factor * w[d]
-        room.biases[j] = features.constant * w[n_features]
+        workspace.biases[j] = features.constant * w[n_features]
 
 
 @njit(**LEAN)
@@ -136,26 +136,26 @@ def _add_biases(biases, scores):
 
 
 @implements(move_block_of, Dense)
-def _move_dense(features, weights, optimizer, samples, step, classes, slopes, touches, room):
-    np.dot(slopes.T, room.X[: samples.size], room.rows[: classes.size])
-    _move_rows(weights, features, optimizer, step, classes, slopes, touches, room)
+def _move_dense(features, weights, optimizer, samples, step, classes, slopes, touches, workspace):
+    np.dot(slopes.T, workspace.X[: samples.size], workspace.rows[: classes.size])
+    _move_rows(weights, features, optimizer, step, classes, slopes, touches, workspace)
 
 
 @njit(**LEAN)
-def _move_rows(weights, features, optimizer, step, classes, slopes, touches, room):
+def _move_rows(weights, features, optimizer, step, classes, slopes, touches, workspace):
     for j in range(classes.size):
-        room.biases[j] = np.float32(0)
+        workspace.biases[j] = np.float32(0)
     for b in range(slopes.shape[0]):
         for j in range(classes.size):
-            room.biases[j] += slopes[b, j]
+            workspace.biases[j] += slopes[b, j]
     for j in range(classes.size):
         shrink(weights, step, classes[j], touches[j])
-        gradient = Dense(room.rows[j : j + 1], features.constant * room.biases[j])
+        gradient = Dense(workspace.rows[j : j + 1], features.constant * workspace.biases[j])
         move(weights, gradient, optimizer, 0, step, _ONE, classes[j])
 
 
-@implements(room_for_block, Csr)
-def _room_csr(features, order, batch_size, n_draws):
+@implements(workspace_for_block, Csr)
+def _workspace_csr(features, order, batch_size, n_draws):
     most = np.int64(0)
     for first in range(0, order.size, batch_size):
         n = np.int64(0)
@@ -163,7 +163,7 @@ def _room_csr(features, order, batch_size, n_draws):
             n += features.indptr[i + 1] - features.indptr[i]
         most = max(most, n)
     n_columns = min(most, np.int64(features.n_features))
-    return CsrRoom(
+    return CsrWorkspace(
         np.full(features.n_features, -1, np.int32),
         np.empty(n_columns, np.int32),
         np.zeros(1, np.int64),
@@ -175,52 +175,52 @@ def _room_csr(features, order, batch_size, n_draws):
 
 
 @implements(take_samples, Csr)
-def _take_csr(features, samples, room):
+def _take_csr(features, samples, workspace):
     n = e = 0
     for i in samples:
         for j in range(features.indptr[i], features.indptr[i + 1]):
             d = features.indices[j]
-            if room.position[d] < 0:
-                room.position[d] = n
-                room.columns[n] = d
+            if workspace.position[d] < 0:
+                workspace.position[d] = n
+                workspace.columns[n] = d
                 n += 1
             e += 1
-    if room.position.size < _SCANS * e:  # rows of weights are read faster in order
-        n = _sort_columns(room)
+    if workspace.position.size < _SCANS * e:  # rows of weights are read faster in order
+        n = _sort_columns(workspace)
     e = 0
     for i in samples:
         for j in range(features.indptr[i], features.indptr[i + 1]):
-            room.local[e] = room.position[features.indices[j]]
+            workspace.local[e] = workspace.position[features.indices[j]]
             e += 1
     for u in range(n):
-        room.position[room.columns[u]] = -1
-    room.n_columns[0] = n
+        workspace.position[workspace.columns[u]] = -1
+    workspace.n_columns[0] = n
     return features, samples
 
 
 @njit(**LEAN)
-def _sort_columns(room):
+def _sort_columns(workspace):
     """Number the columns that have a position in order; return how many they are."""
     n = 0
-    for d in range(room.position.size):
-        if room.position[d] >= 0:
-            room.position[d] = n
-            room.columns[n] = d
+    for d in range(workspace.position.size):
+        if workspace.position[d] >= 0:
+            workspace.position[d] = n
+            workspace.columns[n] = d
             n += 1
     return n
 
 
 @implements(score_block_of, Csr)
-def _score_csr(features, weights, samples, classes, scores, room):
-    columns = room.columns[: room.n_columns[0]]
+def _score_csr(features, weights, samples, classes, scores, workspace):
+    columns = workspace.columns[: workspace.n_columns[0]]
     for first in range(0, classes.size, _TILE):
         some = classes[first : first + _TILE]
-        rows = room.rows[: some.size * columns.size].reshape(some.size, columns.size)
-        tile = room.tile[: some.size * columns.size].reshape(columns.size, some.size)
+        rows = workspace.rows[: some.size * columns.size].reshape(some.size, columns.size)
+        tile = workspace.tile[: some.size * columns.size].reshape(columns.size, some.size)
         _gather_columns(weights, some, columns, rows)
         _start_with_biases(weights, features, some, scores, first)
         _transpose(rows, tile)
-        _add_products(features, samples, room.local, tile, scores, first)
+        _add_products(features, samples, workspace.local, tile, scores, first)
 
 
 @njit(**OPTIONS)
@@ -272,14 +272,14 @@ def _add_products(features, samples, local, tile, scores, first):
 
 
 @implements(move_block_of, Csr)
-def _move_csr(features, weights, optimizer, samples, step, classes, slopes, touches, room):
-    columns = room.columns[: room.n_columns[0]]
-    room.indptr[1] = columns.size
+def _move_csr(features, weights, optimizer, samples, step, classes, slopes, touches, workspace):
+    columns = workspace.columns[: workspace.n_columns[0]]
+    workspace.indptr[1] = columns.size
     for first in range(0, classes.size, _TILE):
         some = classes[first : first + _TILE]
-        rows = room.rows[: some.size * columns.size].reshape(some.size, columns.size)
-        tile = room.tile[: some.size * columns.size].reshape(columns.size, some.size)
-        _sum_outer_products(features, samples, room.local, slopes, first, tile)
+        rows = workspace.rows[: some.size * columns.size].reshape(some.size, columns.size)
+        tile = workspace.tile[: some.size * columns.size].reshape(columns.size, some.size)
+        _sum_outer_products(features, samples, workspace.local, slopes, first, tile)
         _transpose(tile, rows)
         for j in range(some.size):
             constant = np.float32(0)
@@ -287,7 +287,7 @@ def _move_csr(features, weights, optimizer, samples, step, classes, slopes, touc
                 constant += slopes[b, first + j]
             shrink(weights, step, some[j], touches[first + j])
             of_bias = features.constant * constant
-            gradient = Csr(rows[j], columns, room.indptr, features.n_features, of_bias, None)
+            gradient = Csr(rows[j], columns, workspace.indptr, features.n_features, of_bias, None)
             move(weights, gradient, optimizer, 0, step, _ONE, some[j])
 
 

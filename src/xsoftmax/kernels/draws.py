@@ -5,7 +5,7 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS, PART
 from xsoftmax.kernels.mathematics import exp
-from xsoftmax.kernels.steps import Candidates, Draws, excludes_true
+from xsoftmax.kernels.protocol import Candidates, Draws, excludes_true
 
 
 @njit(**OPTIONS)

@@ -4,10 +4,10 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.coefficients import excluded_of, lowest_of
 from xsoftmax.kernels.draws import empty_candidates, empty_draws
+from xsoftmax.kernels.protocol import View, draw, gradient, n_exact
 from xsoftmax.kernels.random import start
-from xsoftmax.kernels.sample import excluded_of, lowest_of
-from xsoftmax.kernels.steps import View, draw, gradient, n_exact
 from xsoftmax.kernels.walk import score_class
 
 
@@ -36,7 +36,7 @@ def found_shares(parts, samples, weights, n_classes, rows):
             is_found[found.classes[j]] |= found.weights[j] > 0
         highest = _score_others(weights, samples.features, i, y, others)
         score_true = score_class(weights, samples.features, i, y)
-        state = samples.states[i].copy()
+        state = samples.auxiliary[i].copy()
         gradient(parts.objective, np.float32(0), state, score_true, np.float32(0), others)
         if others.scores[highest] > lowest:
             shares[r, 0] = is_found[others.classes[highest]]

@@ -1,4 +1,4 @@
-"""Implicit steps on the double sum for minibatches and many classes, with a ridge: Fagan and Iyengar 2018, F.3.
+"""Implicit steps on the double sum for minibatches and many classes, with an L2 penalty: Fagan and Iyengar 2018, F.3.
 
 A batch of n rows has the distinct labels Y; m classes outside Y are drawn for all of its rows, with weights g_k
 that make their sum unbiased for the sum over all classes outside Y. With kappa = rate / n and g = 1 in Y,
@@ -7,11 +7,12 @@ that make their sum unbiased for the sum over all classes outside Y. With kappa 
 
 and the step ends, the u being integrated out, where
 
-    sum_i (1 + v_i)^2 + ||W - W_old||^2 + eta ridge sum_k b_k ||w_k||^2,    eta = rate / n_samples
+    sum_i (1 + v_i)^2 + ||W - W_old||^2 + eta l2 sum_k b_k ||w_k||^2,    eta = rate / n_samples
 
-is least (corrected: as printed, (19) to (21) lack the factor 2 eta of the ridge). There u_i moves by v_i - kappa and
+is least (corrected: as printed, (19) to (21) lack the factor 2 eta of the L2 penalty). There u_i moves by v_i - kappa
+and
 
-    w_k = (w_k + sum_i p_ik x_i) / c_k,    c_k = 1 + eta ridge b_k,    p_ik = -v_i dlog d_i / ds_ik
+    w_k = (w_k + sum_i p_ik x_i) / c_k,    c_k = 1 + eta l2 b_k,    p_ik = -v_i dlog d_i / ds_ik
 
 while a bias, which is not shrunk, moves by sum_i p_ik. So n numbers are sought per class. Newton's method finds
 them, its linear equations solved by conjugate gradients, both in the metric of the weights themselves: no factor of
@@ -30,10 +31,10 @@ from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.draws import empty_draws
 from xsoftmax.kernels.layout import row_of, scale_class
 from xsoftmax.kernels.mathematics import is_finite, wright_omega
+from xsoftmax.kernels.protocol import Draws, Step, View, draw, n_exact
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.rows import Csr, Dense, bias_of, width_of
-from xsoftmax.kernels.steps import Draws, Step, View, draw, n_exact
-from xsoftmax.kernels.sweep import room_for, take
+from xsoftmax.kernels.run_steps import take, workspace_for
 from xsoftmax.kernels.walk import move, score_class
 
 # Of the length of the step: float32 weights hold 6e-8.
@@ -51,7 +52,7 @@ _COOLING = 0.2
 _ON_THE_WAY = 0.1
 
 
-class Touch(NamedTuple):
+class Inclusion(NamedTuple):
     """How often a step touches a class: b_k, the inverse of its probability.
 
     Attributes
@@ -70,11 +71,11 @@ class Joint(NamedTuple):
     """A step per minibatch of ``size``, solved for the weights that it ends at; these are ``Decayed``."""
 
     size: int
-    touch: Touch
+    inclusion: Inclusion
     ahead: int = 1
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Of a batch: what is drawn; its classes and their weights in the sum, float64; a row of zeros, float64."""
 
     draws: Draws
@@ -83,21 +84,21 @@ class Room(NamedTuple):
     row: np.ndarray
 
 
-@implements(room_for, Joint)
-def _room(batch, parts, samples, order):
+@implements(workspace_for, Joint)
+def _workspace(batch, parts, samples, order):
     draws = empty_draws(parts.n_sampled + n_exact(parts.proposal))
     n = batch.size + draws.classes.size
-    return Room(draws, np.empty(n, np.int64), np.empty(n), np.zeros(width_of(samples.features) + 1))
+    return Workspace(draws, np.empty(n, np.int64), np.empty(n), np.zeros(width_of(samples.features) + 1))
 
 
 @implements(take, Joint)
-def _take(batch, parts, samples, weights, some, clock, rate, room):
-    features, classes, shares, n = samples.features, room.classes, room.shares, some.size
+def _take(batch, parts, samples, weights, some, clock, rate, workspace):
+    features, classes, shares, n = samples.features, workspace.classes, workspace.shares, some.size
     n_labels = _distinct_labels(samples.labels, some, classes, shares)
     of_labels, y = classes[:n_labels], np.int64(samples.labels[some[0]])
     rng, view = start(clock.key, clock.position), View(weights, features)
-    n_drawn = draw_outside(parts.proposal, view, some[0], y, of_labels, rng, room.draws)
-    n_classes = _add_drawn(room.draws, n_drawn, n_labels, classes, shares)
+    n_drawn = draw_outside(parts.proposal, view, some[0], y, of_labels, rng, workspace.draws)
+    n_classes = _add_drawn(workspace.draws, n_drawn, n_labels, classes, shares)
     divisors = np.empty(n_classes)
     kind = np.int64(n != batch.size)
     for c in range(n_classes):
@@ -110,17 +111,17 @@ def _take(batch, parts, samples, weights, some, clock, rate, room):
     for b in range(n):
         i = some[b]
         own[b] = np.searchsorted(of_labels, samples.labels[i])
-        u[b] = samples.states[i, 0]
+        u[b] = samples.auxiliary[i, 0]
         for c in range(n_classes):
             scores[c, b] = score_class(weights, features, i, classes[c])
     if not is_finite(scores.sum()):
         return 0
     constant = np.float64(bias_of(features))
-    products = gram(features, some, room.row)
+    products = gram(features, some, workspace.row)
     log_weights = np.log(shares[:n_classes])
     pulls = solve(scores, own, log_weights, u, np.float64(rate) / n, products, divisors, constant)
     for b in range(n):
-        samples.states[some[b], 0] = u[b]
+        samples.auxiliary[some[b], 0] = u[b]
     _move_along(weights, features, parts.optimizer, some, classes, pulls, divisors)
     return n
 

@@ -5,9 +5,9 @@ over a row, each of which should be one cache line with all that belongs to it. 
 whole for matrix products, and go the other way for sparse samples, one row per feature.
 
 Of a layout, compiled code knows a row's weights and how an entry moves by the rule of an optimizer (see ``updated``
-of ``xsoftmax.kernels.steps``); ``xsoftmax.kernels.walk`` goes along the rows. ``Decayed``, ``Scaled``
-(``xsoftmax.kernels.scaled``) and ``Averaged`` are layouts around others, so that no optimizer knows of a ridge, of
-decay, or of averages.
+of ``xsoftmax.kernels.protocol``); ``xsoftmax.kernels.walk`` goes along the rows. ``Decayed``, ``Scaled``
+(``xsoftmax.kernels.scaled``) and ``Averaged`` are layouts around others, so that no optimizer knows of an L2 penalty,
+of decay, or of averages.
 
 A layout is a NamedTuple with ``weights()``, and compiled code for ``move_entry``; where its rows are not ``W[k]``,
 for ``row_of``, ``stored``, ``stored_score`` and ``stored_scores``, too. Of the other functions here it brings those
@@ -24,8 +24,8 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import declared, implements, lean, otherwise
 from xsoftmax.kernels.mathematics import exp32
+from xsoftmax.kernels.protocol import updated
 from xsoftmax.kernels.rows import dot, dot_two
-from xsoftmax.kernels.steps import updated
 
 # A factor outside of these is multiplied into its row between chunks; within one, it does not leave the others.
 FOLDED = 2.0**20
@@ -121,7 +121,7 @@ class Decayed(NamedTuple):
     inner: Any
     factors: np.ndarray
     decay: np.float32
-    inverse_touch: np.ndarray
+    inverse_inclusion: np.ndarray
 
     def weights(self) -> np.ndarray:
         """Copy of the weights, (n_classes, width)."""
@@ -537,7 +537,7 @@ def _no_shrink(weights, step, k, weight):
 
 @implements(shrink, Decayed)
 def _shrink(weights, step, k, weight):
-    b = weights.inverse_touch[k] if weights.inverse_touch.size else weight
+    b = weights.inverse_inclusion[k] if weights.inverse_inclusion.size else weight
     scale_class(weights, k, _ONE - step.rate * weights.decay * b)
 
 

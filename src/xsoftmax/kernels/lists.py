@@ -28,9 +28,9 @@ from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.layout import age, has_room, move_entry, stored, stored_score, stored_scores
 from xsoftmax.kernels.prefetch import fetch
+from xsoftmax.kernels.protocol import updated
 from xsoftmax.kernels.rows import bias_of
 from xsoftmax.kernels.scaled import FOLDED, age_scaled, rule_of, sum_before, unscaled
-from xsoftmax.kernels.steps import updated
 
 # Places that belong to no list when they are laid out: a share of all entries.
 SPARE_SHARE = 0.5
@@ -280,8 +280,8 @@ def _places_used(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.arange(ends[-1] if ends.size else 0) + np.repeat(starts - (ends - sizes), sizes)
 
 
-def checked(own: Any, states: np.ndarray, arrays: Mapping[str, Any]) -> Any:
-    """Make lists of arrays in memory or in a file, such as ``own`` has, but of any length; fill ``states``, too.
+def checked(own: Any, auxiliary: np.ndarray, arrays: Mapping[str, Any]) -> Any:
+    """Make lists of arrays in memory or in a file, such as ``own`` has, but of any length; fill ``auxiliary``, too.
 
     Raises
     ------
@@ -289,7 +289,7 @@ def checked(own: Any, states: np.ndarray, arrays: Mapping[str, Any]) -> Any:
         If they are no such lists; nothing has been changed by then.
     """
     there = {"members": True, "values": True, "accumulators": own.accumulates, "totals": own.averages}
-    fixed = {name: getattr(own, name) for name in _FIXED} | {"states": states}
+    fixed = {name: getattr(own, name) for name in _FIXED} | {"auxiliary": auxiliary}
     if missing := there.keys() - arrays.keys():
         raise ContentError(f"no {', '.join(sorted(missing))}")
     check_arrays(fixed, {name: array for name, array in arrays.items() if name not in there})
@@ -299,7 +299,7 @@ def checked(own: Any, states: np.ndarray, arrays: Mapping[str, Any]) -> Any:
     found = own._replace(**{name: arrays[name][...] for name in (*there, *_FIXED)})
     _check_rooms(found, n)
     _check_members(found)
-    copy_arrays({"states": states}, {"states": arrays["states"]})
+    copy_arrays({"auxiliary": auxiliary}, {"auxiliary": arrays["auxiliary"]})
     bound(found)
     return found
 

@@ -74,13 +74,13 @@ def choose(messages, smoothing, least_slope):
     The true class is among them wherever another is.
     """
     n, n_blocks = messages.classes.size - 1, messages.parts.shape[0]
-    scores, room = np.empty(n + 1, np.float32), np.empty(n, np.float32)
+    scores, workspace = np.empty(n + 1, np.float32), np.empty(n, np.float32)
     for c in range(n + 1):
         messages.chosen[c] = 2 * (messages.chosen[c] > 0)
     inverse, any_is = np.float32(1.0 / smoothing), False
     for j in range(n_blocks):
         scores_of_block(messages, j, scores)
-        highest, gap, theta = threshold(scores[n], scores[:n], messages.known[j, :n], inverse, room)
+        highest, gap, theta = threshold(scores[n], scores[:n], messages.known[j, :n], inverse, workspace)
         if gap > np.float32(0):
             for c in range(n):
                 slope = (scores[c] - highest) * inverse - theta

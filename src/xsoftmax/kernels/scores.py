@@ -10,10 +10,10 @@ from scipy.sparse import csc_array, issparse
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.full_softmax import score_block
 from xsoftmax.kernels.lists import add_scores, add_scores_of
-from xsoftmax.kernels.minibatch import score_block
+from xsoftmax.kernels.protocol import log_probability
 from xsoftmax.kernels.rows import Csr, features_of
-from xsoftmax.kernels.steps import log_probability
 
 # A block of scores is 2 MB: what a core's cache holds. Smaller ones slow down the matrix product.
 ROWS_AT_A_TIME = 512
@@ -126,7 +126,7 @@ class Scorer:
         self._columns = columns_of(model.W) if issparse(model.W) and isinstance(self._features, Csr) else None
         self._W = model.W.tocsr() if issparse(model.W) and self._columns is None else model.W
         self._feature_major = np.empty((0, 0), np.float32)
-        self._room = np.empty(0, np.float32)
+        self._workspace = np.empty(0, np.float32)
 
     @property
     def longest_stretch(self) -> int:
@@ -157,9 +157,9 @@ class Scorer:
         """A copy of the transpose, biases last, where the last one was: fresh memory costs more than the copy."""
         W, b = dense(self._W[classes]), self._model.b
         size = W.shape[0] * (W.shape[1] + 1)
-        if self._room.size < size:
-            self._room = np.empty(size, np.float32)
-        copy = self._room[:size].reshape(W.shape[1] + 1, W.shape[0])
+        if self._workspace.size < size:
+            self._workspace = np.empty(size, np.float32)
+        copy = self._workspace[:size].reshape(W.shape[1] + 1, W.shape[0])
         np.copyto(copy[:-1], W.T)
         copy[-1] = 0 if b is None else b[classes]
         return copy

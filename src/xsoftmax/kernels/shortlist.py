@@ -34,7 +34,7 @@ class Compressed(NamedTuple):
     data: np.ndarray
 
 
-class _Room(NamedTuple):
+class _Workspace(NamedTuple):
     """For one row: written out, (n_features,); of each class a partial score, and whether it has one; entries."""
 
     values: np.ndarray
@@ -167,7 +167,7 @@ def _find_sparse(features, y, by_feature, by_class, n_classes, budget, found):
     for i in range(y.size):
         longest = max(longest, features.indptr[i + 1] - features.indptr[i])
     n_completed = COMPLETED * found.shape[1]
-    room = _Room(
+    workspace = _Workspace(
         np.zeros(features.n_features, np.float32),
         np.zeros(n_classes, np.float32),
         np.zeros(n_classes, np.bool_),
@@ -177,18 +177,18 @@ def _find_sparse(features, y, by_feature, by_class, n_classes, budget, found):
         np.empty(max(n_completed, found.shape[1]), np.float32),
     )
     for i in range(y.size):
-        n_entries = _order_by_length(features, by_feature.indptr, i, room.order)
-        n_seen, n_walked = _walk(features, by_feature, room, n_entries, budget)
-        n = _highest_seen(room, n_seen, y[i])
+        n_entries = _order_by_length(features, by_feature.indptr, i, workspace.order)
+        n_seen, n_walked = _walk(features, by_feature, workspace, n_entries, budget)
+        n = _highest_seen(workspace, n_seen, y[i])
         if n_walked < n_entries:
-            _complete(features, by_class, room, i, n)
+            _complete(features, by_class, workspace, i, n)
         n_found = 0
         for j in range(n):
-            score = room.scores[room.classes[j]]
+            score = workspace.scores[workspace.classes[j]]
             if score > 0:
-                n_found = _kept(found[i], room.highest, n_found, room.classes[j], score)
+                n_found = _kept(found[i], workspace.highest, n_found, workspace.classes[j], score)
         for s in range(n_seen):
-            room.scores[room.seen[s]], room.is_seen[room.seen[s]] = np.float32(0), False
+            workspace.scores[workspace.seen[s]], workspace.is_seen[workspace.seen[s]] = np.float32(0), False
 
 
 @njit(**LEAN)
@@ -210,45 +210,45 @@ def _order_by_length(features, starts, i, order):
 
 
 @njit(**LEAN)
-def _walk(features, by_feature, room, n_entries, budget):
+def _walk(features, by_feature, workspace, n_entries, budget):
     """Add up what the first lists of a row say, one at least; return how many classes, and lists, these are."""
     n_seen, left = 0, budget
     for j in range(n_entries):
-        entry = room.order[j]
+        entry = workspace.order[j]
         d, x = features.indices[entry], features.data[entry]
         left -= by_feature.indptr[d + 1] - by_feature.indptr[d]
         if left < 0 and n_seen:
             return n_seen, j
         for place in range(by_feature.indptr[d], by_feature.indptr[d + 1]):
             k = by_feature.indices[place]
-            if not room.is_seen[k]:
-                room.is_seen[k] = True
-                room.seen[n_seen] = k
+            if not workspace.is_seen[k]:
+                workspace.is_seen[k] = True
+                workspace.seen[n_seen] = k
                 n_seen += 1
-            room.scores[k] += x * by_feature.data[place]
+            workspace.scores[k] += x * by_feature.data[place]
     return n_seen, n_entries
 
 
 @njit(**LEAN)
-def _highest_seen(room, n_seen, y):
-    """Keep the classes whose scores are highest so far in ``room.classes``; return how many."""
+def _highest_seen(workspace, n_seen, y):
+    """Keep the classes whose scores are highest so far in ``workspace.classes``; return how many."""
     n = 0
     for s in range(n_seen):
-        k = room.seen[s]
+        k = workspace.seen[s]
         if k != y:
-            n = _kept(room.classes, room.highest, n, k, room.scores[k])
+            n = _kept(workspace.classes, workspace.highest, n, k, workspace.scores[k])
     return n
 
 
 @njit(**LEAN)
-def _complete(features, by_class, room, i, n):
+def _complete(features, by_class, workspace, i, n):
     """Compute the whole scores of the classes kept."""
     for j in range(features.indptr[i], features.indptr[i + 1]):
-        room.values[features.indices[j]] = features.data[j]
+        workspace.values[features.indices[j]] = features.data[j]
     for c in range(n):
-        k, score = room.classes[c], np.float32(0)
+        k, score = workspace.classes[c], np.float32(0)
         for place in range(by_class.indptr[k], by_class.indptr[k + 1]):
-            score += room.values[by_class.indices[place]] * by_class.data[place]
-        room.scores[k] = score
+            score += workspace.values[by_class.indices[place]] * by_class.data[place]
+        workspace.scores[k] = score
     for j in range(features.indptr[i], features.indptr[i + 1]):
-        room.values[features.indices[j]] = np.float32(0)
+        workspace.values[features.indices[j]] = np.float32(0)

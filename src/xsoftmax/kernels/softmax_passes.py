@@ -12,9 +12,9 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.full_softmax import classes_of_a_block, move_classes, score_classes
 from xsoftmax.kernels.layout import array_of
 from xsoftmax.kernels.log_sum_exp import INFINITY, scan, sum_exp, write_exp
-from xsoftmax.kernels.minibatch import classes_of_a_block, move_classes, score_classes
 
 
 class Sums(NamedTuple):
@@ -50,18 +50,19 @@ def empty_sums(n_samples: int, n_classes: int) -> Sums:
 
 
 @njit(**OPTIONS)
-def sum_classes(batch, W, labels, room, sums, size, first, last):
+def sum_classes(batch, W, labels, workspace, sums, size, first, last):
     """The first pass over classes first..last - 1, in blocks of ``size``; tell whether all scores are finite.
 
-    ``labels`` are those of the batch, ``room`` is float32 of shape (n, size); ``first`` is a multiple of ``size``.
+    ``labels`` are those of the batch, ``workspace`` is float32 of shape (n, size); ``first`` is a multiple of
+    ``size``.
     """
     for start in range(first, last, size):
         stop = min(start + size, last)
-        if not score_classes(batch, W, start, stop, room, start):
+        if not score_classes(batch, W, start, stop, workspace, start):
             return False
         block = start // size
         for b in range(labels.size):
-            row = room[b, : stop - start]
+            row = workspace[b, : stop - start]
             own = labels[b] - start
             if 0 <= own < row.size:
                 sums.true[b] = row[own]
@@ -91,17 +92,17 @@ def shares_of(sums):
 
 
 @njit(**OPTIONS)
-def move_by_shares(batch, optimizer, pace, weights, labels, room, shares, size, first, last):
+def move_by_shares(batch, optimizer, pace, weights, labels, workspace, shares, size, first, last):
     """The second pass over classes first..last - 1; parameters as for the first."""
     for start in range(first, last, size):
         stop = min(start + size, last)
-        score_classes(batch, array_of(weights), start, stop, room, start)
+        score_classes(batch, array_of(weights), start, stop, workspace, start)
         for b in range(labels.size):
-            row = room[b, : stop - start]
+            row = workspace[b, : stop - start]
             write_exp(row, shares.highest[b])
             for k in range(row.size):
                 row[k] *= shares.factor[b]
             own = labels[b] - start
             if 0 <= own < row.size:
                 row[own] = shares.of_true[b]
-        move_classes(batch, optimizer, pace, room, weights, start, stop, start)
+        move_classes(batch, optimizer, pace, workspace, weights, start, stop, start)

@@ -24,8 +24,8 @@ from xsoftmax.kernels.layout import (
     stored_score,
     stored_scores,
 )
+from xsoftmax.kernels.protocol import NEGLIGIBLE
 from xsoftmax.kernels.rows import Csr, Dense, bias_of, rate_of, width_of
-from xsoftmax.kernels.steps import NEGLIGIBLE
 
 
 @lean

@@ -1,8 +1,8 @@
 """What one example's loss looks like, given a few scores; one file each.
 
 A file holds the objective's parameters, a NamedTuple described by ``objective`` and named ``MEMBER``, and its
-compiled ``loss`` and ``gradient`` (see ``xsoftmax.kernels.steps``). The NamedTuple says the same once more, in a few
-lines, for any library with the functions of the Python array API standard, which is called ``xp``:
+compiled ``loss`` and ``gradient`` (see ``xsoftmax.kernels.protocol``). The NamedTuple says the same once more, in a
+few lines, for any library with the functions of the Python array API standard, which is called ``xp``:
 
 ``value(xp, at, draws)``
     The loss of n samples, of shape (n,). Its derivatives by the scores, with ``at`` held fixed, are the slopes that
@@ -13,7 +13,7 @@ lines, for any library with the functions of the Python array API standard, whic
     ``at`` of a step, and the state after it: by default ``settle`` and ``state``. ``noise`` holds uniform numbers
     above 0 and below 1, of shape (n, ``n_numbers``); None where these are 0.
 
-``rate`` is the learning rate, a number; ``state`` is float64 of shape (n, ``n_states``); ``draws`` are
+``rate`` is the learning rate, a number; ``state`` is float64 of shape (n, ``n_auxiliary``); ``draws`` are
 ``ScoredClasses``. An objective that offers raise_bound takes U-max's ``threshold`` as a last argument of ``prepare``.
 Tests compare these methods with the compiled code; a solver that differentiates by itself needs nothing else.
 """
@@ -35,7 +35,7 @@ class ScoredClasses(NamedTuple):
         Score of the true class, and its log-probability under the proposal.
     classes : integer array of shape (n, m)
     scores, weights, log_q : array of shape (n, m)
-        As in ``xsoftmax.kernels.steps.Draws``.
+        As in ``xsoftmax.kernels.protocol.Draws``.
     """
 
     score_true: Any
@@ -57,8 +57,8 @@ def objective(
     needs_all_classes: bool = False,
     takes_found: bool = False,
     sums_exponentials: bool = False,
-    n_states: int = 0,
-    solves_states: bool = False,
+    n_auxiliary: int = 0,
+    solves_auxiliary: bool = False,
     n_numbers: int = 0,
     link: str = "softmax",
     qualifier: str = "",
@@ -89,7 +89,7 @@ def objective(
     sums_exponentials : bool
         Whether its derivatives by all scores are those of the softmax, and so follow from sums of exponentials.
     n_states : int
-        Variables that it keeps per sample; if any, it has ``initial_states(n_samples, n_classes)``.
+        Variables that it keeps per sample; if any, it has ``initial_auxiliary(n_samples, n_classes)``.
     solves_states : bool
         Whether ``loss`` and ``gradient`` solve for these variables, which then only say where to begin.
     n_numbers : int
@@ -108,9 +108,9 @@ def objective(
     def describe(member: Any) -> Any:
         member.title, member.target, member.offers = title, target, offers
         member.excludes_true, member.uses_log_q, member.adds_log_q = excludes_true, uses_log_q, adds_log_q
-        member.needs_all_classes, member.takes_found, member.n_states = needs_all_classes, takes_found, n_states
+        member.needs_all_classes, member.takes_found, member.n_auxiliary = needs_all_classes, takes_found, n_auxiliary
         member.sums_exponentials = sums_exponentials
-        member.solves_states, member.link = solves_states, link
+        member.solves_auxiliary, member.link = solves_auxiliary, link
         member.n_numbers, member.draws_numbers = n_numbers, n_numbers > 0
         member.qualifier, member.target_of_all = qualifier, target_of_all or target
         if not hasattr(member, "fit"):

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 from xsoftmax.kernels import augment
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays
 
 # Of the trapezoidal sum, in units of q's scale, where that is at most 1.
@@ -140,7 +140,7 @@ class AdditiveNoise(NamedTuple):
     start_at_best: bool = True
     entropy: bool = True
 
-    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
+    def initial_auxiliary(self, n_samples: int, n_classes: int) -> np.ndarray:
         """Give (mu, gamma, visits) of every sample before the first step, float64 of shape (n_samples, 3)."""
         mu, gamma = best_start(_noise_of(self), n_classes) if self.start_at_best else (0.0, augment.GAMMA_OF_ONE)
         return np.tile([mu, gamma, 0.0], (n_samples, 1))

@@ -1,6 +1,6 @@
 """What objectives share that keep a running average of the inner sum per sample, its logarithm first in the state.
 
-See ``xsoftmax.kernels.dual``.
+See ``xsoftmax.kernels.running_sum``.
 """
 
 import math
@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.kernels.dual import double_sum
+from xsoftmax.kernels.running_sum import double_sum
 from xsoftmax.objectives import ScoredClasses, _arrays
 
 
 def running_sum(member: Any) -> Any:
     """Add to an objective's NamedTuple the methods that it does not bring: a decorator, within ``objective``."""
-    for method in (initial_states, problem, value):
+    for method in (initial_auxiliary, problem, value):
         if method.__name__ not in vars(member):
             setattr(member, method.__name__, method)
     return member
 
 
-def initial_states(self: Any, n_samples: int, n_classes: int) -> np.ndarray:
+def initial_auxiliary(self: Any, n_samples: int, n_classes: int) -> np.ndarray:
     """Give the log of the average, exact for W = 0, and other states at 0: float64 of shape (n_samples, n_states)."""
-    return np.tile([math.log(n_classes), *[0.0] * (self.n_states - 1)], (n_samples, 1))
+    return np.tile([math.log(n_classes), *[0.0] * (self.n_auxiliary - 1)], (n_samples, 1))
 
 
 def problem(self: Any) -> str:

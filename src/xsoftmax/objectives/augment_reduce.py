@@ -11,8 +11,8 @@ import math
 from typing import Any, NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.dual import log_inner_sum, log_mix, slopes_from
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
+from xsoftmax.kernels.running_sum import log_inner_sum, log_mix, slopes_from
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 from xsoftmax.objectives._running_sum import running_sum
 
@@ -21,7 +21,7 @@ from xsoftmax.objectives._running_sum import running_sum
     title="augment-and-reduce bound",
     target="bound",
     excludes_true=True,
-    n_states=2,
+    n_auxiliary=2,
     qualifier="as local_rate falls to 0",
 )
 @running_sum

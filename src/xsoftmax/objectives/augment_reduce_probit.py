@@ -11,7 +11,7 @@ in place of a softmax's probabilities. The bound's likelihood is that of the mul
 softmax's: prediction takes the link probit. Cost of a step: n_sampled + 1 rows, 2 n_sampled hazards.
 """
 
-from xsoftmax.kernels.augment import N_STATES
+from xsoftmax.kernels.augment import N_AUXILIARY
 from xsoftmax.kernels.noise import Normal
 from xsoftmax.objectives import objective
 from xsoftmax.objectives._additive_noise import AdditiveNoise, compiled_for
@@ -21,7 +21,7 @@ from xsoftmax.objectives._additive_noise import AdditiveNoise, compiled_for
     title="augment-and-reduce bound (probit)",
     target="bound",
     excludes_true=True,
-    n_states=N_STATES,
+    n_auxiliary=N_AUXILIARY,
     n_numbers=4,
     link="probit",
     qualifier="as local_rate falls to 0",

@@ -19,7 +19,7 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, sigmoid, softplus
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 NEWTON_STEPS = 60
@@ -31,13 +31,13 @@ HALVINGS = 60
     target="bound",
     excludes_true=True,
     needs_all_classes=True,
-    n_states=1,
-    solves_states=True,
+    n_auxiliary=1,
+    solves_auxiliary=True,
 )
 class Bouchard(NamedTuple):
     """No parameters."""
 
-    def initial_states(self, n_samples: int, n_classes: int) -> np.ndarray:
+    def initial_auxiliary(self, n_samples: int, n_classes: int) -> np.ndarray:
         """Give the alpha of every sample where all scores are 0, float64 of shape (n_samples, 1)."""
         return np.full((n_samples, 1), math.log(n_classes - 1))
 

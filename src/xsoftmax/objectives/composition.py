@@ -10,8 +10,8 @@ it has the instability of plain SGD on the double sum, and is here to show it. C
 from typing import Any, NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.dual import log_inner_sum, log_mix, slopes_from
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
+from xsoftmax.kernels.running_sum import log_inner_sum, log_mix, slopes_from
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 from xsoftmax.objectives._running_sum import loss_of_state, running_sum
 
@@ -20,7 +20,7 @@ from xsoftmax.objectives._running_sum import loss_of_state, running_sum
     title="double-sum bound",
     target="softmax",
     excludes_true=True,
-    n_states=2,
+    n_auxiliary=2,
     qualifier="with an average per sample, as its share falls to 0",
 )
 @running_sum

@@ -15,9 +15,9 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.dual import NEWTON_STEPS, NEWTON_TOLERANCE
 from xsoftmax.kernels.mathematics import exp, log_add_exp
-from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
+from xsoftmax.kernels.protocol import gradient, loss, proximal, raise_bound
+from xsoftmax.kernels.running_sum import NEWTON_STEPS, NEWTON_TOLERANCE
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 from xsoftmax.objectives._double_sum import start
 
@@ -30,7 +30,7 @@ LEAST = -700.0
     target="softmax",
     excludes_true=True,
     offers=("gradient", "raise_bound", "proximal", "batch_proximal"),
-    n_states=1,
+    n_auxiliary=1,
 )
 @start
 class DoubleSum(NamedTuple):

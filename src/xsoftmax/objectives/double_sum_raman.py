@@ -16,9 +16,9 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.dual import NEWTON_STEPS, NEWTON_TOLERANCE
 from xsoftmax.kernels.mathematics import exp, log_add_exp, wright_omega
-from xsoftmax.kernels.steps import gradient, loss, proximal, raise_bound
+from xsoftmax.kernels.protocol import gradient, loss, proximal, raise_bound
+from xsoftmax.kernels.running_sum import NEWTON_STEPS, NEWTON_TOLERANCE
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 from xsoftmax.objectives._double_sum import start
 
@@ -31,7 +31,7 @@ SMALLEST_SQUARED_NORM = 1e-30
     target="softmax",
     excludes_true=True,
     offers=("gradient", "raise_bound", "proximal"),
-    n_states=1,
+    n_auxiliary=1,
 )
 @start
 class DoubleSumRaman(NamedTuple):

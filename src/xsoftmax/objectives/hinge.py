@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import floor, gradient, loss, proximal
+from xsoftmax.kernels.protocol import floor, gradient, loss, proximal
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 

@@ -21,7 +21,7 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 _description = objective(title="importance sampling loss", target="nothing", excludes_true=False, uses_log_q=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from xsoftmax.kernels.bisimplex import threshold
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import floor, gradient, loss
+from xsoftmax.kernels.protocol import floor, gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
@@ -64,8 +64,8 @@ def _floor(objective, score_true):
 @implements(loss, MaxMargin, allocates=True)
 def _loss(objective, state, score_true, log_q_true, draws):
     inverse = draws.scores.dtype.type(1.0 / objective.smoothing)
-    room = np.empty_like(draws.scores)  # out may be the scores
-    highest, gap, theta = threshold(score_true, draws.scores, draws.weights, inverse, room)
+    workspace = np.empty_like(draws.scores)  # out may be the scores
+    highest, gap, theta = threshold(score_true, draws.scores, draws.weights, inverse, workspace)
     linear = squares = t = 0.0
     for j in range(draws.scores.size):
         below = (draws.scores[j] - highest) * inverse

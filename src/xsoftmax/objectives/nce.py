@@ -16,7 +16,7 @@ import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import exp, sigmoid, softplus
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 _description = objective(title="one-vs-each bound with joint classes", target="bound", excludes_true=True)

@@ -18,8 +18,8 @@ moves few of the classes that it scores.
 from typing import Any, NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.dual import log_inner_sum, slopes_from
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
+from xsoftmax.kernels.running_sum import log_inner_sum, slopes_from
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 

@@ -16,15 +16,15 @@ import math
 from typing import Any, NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.dual import log_inner_sum, log_mix, slopes_from
 from xsoftmax.kernels.mathematics import sigmoid
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
+from xsoftmax.kernels.running_sum import log_inner_sum, log_mix, slopes_from
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 from xsoftmax.objectives._running_sum import loss_of_state, running_sum
 
 
 @objective(
-    title="double-sum bound", target="softmax", excludes_true=True, n_states=1, qualifier="as averaging falls to 0"
+    title="double-sum bound", target="softmax", excludes_true=True, n_auxiliary=1, qualifier="as averaging falls to 0"
 )
 @running_sum
 class Scent(NamedTuple):

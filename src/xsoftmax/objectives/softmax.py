@@ -14,10 +14,10 @@ import numpy as np
 from xsoftmax.internal.compiled import njit, overload, types
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.full_softmax import HAVE_SLOPE_ROWS, slope_row
 from xsoftmax.kernels.log_sum_exp import scan, write_exp
 from xsoftmax.kernels.mathematics import exp
-from xsoftmax.kernels.minibatch import HAVE_SLOPE_ROWS, slope_row
-from xsoftmax.kernels.steps import gradient, loss
+from xsoftmax.kernels.protocol import gradient, loss
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 

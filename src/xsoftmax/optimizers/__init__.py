@@ -1,8 +1,8 @@
 """How the touched weights move; one file each.
 
 A file holds the optimizer's parameters, a NamedTuple described by ``optimizer`` and named ``MEMBER``, and the rule
-for one entry of the weights, the compiled ``updated`` (see ``xsoftmax.kernels.steps``); how entries lie in memory is
-nothing to it. One whose parameters depend on the data has ``fit(TrainingSet)``.
+for one entry of the weights, the compiled ``updated`` (see ``xsoftmax.kernels.protocol``); how entries lie in memory
+is nothing to it. One whose parameters depend on the data has ``fit(TrainingSet)``.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ def optimizer(
     needs: str = "gradient",
     accumulates: bool = False,
     fade: float = 1.0,
-    takes_ridge: bool = False,
+    takes_l2: bool = False,
     qualifier: str = "",
 ) -> Callable[[Any], Any]:
     """Describe an optimizer: a decorator for its NamedTuple of parameters, of which one is ``learning_rate``.
@@ -28,8 +28,8 @@ def optimizer(
     fade : float
         Factor by which that number falls in every step that does not touch its weight.
     takes_ridge : bool
-        Whether a ridge, which is part of the gradient, may shrink weights apart from it: so it is for steps along
-        minus the rate times the gradient, and where it is solved for; for others there is decay.
+        Whether an L2 penalty, which is part of the gradient, may shrink weights apart from it: so it is for steps
+        along minus the rate times the gradient, and where it is solved for; for others there is decay.
     qualifier : str
         Under what condition its mean step is along the mean gradient, where there is one.
     """
@@ -39,7 +39,7 @@ def optimizer(
         member.qualifier = qualifier
         # float32 arrays of the weights' size that training holds: stamps tell where accumulators fade from
         member.copies = 1 + accumulates + (fade < 1)
-        member.takes_ridge = takes_ridge
+        member.takes_l2 = takes_l2
         if not hasattr(member, "fit"):
             member.fit = lambda self, data: self
         return member

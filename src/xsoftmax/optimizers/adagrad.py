@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import updated
+from xsoftmax.kernels.protocol import updated
 from xsoftmax.optimizers import optimizer
 
 

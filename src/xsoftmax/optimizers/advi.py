@@ -15,7 +15,7 @@ import numpy as np
 
 from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import updated
+from xsoftmax.kernels.protocol import updated
 from xsoftmax.optimizers import optimizer
 
 _NEW = np.float32(0.1)

@@ -7,11 +7,11 @@ of samples.
 from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import updated
+from xsoftmax.kernels.protocol import updated
 from xsoftmax.optimizers import optimizer
 
 
-@optimizer(needs="proximal", takes_ridge=True, qualifier="as the rate falls to 0")
+@optimizer(needs="proximal", takes_l2=True, qualifier="as the rate falls to 0")
 class Implicit(NamedTuple):
     """Parameters: ``learning_rate``."""
 

@@ -11,7 +11,7 @@ from xsoftmax.optimizers import optimizer
 BLOCK_BYTES = 2**26
 
 
-@optimizer(needs="full_gradient", takes_ridge=True)
+@optimizer(needs="full_gradient", takes_l2=True)
 class Lbfgs(NamedTuple):
     """Parameters: ``memory``, pairs kept; ``tolerance`` on the largest entry of the mean gradient, to stop."""
 

@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import updated
+from xsoftmax.kernels.protocol import updated
 from xsoftmax.optimizers import optimizer
 from xsoftmax.optimizers._gradient import along_gradient
 
 
-@optimizer(takes_ridge=True)
+@optimizer(takes_l2=True)
 class Sgd(NamedTuple):
     """Parameters: ``learning_rate``, in units of one sample's gradient."""
 

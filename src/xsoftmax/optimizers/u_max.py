@@ -2,19 +2,19 @@
 
 Fagan and Iyengar 2018, Algorithm 1. ``rate`` is the paper's eta times the number of samples. A step that lifts u
 follows the draws twice, so that its mean is not the gradient; where u is within ``threshold`` of its best, none does.
-The projections of u and W onto balls are left out: without a ridge these are infinite, and with one they bind only
-where the objective is worse than at W = 0.
+The projections of u and W onto balls are left out: without an L2 penalty these are infinite, and with one they bind
+only where the objective is worse than at W = 0.
 """
 
 from typing import NamedTuple
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import updated
+from xsoftmax.kernels.protocol import updated
 from xsoftmax.optimizers import optimizer
 from xsoftmax.optimizers._gradient import along_gradient
 
 
-@optimizer(needs="raise_bound", takes_ridge=True, qualifier="where u is within threshold of its best")
+@optimizer(needs="raise_bound", takes_l2=True, qualifier="where u is within threshold of its best")
 class UMax(NamedTuple):
     """Parameters: ``learning_rate``; ``threshold``, the paper's delta."""
 

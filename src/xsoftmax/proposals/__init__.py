@@ -53,7 +53,8 @@ def proposal(
         Whether it looks for some classes, those that score highest, so that what a step sees stands for no sum.
     beforehand : bool
         Whether its fit takes so long that fits of a model share one: the verb ``proposal`` fits it into a file. If
-        the fitted one has ``facts(data)``, a mapping of names to numbers, or lists of them, the file keeps these.
+        the fitted one has ``fit_summary(data)``, a mapping of names to numbers, or lists of them, the file keeps
+        these.
     indexes : bool
         Whether it keeps an index of the classes by their weights, one row each: lists by feature have none.
     cost : str

@@ -11,10 +11,10 @@ from xsoftmax.data.dataset import Dataset, check_plain
 from xsoftmax.data.names import Names
 from xsoftmax.data.training_set import TrainingSet, check_seed
 from xsoftmax.internal import registry
+from xsoftmax.internal.checksummed import opened, written_checksummed
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_number
-from xsoftmax.internal.sealed import opened, written_sealed
 from xsoftmax.proposals import Proposal, key_of, parts_beforehand, settings_of
 
 KIND = "proposal"
@@ -43,7 +43,7 @@ class StoredProposal:
     proposal: Proposal
     settings: dict[str, Any]
     attributes: dict[str, Any]
-    facts: dict[str, Any]
+    fit_summary: dict[str, Any]
     class_names: Sequence[str]
     digest: str = ""
 
@@ -80,16 +80,16 @@ def fit_beforehand(
         "seed": seed,
         "seconds": found.seconds,
     }
-    facts = dict(found.facts(training_set)) if hasattr(found, "facts") else {}
-    return StoredProposal(found, settings_of(member), known, facts, data.class_names)
+    fit_summary = dict(found.fit_summary(training_set)) if hasattr(found, "facts") else {}
+    return StoredProposal(found, settings_of(member), known, fit_summary, data.class_names)
 
 
 def write_proposal(path: str | Path, stored: StoredProposal) -> None:
     """Write a file: aside, sealed, and renamed."""
-    with written_sealed(Path(path), KIND, libver="v110") as file:
+    with written_checksummed(Path(path), KIND, libver="v110") as file:
         put(file, proposal=stored.settings["name"], **stored.attributes)
         put_text(file, "settings", stored.key)
-        put(file.create_group("facts"), **stored.facts)
+        put(file.create_group("facts"), **stored.fit_summary)
         stored.proposal.save(file.create_group("fitted"))
         Names.of(stored.class_names).to_group(file.create_group("classes/names"))
 
@@ -113,10 +113,10 @@ def read_proposal(path: str | Path) -> StoredProposal:
             raise ContentError(f"a fit of {known['seconds']!r} seconds to data {known['identity']!r}")
         module = registry.load("xsoftmax.proposals", str(known["proposal"]))
         found = module.restore(file["fitted"], len(names), int(known["n_features"]))
-        facts = attributes(file["facts"])
+        fit_summary = attributes(file["facts"])
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    return StoredProposal(found, settings, known | {"dataset": str(known["dataset"])}, facts, names, digest)
+    return StoredProposal(found, settings, known | {"dataset": str(known["dataset"])}, fit_summary, names, digest)
 
 
 def known_beforehand(

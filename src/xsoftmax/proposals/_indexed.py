@@ -10,8 +10,8 @@ from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.clusters import arrange, cluster, clusters_of, empty_index, reassign
 from xsoftmax.kernels.dispatch import implements, lean
 from xsoftmax.kernels.draws import empty_draws, weigh_found
+from xsoftmax.kernels.protocol import View, draw, log_probability
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import View, draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Adaptive, Size, TrainingSet
 

@@ -16,7 +16,7 @@ from xsoftmax.internal import registry
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of
 from xsoftmax.kernels.implicit_batch import draw_outside
-from xsoftmax.kernels.steps import draw, log_probability
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.proposals import Adaptive, TrainingSet, fitted, proposal
 from xsoftmax.proposals.search import Search
 from xsoftmax.proposals.uniform import UniformDraws, log_of_uniform

@@ -16,8 +16,8 @@ from xsoftmax.internal.hdf5_checks import check_array
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.kernels.random import below, low_bits, next_u64
-from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.proposals import TrainingSet, proposal
 
 _SURE = 2.0**32

@@ -19,7 +19,7 @@ from xsoftmax.internal.hdf5 import attribute, put
 from xsoftmax.internal.hdf5_checks import check_array, check_below, check_number
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of
-from xsoftmax.kernels.steps import draw, log_probability
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.proposals import TrainingSet, fitted, proposal
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import FittedUniform, Uniform, UniformDraws

@@ -20,8 +20,8 @@ from xsoftmax.internal.hdf5_checks import check_number
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import part_of, weigh_by_probability
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.kernels.random import next_u64, uniform
-from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.proposals import TrainingSet, fitted, proposal
 from xsoftmax.proposals.frequency import Frequency
 from xsoftmax.proposals.uniform import Uniform

@@ -31,9 +31,9 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.draws import weigh_by_probability
 from xsoftmax.kernels.layout import factor_of, stored
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.kernels.random import next_u64
 from xsoftmax.kernels.rows import Csr, Dense
-from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Adaptive, TrainingSet, proposal
 
@@ -209,14 +209,14 @@ def _mass(proposal, form, z, n):
 
 
 @njit(**OPTIONS)
-def _fill_block(proposal, view, i, block, room):
+def _fill_block(proposal, view, i, block, workspace):
     """Write alpha s^2 + 1 of the classes of a block, as they score now; return how many there are, and their sum."""
     first, total = proposal.tree.bounds[block], 0.0
     n = proposal.tree.bounds[block + 1] - first
     for j in range(n):
         score = np.float64(score_class(view.weights, view.features, i, first + j))
-        room[j] = proposal.alpha * score * score + 1.0
-        total += room[j]
+        workspace[j] = proposal.alpha * score * score + 1.0
+        total += workspace[j]
     return n, total
 
 
@@ -247,7 +247,7 @@ def _fill_csr(features, i, z):
 
 
 @njit(**OPTIONS)
-def _rooms(proposal, view, i):
+def _workspaces(proposal, view, i):
     """Give sample ``i`` with its constant feature, float64, and room for the largest block."""
     z, bounds = np.empty(_width_of(proposal.tree)), proposal.tree.bounds
     fill_row(view.features, i, z)
@@ -273,27 +273,27 @@ def _go_down(proposal, z, total, wanted, rng):
 
 @implements(draw, QuadraticKernelDraws, allocates=True)
 def _draw(proposal, view, i, excluded, lowest, rng, draws):
-    z, room = _rooms(proposal, view, i)
+    z, workspace = _workspaces(proposal, view, i)
     of_all = _mass(proposal, proposal.tree.left[0], z, proposal.tree.bounds[-1])
     for j in range(draws.classes.size):
         block, log_q, rng = _go_down(proposal, z, of_all, np.int64(-1), rng)
-        n, total = _fill_block(proposal, view, i, block, room)
+        n, total = _fill_block(proposal, view, i, block, workspace)
         rng, bits = next_u64(rng)
         left, at = _fraction(bits) * total, 0
-        while left >= room[at] and at < n - 1:
-            left -= room[at]
+        while left >= workspace[at] and at < n - 1:
+            left -= workspace[at]
             at += 1
         draws.classes[j] = proposal.tree.bounds[block] + at
-        draws.log_q[j] = np.float32(log_q + math.log(room[at] / total))
+        draws.log_q[j] = np.float32(log_q + math.log(workspace[at] / total))
     weigh_by_probability(draws)
 
 
 @implements(log_probability, QuadraticKernelDraws, allocates=True)
 def _log_probability(proposal, view, i, k):
-    z, room = _rooms(proposal, view, i)
+    z, workspace = _workspaces(proposal, view, i)
     bounds = proposal.tree.bounds
     of_all = _mass(proposal, proposal.tree.left[0], z, bounds[-1])
     block = np.searchsorted(bounds, k, side="right") - 1
     _, log_q, _ = _go_down(proposal, z, of_all, np.int64(block), np.uint64(0))
-    _, of_block = _fill_block(proposal, view, i, block, room)
-    return np.float32(log_q + math.log(room[k - bounds[block]] / of_block))
+    _, of_block = _fill_block(proposal, view, i, block, workspace)
+    return np.float32(log_q + math.log(workspace[k - bounds[block]] / of_block))

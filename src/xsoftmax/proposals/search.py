@@ -30,8 +30,8 @@ from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements, lean, otherwise
 from xsoftmax.kernels.draws import keep_highest, weigh_found
 from xsoftmax.kernels.lists import Lists, bound, stored_at
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.kernels.shortlist import FINDERS, nearest_classes
-from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Adaptive, TrainingSet, proposal
 
@@ -143,7 +143,7 @@ SearchDraws.reads_features = True  # type: ignore[attr-defined]
 
 
 @lean
-def find(weights, features, i, room, excluded, lowest, draws):
+def find(weights, features, i, workspace, excluded, lowest, draws):
     """Put the classes that score highest, and above ``lowest``, first into ``draws``; return how many these are."""
 
 
@@ -175,9 +175,9 @@ def _log_probability(proposal, view, i, k):
 
 
 @otherwise(find)
-def _find_among_rows(weights, features, i, room, excluded, lowest, draws):
+def _find_among_rows(weights, features, i, workspace, excluded, lowest, draws):
     n = np.int64(0)
-    for k in range(room.n_classes):
+    for k in range(workspace.n_classes):
         if k != excluded:
             score = score_class(weights, features, i, np.int64(k))
             if score > lowest:
@@ -186,20 +186,20 @@ def _find_among_rows(weights, features, i, room, excluded, lowest, draws):
 
 
 @implements(find, Lists)
-def _find_in_lists(weights, features, i, room, excluded, lowest, draws):
-    n_entries, lowest = _order_entries(weights, features, i, room), lowest * np.float32(weights.scale[1])
+def _find_in_lists(weights, features, i, workspace, excluded, lowest, draws):
+    n_entries, lowest = _order_entries(weights, features, i, workspace), lowest * np.float32(weights.scale[1])
     n_walked = 0
-    while n_walked < n_entries and room.rest[n_walked] > lowest:
+    while n_walked < n_entries and workspace.rest[n_walked] > lowest:
         n_walked += 1
-    n_seen = _walk(weights, features, room, n_walked)
+    n_seen = _walk(weights, features, workspace, n_walked)
     n, least = np.int64(0), lowest
     for s in range(n_seen):
-        k = room.seen[s]
+        k = workspace.seen[s]
         if k == excluded:
             continue
-        score, j = room.scores[k], n_walked
-        while j < n_entries and score + room.rest[j] > least:
-            entry = room.order[j]
+        score, j = workspace.scores[k], n_walked
+        while j < n_entries and score + workspace.rest[j] > least:
+            entry = workspace.order[j]
             score += features.data[entry] * stored_at(weights, k, features.indices[entry])
             j += 1
         if j == n_entries and score > least:
@@ -210,38 +210,38 @@ def _find_in_lists(weights, features, i, room, excluded, lowest, draws):
 
 
 @njit(**LEAN)
-def _order_entries(weights, features, i, room):
+def _order_entries(weights, features, i, workspace):
     """Put the entries of a row in order of the lengths of their lists; return how many there are."""
     first = features.indptr[i]
     n = features.indptr[i + 1] - first
     for j in range(n):
         size, place = weights.sizes[features.indices[first + j]], j
-        while place > 0 and weights.sizes[features.indices[room.order[place - 1]]] > size:
-            room.order[place] = room.order[place - 1]
+        while place > 0 and weights.sizes[features.indices[workspace.order[place - 1]]] > size:
+            workspace.order[place] = workspace.order[place - 1]
             place -= 1
-        room.order[place] = first + j
-    room.rest[n] = np.float32(0)
+        workspace.order[place] = first + j
+    workspace.rest[n] = np.float32(0)
     for j in range(n - 1, -1, -1):
-        entry = room.order[j]
+        entry = workspace.order[j]
         lift = abs(features.data[entry]) * weights.most[features.indices[entry]]
-        room.rest[j] = (room.rest[j + 1] + lift) * _ROUNDED_UP
+        workspace.rest[j] = (workspace.rest[j + 1] + lift) * _ROUNDED_UP
     return n
 
 
 @njit(**LEAN)
-def _walk(weights, features, room, n_walked):
+def _walk(weights, features, workspace, n_walked):
     """Add up what the first lists of a row say; return how many classes they name."""
-    room.searches[0] += 1
-    now, n_seen = room.searches[0], 0
+    workspace.searches[0] += 1
+    now, n_seen = workspace.searches[0], 0
     for j in range(n_walked):
-        entry = room.order[j]
+        entry = workspace.order[j]
         d, x = features.indices[entry], features.data[entry]
         first = weights.starts[d]
         for place in range(first, first + weights.sizes[d]):
             k = weights.members[place]
-            if room.stamps[k] != now:
-                room.stamps[k], room.scores[k] = now, np.float32(0)
-                room.seen[n_seen] = k
+            if workspace.stamps[k] != now:
+                workspace.stamps[k], workspace.scores[k] = now, np.float32(0)
+                workspace.seen[n_seen] = k
                 n_seen += 1
-            room.scores[k] += x * weights.values[place]
+            workspace.scores[k] += x * weights.values[place]
     return n_seen

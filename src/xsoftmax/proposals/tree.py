@@ -15,7 +15,7 @@ from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import weigh_by_probability
 from xsoftmax.kernels.mathematics import exp
-from xsoftmax.kernels.steps import draw, draw_ahead, log_probability
+from xsoftmax.kernels.protocol import draw, draw_ahead, log_probability
 from xsoftmax.proposals import Size, TrainingSet, proposal
 from xsoftmax.tree.cross_validation import Choice, fit_timed
 from xsoftmax.tree.draws import TreeView, descend, descend_block, log_probability_of
@@ -66,7 +66,7 @@ class FittedTree:
     choice: Choice | None = None
     name = "tree"
 
-    def facts(self, data: TrainingSet) -> Mapping[str, Any]:
+    def fit_summary(self, data: TrainingSet) -> Mapping[str, Any]:
         """Tell how large it is, how likely it makes the classes of the rows, and how its regularizer was chosen."""
         likelihood = self.tree.log_likelihood(self.tree.project(data.X), data.y)
         found = {"levels": self.tree.depth, "components": self.tree.dimension, "train_log_likelihood": likelihood}
@@ -119,7 +119,7 @@ def _draw(proposal, view, i, excluded, lowest, rng, draws):
 @implements(draw_ahead, TreeDraws, allocates=True)
 def _draw_ahead(proposal, view, samples, ahead):
     n_draws = ahead.classes.shape[1]
-    descend_block(_view(proposal), proposal.Z, samples, ahead.states, n_draws, ahead.classes, ahead.log_q)
+    descend_block(_view(proposal), proposal.Z, samples, ahead.rng_states, n_draws, ahead.classes, ahead.log_q)
     share = np.float32(1) / np.float32(n_draws)
     for b in range(samples.size):
         for j in range(n_draws):

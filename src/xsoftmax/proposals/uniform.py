@@ -13,8 +13,8 @@ from xsoftmax.internal.hdf5_checks import check_number
 from xsoftmax.kernels import LEAN
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.implicit_batch import draw_outside
+from xsoftmax.kernels.protocol import draw, log_probability
 from xsoftmax.kernels.random import below, next_u64
-from xsoftmax.kernels.steps import draw, log_probability
 from xsoftmax.proposals import TrainingSet, proposal
 
 

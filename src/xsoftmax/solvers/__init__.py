@@ -13,7 +13,7 @@ import numpy as np
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Proposal, Size, TrainingSet
 from xsoftmax.solvers._rules import named
 
@@ -43,9 +43,9 @@ class Solver(Protocol):
     device: ClassVar[str]
     streams: ClassVar[bool]
     chunk: int
-    states: np.ndarray
+    auxiliary: np.ndarray
 
-    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
         """Take a method that it does not refuse, with the objective and the proposal as fitted to the data."""
 
     @staticmethod
@@ -142,21 +142,21 @@ def solver_of(method: Any, size: Size | None = None) -> type[Solver]:
 
 
 def make_solver(
-    method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team | None = None
+    method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool | None = None
 ) -> Solver:
     """Make the solver of a method; ``objective`` and ``proposal`` are those fitted to the data."""
     n_samples, n_features = data.X.shape
     n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
     chosen = solver_of(method, Size(n_samples, data.n_classes, n_features, n_entries))
-    return chosen(method, objective, proposal, data, team or Team())
+    return chosen(method, objective, proposal, data, pool or ThreadPool())
 
 
-def initial_states(method: Any, data: TrainingSet) -> np.ndarray:
+def initial_auxiliary(method: Any, data: TrainingSet) -> np.ndarray:
     """What the objective keeps per sample, before the first step: float64 of shape (n_samples, n_states)."""
     n_samples = len(data.y)
-    if not method.objective.n_states:
+    if not method.objective.n_auxiliary:
         return np.zeros((n_samples, 0))
-    return method.objective.initial_states(n_samples, data.n_classes if data.start is None else data.start.n_alike)
+    return method.objective.initial_auxiliary(n_samples, data.n_classes if data.start is None else data.start.n_alike)
 
 
 def _parts(method: Any) -> str:

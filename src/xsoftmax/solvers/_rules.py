@@ -41,13 +41,13 @@ def rules_of_shrinkage(method: Any) -> list[tuple[Any, str]]:
     optimizer = named(method)[2]
     return [
         (
-            method.ridge and not method.optimizer.takes_ridge,
-            f"ridge is {method.ridge:g}, which {optimizer} does not apply; take optimizer sgd or lbfgs, or ridge: 0 "
-            f"and decay: {method.ridge:g}, which leaves the gradient alone",
+            method.l2 and not method.optimizer.takes_l2,
+            f"l2 is {method.l2:g}, which {optimizer} does not apply; take optimizer sgd or lbfgs, or l2: 0 "
+            f"and decay: {method.l2:g}, which leaves the gradient alone",
         ),
         (
-            method.ridge and method.decay,
-            f"ridge is {method.ridge:g} and decay {method.decay:g}; for {optimizer} they are the same; set one",
+            method.l2 and method.decay,
+            f"l2 is {method.l2:g} and decay {method.decay:g}; for {optimizer} they are the same; set one",
         ),
     ]
 
@@ -92,7 +92,7 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
             "take uniform, frequency or tree",
         ),
         (
-            of.n_states and by.finds,
+            of.n_auxiliary and by.finds,
             f"{objective} keeps a variable per sample that follows the sum over all classes, {proposal} finds those "
             "that score highest only; take objective hinge or sampled-softmax",
         ),
@@ -114,19 +114,19 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
         not_word_by_word(method, batch=method.batch.size > 1),
         *rules_of_shrinkage(method),
         (
-            method.ridge and not of.excludes_true,
-            f"ridge is {method.ridge:g}, but draws of {objective}, a mean under {proposal}, say nothing of how often "
-            f"a class is touched; set ridge: 0 and decay: {method.ridge:g}, or its regularizer if it has one",
+            method.l2 and not of.excludes_true,
+            f"l2 is {method.l2:g}, but draws of {objective}, a mean under {proposal}, say nothing of how often "
+            f"a class is touched; set l2: 0 and decay: {method.l2:g}, or its regularizer if it has one",
         ),
         (
-            method.ridge and by.finds,
-            f"ridge is {method.ridge:g}, but what {proposal} finds says nothing of how often a class is touched; set "
-            f"ridge: 0 and decay: {method.ridge:g}, or take a proposal that draws",
+            method.l2 and by.finds,
+            f"l2 is {method.l2:g}, but what {proposal} finds says nothing of how often a class is touched; set "
+            f"l2: 0 and decay: {method.l2:g}, or take a proposal that draws",
         ),
         (
-            method.ridge and method.average != "none",
-            f"average is {method.average}, but where {proposal} leaves classes out, weights with a ridge shrink when "
-            f"they are touched, which no average follows; set ridge: 0 and decay: {method.ridge:g}, or leave one of "
+            method.l2 and method.average != "none",
+            f"average is {method.average}, but where {proposal} leaves classes out, weights with an L2 penalty "
+            f"shrink when they are touched, which no average follows; set l2: 0 and decay: {method.l2:g}, or leave one of "
             "them out",
         ),
         (

@@ -7,23 +7,23 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.internal.hdf5_checks import copy_arrays
-from xsoftmax.internal.threads import Team, split_evenly
-from xsoftmax.kernels.layout import allocate_whole, arrays_of
-from xsoftmax.kernels.minibatch import (
+from xsoftmax.internal.threads import ThreadPool, split_evenly
+from xsoftmax.kernels.full_softmax import (
     CLASSES_OF_A_LARGE_BLOCK,
     Pace,
     classes_of_a_block,
     gather_block,
     move_classes_block,
+    run_all_classes,
     score_classes_block,
     slope_block,
-    sweep_all,
 )
+from xsoftmax.kernels.layout import allocate_whole, arrays_of
+from xsoftmax.kernels.protocol import Step
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
 from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_of, sum_classes
-from xsoftmax.kernels.steps import Step
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 from xsoftmax.starts import load_start
@@ -80,10 +80,10 @@ class FullSolver:
         """See ``Solver``: scores, and the products of slopes with features."""
         return size.n_samples * 2 * size.n_classes * size.n_entries / PRODUCTS_A_SECOND
 
-    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
         n_classes, features = data.n_classes, features_of(data.X, method.bias)
         y = np.ascontiguousarray(data.y, np.int32)
-        self.states, self._team, self._features = initial_states(method, data), team, features
+        self.auxiliary, self._pool, self._features = initial_auxiliary(method, data), pool, features
         self._parts = (objective, method.optimizer, features, y)
         self._decay = np.float32(method.shrinkage / max(1, y.size))
         self._batch_size = method.proposal.batch_size
@@ -98,7 +98,7 @@ class FullSolver:
         self._batches_per_epoch = -(-y.size // self._batch_size)
         n_rows = min(self._batch_size, max(1, y.size))
         self._in_passes = in_passes(method, n_rows, n_classes)
-        n_held = team.n_threads * classes_of_a_block(n_classes) if self._in_passes else n_classes
+        n_held = pool.n_threads * classes_of_a_block(n_classes) if self._in_passes else n_classes
         self._scores = np.empty((n_rows, n_held), np.float32)
         self._n_classes = n_classes
 
@@ -114,10 +114,10 @@ class FullSolver:
         """Choose who makes the steps, of which ``pace`` is that of the first."""
         if self._in_passes:
             return self._advance_in_passes(samples, pace)
-        if self._team.n_threads > 1 and self._work() >= WORTH_THREADS:
+        if self._pool.n_threads > 1 and self._work() >= WORTH_THREADS:
             return self._advance_together(samples, pace)
-        weights = (self.states, self._weights, self._scores)
-        return sweep_all(*self._parts, *weights, samples, self._batch_size, pace)
+        weights = (self.auxiliary, self._weights, self._scores)
+        return run_all_classes(*self._parts, *weights, samples, self._batch_size, pace)
 
     def weights(self) -> np.ndarray:
         """See ``Solver``; a view, unless they are averaged."""
@@ -126,7 +126,7 @@ class FullSolver:
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
-        return arrays_of(self._weights) | {"states": self.states}
+        return arrays_of(self._weights) | {"auxiliary": self.auxiliary}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """See ``Solver``."""
@@ -140,36 +140,43 @@ class FullSolver:
         return self._scores.size * self._features.data.size / n_samples
 
     def _advance_together(self, samples: np.ndarray, pace: Pace) -> int:
-        """As ``sweep_all``: threads share the classes for scores and moves, the rows for slopes."""
-        n_threads, classes = self._team.n_threads, self._shares_of_classes()
+        """As ``run_all_classes``: threads share the classes for scores and moves, the rows for slopes."""
+        n_threads, classes = self._pool.n_threads, self._shares_of_classes()
         for first in range(0, samples.size, self._batch_size):
             chosen = samples[first : first + self._batch_size]
             scores, batch = self._scores[: chosen.size], gather_block(self._features, chosen)
             score = partial(score_classes_block, batch, self._W)
-            if not all(self._team.run([partial(score, *part, scores) for part in classes])):
+            if not all(self._pool.run([partial(score, *part, scores) for part in classes])):
                 return first
             rows = split_evenly(chosen.size, n_threads)
-            self._team.run([self._slopes(chosen[part], scores[part], pace) for part in rows])
+            self._pool.run([self._slopes(chosen[part], scores[part], pace) for part in rows])
             now = self._later(pace, first)
             move = partial(move_classes_block, batch, self._parts[1], now, scores, self._weights)
-            self._team.run([partial(move, *part) for part in classes])
+            self._pool.run([partial(move, *part) for part in classes])
         return samples.size
 
     def _advance_in_passes(self, samples: np.ndarray, pace: Pace) -> int:
-        """As ``sweep_all`` for the softmax, holding a block of scores for each thread."""
+        """As ``run_all_classes`` for the softmax, holding a block of scores for each thread."""
         (_, optimizer, features, y), size = self._parts, classes_of_a_block(self._n_classes)
         for first in range(0, samples.size, self._batch_size):
             chosen = samples[first : first + self._batch_size]
             labels, batch = y[chosen], gather_block(features, chosen)
             n = chosen.size
-            rooms = self._scores.ravel()[: self._team.n_threads * n * size].reshape(self._team.n_threads, n, size)
-            sums, shared = empty_sums(n, self._n_classes), list(zip(rooms, self._shares_of_classes(), strict=False))
-            look = partial(sum_classes, batch, self._W, labels)
-            if not all(self._team.run([partial(look, room, sums, size, *part) for room, part in shared])):
+            workspaces = self._scores.ravel()[: self._pool.n_threads * n * size].reshape(
+                self._pool.n_threads, n, size
+            )
+            sums, shared = (
+                empty_sums(n, self._n_classes),
+                list(zip(workspaces, self._shares_of_classes(), strict=False)),
+            )
+            evaluation = partial(sum_classes, batch, self._W, labels)
+            if not all(
+                self._pool.run([partial(evaluation, workspace, sums, size, *part) for workspace, part in shared])
+            ):
                 return first
             shares = shares_of(sums)
             move = partial(move_by_shares, batch, optimizer, self._later(pace, first), self._weights, labels)
-            self._team.run([partial(move, room, shares, size, *part) for room, part in shared])
+            self._pool.run([partial(move, workspace, shares, size, *part) for workspace, part in shared])
         return samples.size
 
     def _later(self, pace: Pace, n_samples: int) -> Pace:
@@ -179,12 +186,12 @@ class FullSolver:
     def _shares_of_classes(self) -> list[tuple[int, int]]:
         """Classes of each thread, in whole blocks."""
         size = classes_of_a_block(self._n_classes)
-        cuts = split_evenly(-(-self._n_classes // size), self._team.n_threads)
+        cuts = split_evenly(-(-self._n_classes // size), self._pool.n_threads)
         return [(size * cut.start, min(size * cut.stop, self._n_classes)) for cut in cuts]
 
     def _slopes(self, samples: np.ndarray, scores: np.ndarray, pace: Pace) -> Callable[[], None]:
         objective, _, _, y = self._parts
-        return partial(slope_block, objective, pace.step.rate, y, self.states, samples, scores)
+        return partial(slope_block, objective, pace.step.rate, y, self.auxiliary, samples, scores)
 
 
 MEMBER = FullSolver

@@ -1,11 +1,11 @@
-"""Implicit steps on minibatches, many classes and a ridge: solved for the weights that they end at."""
+"""Implicit steps on minibatches, many classes and an L2 penalty: solved for the weights that they end at."""
 
 from typing import Any
 
 import numpy as np
 
 from xsoftmax.internal.errors import InputError
-from xsoftmax.kernels.implicit_batch import Joint, Touch
+from xsoftmax.kernels.implicit_batch import Inclusion, Joint
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers._rules import differs_by_row, first_broken, named, not_word_by_word, rules_of_draws
 from xsoftmax.solvers.sampled import SampledSolver, solves_batches
@@ -30,19 +30,19 @@ class ImplicitSolver(SampledSolver):
                 not_word_by_word(method, batch=True),
                 (
                     method.decay or method.average != "none",
-                    f"{optimizer} solves its step for a ridge and the weights themselves; leave decay and average "
-                    "out, or take optimizer sgd or adagrad",
+                    f"{optimizer} solves its step for an L2 penalty and the weights themselves; leave decay and "
+                    "average out, or take optimizer sgd or adagrad",
                 ),
                 (
                     "batch_proximal" not in method.objective.offers,
-                    f"{optimizer} solves {objective} for one sample and one class without ridge; set n_sampled: 1 "
-                    "and leave batch and ridge out, or take objective double-sum",
+                    f"{optimizer} solves {objective} for one sample and one class without l2; set n_sampled: 1 "
+                    "and leave batch and l2 out, or take objective double-sum",
                 ),
                 (
                     by.adaptive or differs_by_row(by),
-                    f"{optimizer} shares its draws in a batch and weighs its ridge by how often a class is touched, "
-                    f"{proposal} draws differently for each sample; take uniform or frequency, or n_sampled: 1 "
-                    "without batch and ridge",
+                    f"{optimizer} shares its draws in a batch and weighs its L2 penalty by how often a class is "
+                    f"touched, {proposal} draws differently for each sample; take uniform or frequency, or n_sampled: 1 "
+                    "without batch and l2",
                 ),
             ]
         )
@@ -58,11 +58,11 @@ class ImplicitSolver(SampledSolver):
         return method.batch.size
 
     @staticmethod
-    def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Touch:
-        """Give what its ridge is weighted by."""
-        return touch_of(proposal, draws_from, data.class_counts, method.n_sampled, method.batch.size)
+    def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Inclusion:
+        """Give what its l2 is weighted by."""
+        return inclusion_of(proposal, draws_from, data.class_counts, method.n_sampled, method.batch.size)
 
-    def _inverse_touch(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> np.ndarray:
+    def _inverse_inclusion(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> np.ndarray:
         return np.empty(0, np.float32)
 
     def _batch_type(self, method: Any, proposal: Proposal, data: TrainingSet) -> Joint:
@@ -72,7 +72,9 @@ class ImplicitSolver(SampledSolver):
 MEMBER = ImplicitSolver
 
 
-def touch_of(proposal: Proposal, kernel: Any, class_counts: np.ndarray, n_sampled: int, batch_size: int) -> Touch:
+def inclusion_of(
+    proposal: Proposal, kernel: Any, class_counts: np.ndarray, n_sampled: int, batch_size: int
+) -> Inclusion:
     """Give b_k for batches of ``batch_size`` rows, and for what is left at the end of an epoch.
 
     A class is touched if a label of the batch or drawn, 1 / b_k = a_k + (1 - a_k) r_k. Epochs are permutations, so
@@ -105,7 +107,7 @@ def touch_of(proposal: Proposal, kernel: Any, class_counts: np.ndarray, n_sample
             shares.append(0.0)
         touched = in_batch + (1 - in_batch) * drawn
         inverse.append(np.divide(1, touched, where=touched > 0, out=np.zeros(class_counts.size)))
-    return Touch(np.array(inverse), np.array(shares))
+    return Inclusion(np.array(inverse), np.array(shares))
 
 
 def log_absent(class_counts: np.ndarray, size: int) -> np.ndarray:

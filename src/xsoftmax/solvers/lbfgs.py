@@ -13,13 +13,13 @@ import numpy as np
 from scipy import sparse
 
 from xsoftmax.internal.hdf5_checks import copy_arrays
-from xsoftmax.internal.threads import Team, split_evenly
-from xsoftmax.kernels.minibatch import add_product, classes_of_a_block, loss_block, slope_block
+from xsoftmax.internal.threads import ThreadPool, split_evenly
+from xsoftmax.kernels.full_softmax import add_product, classes_of_a_block, loss_block, slope_block
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.optimizers._schedules import Constant
 from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_states
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 from xsoftmax.starts import load_start
 
@@ -28,9 +28,9 @@ DENSE_BLOCK_BYTES = 2**22
 
 
 class FullObjective:
-    """Mean loss over all samples plus ridge, and its gradient.
+    """Mean loss over all samples plus an L2 penalty, and its gradient.
 
-        f(W) = (1 / n) [sum_i L_i(W) + (ridge / 2) ||W without biases||^2]
+        f(W) = (1 / n) [sum_i L_i(W) + (l2 / 2) ||W without biases||^2]
 
     Variables per sample are minimised over: the objective solves for them. The number of threads changes no bit.
 
@@ -47,13 +47,13 @@ class FullObjective:
         y: np.ndarray,
         n_classes: int,
         bias: bool,
-        ridge: float = 0.0,
-        states: np.ndarray | None = None,
-        team: Team | None = None,
+        l2: float = 0.0,
+        auxiliary: np.ndarray | None = None,
+        pool: ThreadPool | None = None,
     ) -> None:
-        self._objective, self._y, self._bias, self._ridge = objective, y, bias, ridge
-        self._states = np.empty((len(y), 0)) if states is None else states
-        self._team = team or Team()
+        self._objective, self._y, self._bias, self._l2 = objective, y, bias, l2
+        self._auxiliary = np.empty((len(y), 0)) if auxiliary is None else auxiliary
+        self._pool = pool or ThreadPool()
         self.shape = (X.shape[1] + 1, n_classes)
         self._rows = max(1, BLOCK_BYTES // (8 * n_classes))
         self._sparse = sparse.issparse(X)
@@ -67,10 +67,10 @@ class FullObjective:
 
     def value_and_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value, and gradient of the same shape as W, (n_features + 1, n_classes), float64."""
-        n_samples, ridge = len(self._y), self._ridge
-        gradient = ridge * W
+        n_samples, l2 = len(self._y), self._l2
+        gradient = l2 * W
         gradient[-1] = 0
-        total = 0.5 * ridge * np.vdot(W[:-1], W[:-1])
+        total = 0.5 * l2 * np.vdot(W[:-1], W[:-1])
         for first in range(0, n_samples, self._rows):
             total += self._add_block(slice(first, min(first + self._rows, n_samples)), W, gradient)
         gradient /= n_samples
@@ -78,42 +78,42 @@ class FullObjective:
 
     def _add_block(self, block: slice, W: np.ndarray, gradient: np.ndarray) -> float:
         """Add what some rows give to the gradient; return their losses' sum."""
-        y, states = self._y[block], self._states[block]
+        y, auxiliary = self._y[block], self._auxiliary[block]
         X = self._X[block] if self._sparse else self._X[block].astype(np.float64)
-        add_to = partial(_add_sparse_product if self._sparse else _add_dense_product, team=self._team)
+        add_to = partial(_add_sparse_product if self._sparse else _add_dense_product, pool=self._pool)
         scores = np.empty((len(y), self.shape[1]))
         scores[:] = self._bias * W[-1]
         add_to(X, W[:-1], scores)
-        parts = split_evenly(len(scores), self._team.n_threads) or [slice(0, 0)]
-        losses = self._team.run([partial(self._losses, y[part], states[part], scores[part]) for part in parts])
+        parts = split_evenly(len(scores), self._pool.n_threads) or [slice(0, 0)]
+        losses = self._pool.run([partial(self._losses, y[part], auxiliary[part], scores[part]) for part in parts])
         add_to(X.T, scores, gradient[:-1])
         gradient[-1] += self._bias * scores.sum(axis=0)
         return np.concatenate(losses).sum()
 
-    def _losses(self, y: np.ndarray, states: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    def _losses(self, y: np.ndarray, auxiliary: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Losses of samples; their scores become slopes."""
         samples = np.arange(len(y))
-        losses = loss_block(self._objective, y, states, samples, scores.copy(), np.zeros((1, 1)))
-        slope_block(self._objective, np.float32(0), y, states, samples, scores)
+        losses = loss_block(self._objective, y, auxiliary, samples, scores.copy(), np.zeros((1, 1)))
+        slope_block(self._objective, np.float32(0), y, auxiliary, samples, scores)
         return losses
 
 
-def _add_sparse_product(A: Any, B: np.ndarray, out: np.ndarray, team: Team) -> None:
+def _add_sparse_product(A: Any, B: np.ndarray, out: np.ndarray, pool: ThreadPool) -> None:
     """Add A B to ``out``: threads share its rows, each those of as many entries of A, near enough."""
     rows: Any = features_of(A, False)
-    cuts = np.searchsorted(rows.indptr, np.linspace(0, rows.indptr[-1], team.n_threads + 1))
+    cuts = np.searchsorted(rows.indptr, np.linspace(0, rows.indptr[-1], pool.n_threads + 1))
     cuts[0], cuts[-1] = 0, len(out)
-    team.run([partial(add_product, rows, first, last, B, out) for first, last in pairwise(cuts.tolist())])
+    pool.run([partial(add_product, rows, first, last, B, out) for first, last in pairwise(cuts.tolist())])
 
 
-def _add_dense_product(A: np.ndarray, B: np.ndarray, out: np.ndarray, team: Team) -> None:
+def _add_dense_product(A: np.ndarray, B: np.ndarray, out: np.ndarray, pool: ThreadPool) -> None:
     """Add A B to ``out``: threads share its columns, in blocks whose size does not depend on their number."""
     n, size = out.shape[1] if A.size else 0, classes_of_a_block(out.shape[1])
 
     def add(columns: slice) -> None:
         out[:, columns] += A @ B[:, columns]
 
-    team.run([partial(add, slice(first, min(first + size, n))) for first in range(0, n, size)])
+    pool.run([partial(add, slice(first, min(first + size, n))) for first in range(0, n, size)])
 
 
 class LbfgsSolver:
@@ -141,14 +141,14 @@ class LbfgsSolver:
                 not_excluding(method),
                 missing_offer(method),
                 (
-                    of.n_states and not of.solves_states,
+                    of.n_auxiliary and not of.solves_auxiliary,
                     f"{objective} keeps variables per sample, which {optimizer} does not move; take objective "
                     "softmax",
                 ),
                 *rules_of_all_classes(method),
                 (
                     method.decay or method.average != "none",
-                    f"{optimizer} goes to the optimum itself; set ridge in place of decay, and leave average out",
+                    f"{optimizer} goes to the optimum itself; set l2 in place of decay, and leave average out",
                 ),
                 (
                     how.learning_rate != 1 or not isinstance(method.schedule, Constant),
@@ -172,11 +172,11 @@ class LbfgsSolver:
         """See ``Solver``: scores, and the products of slopes with features, of float64."""
         return size.n_samples * 4 * size.n_classes * size.n_entries / PRODUCTS_A_SECOND
 
-    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
         optimizer, y = method.optimizer, np.ascontiguousarray(data.y, np.int32)
-        self.states = initial_states(method, data)
+        self.auxiliary = initial_auxiliary(method, data)
         self.chunk = max(1, len(y))
-        self._full = FullObjective(objective, data.X, y, data.n_classes, method.bias, method.ridge, self.states, team)
+        self._full = FullObjective(objective, data.X, y, data.n_classes, method.bias, method.l2, self.auxiliary, pool)
         self._tolerance = optimizer.tolerance
         size = self._full.shape[0] * self._full.shape[1]
         self._W = np.zeros(size)
@@ -217,7 +217,7 @@ class LbfgsSolver:
         """See ``Solver``."""
         return {
             "W": self._W,
-            "states": self.states,
+            "auxiliary": self.auxiliary,
             "gradient": self._gradient,
             "steps": self._steps,
             "changes": self._changes,

@@ -8,19 +8,19 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.hdf5_checks import copy_arrays
-from xsoftmax.internal.threads import Team, split_evenly
+from xsoftmax.internal.threads import ThreadPool, split_evenly
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.batch import Own
 from xsoftmax.kernels.found import found_shares
 from xsoftmax.kernels.layout import Decayed, allocate, arrays_of
+from xsoftmax.kernels.own_negatives import Own
+from xsoftmax.kernels.protocol import Clock, Parts, Samples, View, log_probability
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
+from xsoftmax.kernels.run_steps import AHEAD, run_steps, single
 from xsoftmax.kernels.scaled import fold, later, scale_of, scaled, steps_of_a_stretch
-from xsoftmax.kernels.shared_batch import Shared
-from xsoftmax.kernels.steps import Clock, Parts, Samples, View, log_probability
-from xsoftmax.kernels.sweep import AHEAD, single, sweep
+from xsoftmax.kernels.shared_negatives import Shared
 from xsoftmax.proposals import Proposal, TrainingSet, memory_of
-from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_states
+from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import first_broken, rules_of_draws
 from xsoftmax.starts import load_start
@@ -75,10 +75,10 @@ class SampledSolver:
         """Count the labels whose classes a sample's step looks at."""
         return 1
 
-    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, team: Team) -> None:
-        self._team, self._batch, self._seed, self._proposal = team, method.batch, data.seed, proposal
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
+        self._pool, self._batch, self._seed, self._proposal = pool, method.batch, data.seed, proposal
         y, features = np.ascontiguousarray(data.y, np.int32), features_of(data.X, method.bias, method.frequency_power)
-        self.states, self._n_classes = initial_states(method, data), data.n_classes
+        self.auxiliary, self._n_classes = initial_auxiliary(method, data), data.n_classes
         n_draws = method.batch.size * method.n_sampled
         steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
         self._refresh: Callable[[Any], None] | None = None
@@ -93,7 +93,7 @@ class SampledSolver:
         self._weights = self._average.weights
         uses_log_q, view = method.objective.uses_log_q, View(self._weights, features)
         log_q = log_q_of(draws_from, view, y) if uses_log_q or method.bias_start != "zero" else None
-        self._samples = Samples(features, y, self.states, log_q if uses_log_q else None)
+        self._samples = Samples(features, y, self.auxiliary, log_q if uses_log_q else None)
         self._kind = self._batch_type(method, proposal, data)
         if log_q is not None and method.bias_start == "minus-log-q":
             self._load_biases(minus_mean_log_q(log_q, y, data.n_classes))
@@ -106,11 +106,11 @@ class SampledSolver:
             load_start(data.start.W, weights.weights())
         if method.decay:
             return scaled(weights, decay_per_step(method, data))
-        inverse_touch = self._inverse_touch(method, proposal, kernel, data)
-        if inverse_touch is None:
+        inverse_inclusion = self._inverse_inclusion(method, proposal, kernel, data)
+        if inverse_inclusion is None:
             return weights
-        ridge = np.float32(method.ridge / max(1, len(data.y)))
-        return Decayed(weights, np.ones(data.n_classes, np.float32), ridge, inverse_touch)
+        l2 = np.float32(method.l2 / max(1, len(data.y)))
+        return Decayed(weights, np.ones(data.n_classes, np.float32), l2, inverse_inclusion)
 
     def _load_biases(self, biases: np.ndarray) -> None:
         stored = self._weights.inner if hasattr(self._weights, "inner") else self._weights
@@ -118,11 +118,11 @@ class SampledSolver:
 
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
-        """Give what a ridge is weighted by, how often steps touch each class; None without any."""
-        return inverse_touch_of(method, proposal, data.class_counts) if method.ridge else None
+        """Give what an L2 penalty is weighted by, how often steps touch each class; None without any."""
+        return inverse_inclusion_of(method, proposal, data.class_counts) if method.l2 else None
 
-    def _inverse_touch(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
-        """Give what the layout's ridge is weighted by; None if there is none."""
+    def _inverse_inclusion(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
+        """Give what the layout's l2 is weighted by; None if there is none."""
         return self.weighed_by(method, proposal, draws_from, data)
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
@@ -161,23 +161,23 @@ class SampledSolver:
             self._task(samples[part.start * size : part.stop * size], epoch, first + part.start * size, rate, of_part)
             for part, of_part in zip(parts, weights, strict=True)
         ]
-        used = sum(self._team.run(tasks))
+        used = sum(self._pool.run(tasks))
         scale_of(self._weights)[:] = scale_of(weights[-1])
         return used
 
     def _parts_of(self, n_steps: int) -> list[slice]:
         """What each thread does of some steps; they change the weights without locks."""
-        return split_evenly(n_steps, self._team.n_threads) if n_steps else [slice(0, 0)]
+        return split_evenly(n_steps, self._pool.n_threads) if n_steps else [slice(0, 0)]
 
     def _task(self, samples: np.ndarray, epoch: int, first: int, rate: float, weights: Any) -> Callable[[], int]:
         """The steps of one thread, and how many samples they used."""
         size = self._batch.size
         clock = Clock(np.uint64(stream(self._seed, epoch)), first, epoch * self._batches_per_epoch + first // size)
         arguments = (self._kind, self._parts, self._samples, weights, samples, clock, np.float32(rate))
-        return partial(sweep, *arguments)
+        return partial(run_steps, *arguments)
 
     def _batch_type(self, method: Any, proposal: Proposal, data: TrainingSet) -> Any:
-        """Choose what samples share in a step: see ``xsoftmax.kernels.sweep``."""
+        """Choose what samples share in a step: see ``xsoftmax.kernels.run_steps``."""
         size, shared = method.batch
         if shared:
             return Shared(size)
@@ -198,7 +198,7 @@ class SampledSolver:
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
-        return arrays_of(self._weights) | {"states": self.states} | getattr(self._proposal, "arrays", dict)()
+        return arrays_of(self._weights) | {"auxiliary": self.auxiliary} | getattr(self._proposal, "arrays", dict)()
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """See ``Solver``."""
@@ -211,21 +211,21 @@ MEMBER = SampledSolver
 
 
 def solves_batches(method: Any) -> bool:
-    """Whether its implicit steps are those for batches, many classes and a ridge, rather than the closed form."""
+    """Whether its implicit steps are those for batches, many classes and an L2 penalty, not the closed form."""
     several_classes = method.n_sampled > 1 or not (method.proposal.distribution or method.proposal.finds)
-    more = method.batch.size > 1 or several_classes or method.ridge > 0
+    more = method.batch.size > 1 or several_classes or method.l2 > 0
     return method.optimizer.needs == "proximal" and more
 
 
-def inverse_touch_of(method: Any, proposal: Proposal, class_counts: np.ndarray) -> np.ndarray:
+def inverse_inclusion_of(method: Any, proposal: Proposal, class_counts: np.ndarray) -> np.ndarray:
     """Inverse of the probability that a step touches each class, float32; empty where that differs from row to row.
 
     A step touches class k with probability n_k / N + (1 - n_k / N) P(k is drawn): Fagan and Iyengar 2018, eq. 6.
     """
     inclusion = proposal.inclusion(method.n_sampled) if method.batch.size == 1 else None
     share = class_counts / class_counts.sum()
-    touch = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
-    return np.divide(1, touch, where=touch > 0, out=np.zeros_like(touch)).astype(np.float32)
+    inclusion = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
+    return np.divide(1, inclusion, where=inclusion > 0, out=np.zeros_like(inclusion)).astype(np.float32)
 
 
 def decay_per_step(method: Any, data: TrainingSet) -> float:

@@ -54,9 +54,9 @@ class SparseSolver(SampledSolver):
                     "weights: dense",
                 ),
                 (
-                    method.ridge,
-                    f"ridge is {method.ridge:g}, which shrinks classes as steps touch them; sparse weights shrink "
-                    f"all together; set ridge: 0 and decay: {method.ridge:g}, or take weights: dense",
+                    method.l2,
+                    f"l2 is {method.l2:g}, which shrinks classes as steps touch them; sparse weights shrink "
+                    f"all together; set l2: 0 and decay: {method.l2:g}, or take weights: dense",
                 ),
                 (
                     method.optimizer.fade < 1,
@@ -115,7 +115,7 @@ class SparseSolver(SampledSolver):
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """See ``Solver``; lists come in the length that they have there."""
-        self._weights = self._average.weights = checked(self._weights, self.states, arrays)
+        self._weights = self._average.weights = checked(self._weights, self.auxiliary, arrays)
 
 
 MEMBER = SparseSolver

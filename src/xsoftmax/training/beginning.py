@@ -12,7 +12,7 @@ from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.windows import some
 from xsoftmax.evaluation.calibration import fit_calibration, likelihood_at, rows_for
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.starts import Start
@@ -31,7 +31,7 @@ class Beginning:
         return replace(self, start=None)
 
 
-def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, team: Team) -> Beginning:
+def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, pool: ThreadPool) -> Beginning:
     """Give the weights and their scale at which a method begins, from its training rows ``X`` of classes ``y``.
 
     The scale is the one under which validation rows are likeliest by the softmax of the scores, some of them if they
@@ -57,10 +57,10 @@ def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, team: T
     rows = some(rows, rows_for(data.n_classes))
     of_columns = csc_array(W) if issparse(W) else W  # once, for all looks at the scores
     model = Model(of_columns, data.class_names, data.n_features)
-    likelihood_at(model, rows.X[:1], rows.y[:1], 1.0, team)  # compiles, off the clock
+    likelihood_at(model, rows.X[:1], rows.y[:1], 1.0, pool)  # compiles, off the clock
     begin = time.perf_counter()
-    scale = method.start.scale or fit_calibration(model, rows.X, rows.y, team).inverse_temperature
-    value = likelihood_at(model, rows.X, rows.y, scale, team).value
+    scale = method.start.scale or fit_calibration(model, rows.X, rows.y, pool).inverse_temperature
+    value = likelihood_at(model, rows.X, rows.y, scale, pool).value
     n_alike = math.exp(-value) if math.isfinite(value) else float(data.n_classes)
     W *= np.float32(scale)
     return Beginning(Start(W, min(n_alike, float(data.n_classes))), scale, seconds + time.perf_counter() - begin)

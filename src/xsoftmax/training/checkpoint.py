@@ -9,10 +9,10 @@ from typing import Any
 import h5py
 import numpy as np
 
+from xsoftmax.internal.checksummed import HDF5_SIGNATURE, opened, written_checksummed
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attribute, put, put_text, text_of
 from xsoftmax.internal.hdf5_checks import ContentError
-from xsoftmax.internal.sealed import HDF5_SIGNATURE, opened, written_sealed
 
 HEAD_BYTES = 4096  # of a file of HDF5, which tells its names there
 NAMES = (b"checkpoint", b"identity", b"progress", b"arrays", b"xsoftmax_version")
@@ -22,7 +22,7 @@ def write_checkpoint(
     path: str | Path, identity: str, arrays: Mapping[str, np.ndarray], progress: Mapping[str, Any]
 ) -> None:
     """Write arrays and progress: aside, sealed and renamed; stamped with what they belong to."""
-    with written_sealed(path, "checkpoint") as file:
+    with written_checksummed(path, "checkpoint") as file:
         put(file, identity=identity)
         put_text(file, "progress", json.dumps(progress))
         for name, array in arrays.items():

@@ -16,7 +16,7 @@ from xsoftmax.data.dataset import Dataset, Split, check_plain
 from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.internal.errors import InputError, suggestion
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet, fitted
@@ -31,13 +31,13 @@ from xsoftmax.training.callbacks.guarded import guarded
 from xsoftmax.training.callbacks.judge import Judge, KeepBest, StopEarly
 from xsoftmax.training.callbacks.save import Checkpoint
 from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
-from xsoftmax.training.looks import Looks, all_finite
+from xsoftmax.training.epoch_sampler import EpochSampler, ShuffledSampler, WindowSampler
+from xsoftmax.training.evaluator import Evaluator, all_finite
 from xsoftmax.training.memory import check_memory, must_stream, size_of
 from xsoftmax.training.plan import STATUSES, FitState, Plan
 from xsoftmax.training.preparations import Preparations
 from xsoftmax.training.snapshot import Snapshot
 from xsoftmax.training.trained_models import TrainedModels
-from xsoftmax.training.visits import Shuffled, Visits, Windowed
 
 _NOT_IDENTITY = {"checkpoint", "checkpoint_seconds", "memory", "spent"}
 
@@ -146,10 +146,10 @@ class _Fit:
     ) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
         self.dataset, self.name = data.name, f"{data.name} {method.name} seed {seed}"
-        self.train, self.visits = training_rows(data, method, seed, bool(plan.stream), plan)
+        self.train, self.sampler = training_rows(data, method, seed, bool(plan.stream), plan)
         X, y = self.train.X, self.train.y
-        self.team = Team(plan.threads)
-        beginning = find_beginning(method, data, X, y, self.team)
+        self.pool = ThreadPool(plan.threads)
+        beginning = find_beginning(method, data, X, y, self.pool)
         self.beforehand = list(beforehand.values())
         known = known_beforehand(beforehand, method.proposal, data, plan.share)
         training_set = TrainingSet(X, y, data.n_classes, seed, method.n_sampled, beginning.start, known)
@@ -158,9 +158,9 @@ class _Fit:
         self.proposal: Proposal = proposal or fitted(method.proposal, training_set)
         proposal_seconds = self.proposal.seconds + sum(each.attributes["seconds"] for each in self.beforehand)
         compiled = 0.0 if proposal or beforehand else time.perf_counter() - begin - self.proposal.seconds
-        self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.team)
-        self.looks = Looks(data, self.train, self.objective, self.proposal, method, self.team, plan.rows)
-        self.models = TrainedModels(data, method, self.proposal, self.looks, self.team)
+        self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.pool)
+        self.evaluator = Evaluator(data, self.train, self.objective, self.proposal, method, self.pool, plan.rows)
+        self.models = TrainedModels(data, method, self.proposal, self.evaluator, self.pool)
         begin = time.perf_counter()
         self.solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles, off the clock
         compiled = max(0.0, compiled) + time.perf_counter() - begin
@@ -202,7 +202,7 @@ class _Fit:
         finally:
             for each in self.callbacks:
                 each.end(self)
-        self.visits.close()
+        self.sampler.close()
         return self._result()
 
     def _train(self) -> None:
@@ -224,7 +224,7 @@ class _Fit:
         """Use one chunk of samples, or what is left of the epoch, and time it."""
         state = self.state
         start = time.perf_counter()
-        samples = self.visits.samples(state.epoch, state.position, chunk)
+        samples = self.sampler.samples(state.epoch, state.position, chunk)
         used = self.solver.advance(samples, state.epoch, state.position, self.rate)
         state.seconds += time.perf_counter() - start
         state.step += used
@@ -240,14 +240,14 @@ class _Fit:
         row = {"epoch": self.epochs, "step": state.step, "seconds": state.seconds}
         W = self.solver.weights()
         finite = all_finite(W)
-        row |= {"learning_rate": self.rate} | self.looks.look(self.models.of(W), self.solver.states)
-        if self.looks.searched.size and finite:
-            row |= self.solver.found(self.looks.searched)  # type: ignore[attr-defined]
+        row |= {"learning_rate": self.rate} | self.evaluator.evaluate(self.models.of(W), self.solver.auxiliary)
+        if self.evaluator.searched.size and finite:
+            row |= self.solver.found(self.evaluator.searched)  # type: ignore[attr-defined]
         state.history.append(row)
-        state.looked += time.perf_counter() - begin
+        state.evaluation_seconds += time.perf_counter() - begin
         if not finite:
             self._diverge("its weights are not finite")
-        elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self.looks.watched)):
+        elif not all(np.isfinite(row[key]) for key in ("train_log_likelihood", *self.evaluator.watched)):
             self._diverge(f"its training log-likelihood is {row['train_log_likelihood']}")
         for each in self.callbacks:
             each.evaluated(self, row)
@@ -294,7 +294,7 @@ class _Fit:
 
     def model(self) -> Model:
         """Return the model of the current weights."""
-        return self.looks.calibrated(self.models.of(self.solver.weights()))
+        return self.evaluator.calibrated(self.models.of(self.solver.weights()))
 
     @property
     def rate(self) -> float:
@@ -346,13 +346,13 @@ class _Fit:
 
 def training_rows(
     data: Dataset, method: Method, seed: int, stream: bool, plan: Plan | None = None
-) -> tuple[Split, Visits]:
+) -> tuple[Split, EpochSampler]:
     """Read the training rows, or a plan's share, or leave them in their file; say in which order they are visited."""
     if stream:
         windows = training_windows(data, method.minibatch_size)
-        return windows.split, Windowed(windows, seed)
+        return windows.split, WindowSampler(windows, seed)
     train = data.split("train")
     if plan is not None and plan.share < 1:
         drawn = np.random.default_rng([seed, train.n_samples]).permutation(train.n_samples)
         train = taken(train, np.sort(drawn[: plan.n_training(train.n_samples)]))
-    return train, Shuffled(train.n_samples, seed)
+    return train, ShuffledSampler(train.n_samples, seed)

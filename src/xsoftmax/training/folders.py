@@ -9,11 +9,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from xsoftmax.internal.checksummed import DamagedError, opened, verify_checksum
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import text_of
 from xsoftmax.internal.outputs import FILES
-from xsoftmax.internal.sealed import DamagedError, check_seal, opened
 
 if TYPE_CHECKING:  # an optional dependency, which takes half a second to import
     import pandas as pd
@@ -95,7 +95,7 @@ def read_fit(folder: Path) -> Fit:
             check_model(model)
         except InputError:
             with suppress(DamagedError):
-                check_seal(model)
+                verify_checksum(model)
                 raise
     return Fit(folder, read_status(folder), _read_json(folder / "metrics.json", "evaluate"), read_history(folder))
 

@@ -12,7 +12,7 @@ from xsoftmax.kernels.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_c
 from xsoftmax.methods import Method
 from xsoftmax.model import MOST_HELD
 from xsoftmax.solvers import Size, solver_of
-from xsoftmax.training.looks import MOST_SCORES
+from xsoftmax.training.evaluator import MOST_SCORES
 from xsoftmax.training.plan import SUBSET
 
 _MB = 2**20
@@ -106,10 +106,12 @@ def estimate(
     needed = {
         "the data": data_bytes,
         "weights and what the optimizer keeps": solver.copies(method) * one_copy,
-        "variables per sample": 8 * n_train * (method.objective.n_states + 2)
+        "variables per sample": 8 * n_train * (method.objective.n_auxiliary + 2)
         + 4 * n_train * method.objective.uses_log_q,
         # for sparse rows, a copy of some weights (a row per feature) and of the rows; a block of scores; whole rows
-        "evaluation": (4 * weights_copied(data.n_classes * width) * dense + _of_looks(data) if data.sparse else 0)
+        "evaluation": (
+            4 * weights_copied(data.n_classes * width) * dense + _of_evaluations(data) if data.sparse else 0
+        )
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
@@ -127,7 +129,7 @@ def estimate(
     return needed
 
 
-def _of_looks(data: Dataset) -> int:
+def _of_evaluations(data: Dataset) -> int:
     """Bytes of the rows that a look takes together: validation, test, and a subset of the training rows."""
     n = data.n_samples("train")
     subset = data.nbytes("train") * min(SUBSET, n) // max(1, n)

@@ -128,15 +128,15 @@ def ever_rarer(first: float, last: float, growth: float = GROWTH) -> tuple[float
 class FitState:
     """Where a fit stands; what a checkpoint keeps beside arrays.
 
-    ``position`` counts samples of ``epoch``; ``looked`` the seconds of evaluations, which no budget counts; ``best``
-    is the best value of the judge, times -1 where lower is better.
+    ``position`` counts samples of ``epoch``; ``evaluation_seconds`` the seconds of evaluations, which no budget
+    counts; ``best`` is the best value of the judge, times -1 where lower is better.
     """
 
     epoch: int = 0
     position: int = 0
     step: int = 0
     seconds: float = 0.0
-    looked: float = 0.0
+    evaluation_seconds: float = 0.0
     history: list[dict[str, float]] = field(default_factory=list)
     best: float = -np.inf
     best_epoch: float = 0.0

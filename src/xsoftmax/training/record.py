@@ -73,7 +73,7 @@ def summary(result: FitResult, method: str, n_train: int) -> str:
         (state.seconds - result.setup_seconds, "training"),
         (result.setup_seconds, "setting it up"),
         (result.compile_seconds, "compiling"),
-        (state.looked, f"{len(state.history)} evaluations"),
+        (state.evaluation_seconds, f"{len(state.history)} evaluations"),
     ]
     times = ", ".join(f"{seconds:.3g} s {what}" for seconds, what in taken if seconds >= 0.05)
     lines = [f"{method}: {state.status} after {_epochs(state.history[-1])} epochs ({times or 'no time at all'})"]
@@ -117,7 +117,7 @@ def describe(
         "setup_seconds": result.setup_seconds,
         "seconds_per_epoch": trained / epochs if epochs else None,
         "compile_seconds": result.compile_seconds,
-        "evaluation_seconds": state.looked,
+        "evaluation_seconds": state.evaluation_seconds,
         "kept": result.kept,
         "pruning": result.pruning,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,

@@ -5,11 +5,11 @@ from typing import Any
 
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
-from xsoftmax.training.looks import Looks
+from xsoftmax.training.evaluator import Evaluator
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class TrainedModels:
     data: Dataset
     method: Method
     proposal: Proposal
-    looks: Looks
-    team: Team
+    evaluator: Evaluator
+    pool: ThreadPool
 
     def of(self, W: Any) -> Model:
         """Give the model of weights, not calibrated yet."""
@@ -46,7 +46,7 @@ class TrainedModels:
         """Give the model that a fit leaves, pruned and calibrated, and what pruning cost."""
         model, cost = self.of(W), {}
         if self.method.prune:
-            whole, rows, calibrated = model, self.looks.validation, self.looks.calibrated
+            whole, rows, calibrated = model, self.evaluator.validation, self.evaluator.calibrated
             model = pruned(whole, self.method.prune)
-            cost = cost_of_pruning(whole, model, rows.X, rows.y, calibrated, self.team)
-        return self.looks.calibrated(model), cost
+            cost = cost_of_pruning(whole, model, rows.X, rows.y, calibrated, self.pool)
+        return self.evaluator.calibrated(model), cost

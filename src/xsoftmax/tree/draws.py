@@ -104,7 +104,7 @@ def depth_of(view):
 
 
 @njit(inline="always", **STRICT)
-def surprises(distance, bits):
+def bernoulli_draws(distance, bits):
     """Decide, by 32 random bits, whether to take the unlikely side of a node whose |score| is ``distance``.
 
     With e = e^-distance its probability is e / (1 + e). As small probabilities are compared with small numbers,
@@ -164,7 +164,7 @@ def descend(view, Z, i, state):
         prefetch(view.weights, child + 1)
         score = inner(view.weights, node, Z, i) + view.bias[node]
         distance = abs(score)
-        if surprises(distance, bits):
+        if bernoulli_draws(distance, bits):
             node = 2 * node + (1 if score <= _ZERO else 0)
             log_q += np.float64(_log_sigmoid(True, distance))
         else:
@@ -226,7 +226,7 @@ def descend_block(view, Z, samples, states, n_per_sample, classes, log_q):
                     node = np.int64(nodes[h, g])
                     parts[h, g] = inner(view.weights, node, Z, rows[h, g]) + view.bias[node]
                 for g in range(_HALF):
-                    unlikely = surprises(abs(parts[h, g]), bits[h, g])
+                    unlikely = bernoulli_draws(abs(parts[h, g]), bits[h, g])
                     right = unlikely == (parts[h, g] <= _ZERO)
                     nodes[h, g] = np.int32(2) * nodes[h, g] + np.int32(right)
                     parts[h, g] = _log_sigmoid(unlikely, abs(parts[h, g]))

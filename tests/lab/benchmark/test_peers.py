@@ -14,6 +14,16 @@ import pytest
 import yaml
 from scipy.special import logsumexp
 from sklearn.datasets import load_digits
+from xsoftmax.lab.report.leaderboard import (
+    Level,
+    crossing,
+    levels,
+    reasons,
+    seconds_to,
+    standing,
+    summarise,
+    verdict,
+)
 
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
@@ -24,16 +34,6 @@ from xsoftmax.lab.benchmark.peers.config import Benchmark, Entrant, read_benchma
 from xsoftmax.lab.benchmark.peers.exports import export
 from xsoftmax.lab.benchmark.peers.rounds import Rounds, chosen, interleaved, pilots
 from xsoftmax.lab.report.quality import counted, memory, quality
-from xsoftmax.lab.report.standings import (
-    Level,
-    crossing,
-    levels,
-    reasons,
-    seconds_to,
-    standing,
-    summarise,
-    verdict,
-)
 from xsoftmax.lab.report.suites import peers as report
 from xsoftmax.lab.report.targets import limits, targets_table
 from xsoftmax.methods import AUTO, build_method, merged, read_methods
@@ -240,10 +240,10 @@ def test_the_tree_of_fasttext_is_a_distribution(monkeypatch):
     assert parent[-1] == -1
     assert sorted(np.bincount(parent[:-1], minlength=17)) == [0] * 9 + [2] * 8
     assert all(is_right[np.flatnonzero(parent == node)].sum() == 1 for node in range(9, 17))
-    look = object.__new__(worker.Look)
-    look.counts, look.outputs = counts, rng.standard_normal((9, 4)).astype(np.float32)
+    evaluation = object.__new__(worker.Evaluation)
+    evaluation.counts, evaluation.outputs = counts, rng.standard_normal((9, 4)).astype(np.float32)
     hidden = np.repeat(rng.standard_normal((1, 4)), 9, axis=0).astype(np.float32)
-    assert np.exp(look.hierarchical(hidden, np.arange(9))).sum() == pytest.approx(1, abs=1e-6)
+    assert np.exp(evaluation.hierarchical(hidden, np.arange(9))).sum() == pytest.approx(1, abs=1e-6)
 
 
 # Environments

@@ -63,7 +63,7 @@ def kernels():
 
 
 def scaling():
-    sweep = {
+    run_steps = {
         "part": "steps",
         "method": "one-vs-each",
         "axis": "classes",
@@ -77,7 +77,7 @@ def scaling():
     }
     fit = {"part": "memory", "method": "implicit", "classes": 1000, "features": 64, "nonzeros": 0, "limit": 1.1}
     fit |= {"peak": 2**30, "model_and_optimizer": 2**29, "estimate": 2**28, "ratio": 2.0}
-    return kernels() | {"suite": "scaling", "results": [sweep, fit]}
+    return kernels() | {"suite": "scaling", "results": [run_steps, fit]}
 
 
 @pytest.fixture

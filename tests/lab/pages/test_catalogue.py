@@ -107,11 +107,11 @@ def test_a_solver_of_sparse_weights_holds_what_it_says(name, entries):
 def test_a_solver_holds_what_it_says(name, entries):
     """Weights, accumulators and stamps, variables per sample, and a copy where weights are converted to be looked at.
 
-    A row may have one number more: the factor by which a ridge has shrunk it.
+    A row may have one number more: the factor by which an L2 penalty has shrunk it.
     """
     method, solver = solver_of(name, as_sparse=True)
     arrays = dict(solver.arrays())
-    assert arrays.pop("states").nbytes == 8 * method.objective.n_states * N
+    assert arrays.pop("auxiliary").nbytes == 8 * method.objective.n_auxiliary * N
     one = 4 * K * (D + 1)
     held = sum(array.nbytes for key, array in arrays.items() if not key.startswith("index_"))  # a proposal's
     if method.optimizer.needs == "full_gradient":
@@ -136,7 +136,7 @@ def test_sampled_softmax_over_all_classes_is_the_softmax():
 
 def test_a_ridge_on_single_steps_keeps_how_often_they_touch_a_class(entries):
     """One float32 per class."""
-    ridged = entry(build_method("mine", METHODS["u-max"] | {"ridge": 1.0}))
+    ridged = entry(build_method("mine", METHODS["u-max"] | {"l2": 1.0}))
     assert ridged.memory == (1, 8, entries["u-max"].memory.per_class + 4, 0)
 
 

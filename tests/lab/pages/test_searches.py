@@ -25,7 +25,7 @@ SEARCHES = [
     search("a", {(0.1, 1): -2.0, (0.1, 3): -1.5, (0.01, 1): -1.0, (0.01, 3): -4.0}),
     search("a", {(0.1, 1): -3.0, (0.1, 3): None, (0.01, 1): -3.5, (0.01, 3): None}),
     search("b", {(0.1, 1): -1.0, (0.01, 1): None}),
-    {"method": "c", "by": "train_accuracy", "trials": [{"settings": {"ridge": 1}, "value": 0.5}]},
+    {"method": "c", "by": "train_accuracy", "trials": [{"settings": {"l2": 1}, "value": 0.5}]},
 ]
 
 

@@ -46,13 +46,13 @@ def search(dataset, method, losses):
 
 def searches(good, bad):
     """Searches in which all is as the paper says if ``good`` is the lower loss, and otherwise nothing is."""
-    sweep = (0.0001, 0.01, 1.0, 100.0, 1000.0)
-    found = [search(rates.SWEEP, method, dict.fromkeys(sweep, bad)) for method in rates.METHODS]
-    found[-1] = search(rates.SWEEP, rates.IMPLICIT, dict.fromkeys(sweep, 0.9 * good) | {1.0: 0.8 * good})
+    run_steps = (0.0001, 0.01, 1.0, 100.0, 1000.0)
+    found = [search(rates.SWEEP, method, dict.fromkeys(run_steps, bad)) for method in rates.METHODS]
+    found[-1] = search(rates.SWEEP, rates.IMPLICIT, dict.fromkeys(run_steps, 0.9 * good) | {1.0: 0.8 * good})
     found[-2] = search(
-        rates.SWEEP, rates.U_MAX, dict.fromkeys(sweep[:4], good) | {1.0: 0.99 * good, 1000.0: 10 * bad}
+        rates.SWEEP, rates.U_MAX, dict.fromkeys(run_steps[:4], good) | {1.0: 0.99 * good, 1000.0: 10 * bad}
     )
-    found.append(search(rates.SWEEP, rates.RAMAN, dict.fromkeys(sweep[:4], bad)))
+    found.append(search(rates.SWEEP, rates.RAMAN, dict.fromkeys(run_steps[:4], bad)))
     for dataset in HERE:
         for method, rate in NUMBERS["table_2"][dataset].items():
             # the rates of vanilla SGD are the paper's, or above all others

@@ -29,7 +29,7 @@ def real(folder, change=lambda method, measures: measures):
     for dataset, rows in TABLE.items():
         for method, row in rows.items():
             measures = {"test.accuracy": 1 - row["error"], "test.log_likelihood": -row["nlpd"]}
-            measures |= {"end.objective": LOSSES[method]} | {k: row[k] for k in ("closeness",) if k in row}
+            measures |= {"end.objective": LOSSES[method]} | {k: row[k] for k in ("weight_distance",) if k in row}
             fits[dataset, method] = change(method, measures)
     return results_of(folder, fits)
 
@@ -74,7 +74,7 @@ def toys(folder, prepared, good):
         losses = {SOFT: 0.5, exact: 0.7, biased: 1.1, SGD: 0.7007 if good else 5.0}
         for method, loss in losses.items():
             W = np.c_[rng.standard_normal((5, 2)), np.zeros(5)]
-            measures = {"end.objective": loss, "closeness": norms.get(method, 0.1)}
+            measures = {"end.objective": loss, "weight_distance": norms.get(method, 0.1)}
             fits.append(with_model(folder, data, method, W, bias=False, **measures))
     for method, error in {SGD: 0.02, SCALED: 1.1}.items():
         fit = write_fit(folder, MANY, method, 0, {"fit.step": 2000})
@@ -98,9 +98,9 @@ def test_other_numbers_are_not(tmp_path):
                 "test.accuracy": 0.0,
                 "test.log_likelihood": -0.1,
                 "end.objective": 0.1,
-                "closeness": 0.0,
+                "weight_distance": 0.0,
             }
-        better = {"test.accuracy": 0.99, "test.log_likelihood": -0.2, "end.objective": 5.0, "closeness": 3.0}
+        better = {"test.accuracy": 0.99, "test.log_likelihood": -0.2, "end.objective": 5.0, "weight_distance": 3.0}
         return better if method in (OVE, SGD) else {"test.accuracy": 0.5, "test.log_likelihood": -8.0}
 
     found = verdicts(real(tmp_path, spoilt))

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from xsoftmax.internal.checksummed import written_checksummed
 from xsoftmax.internal.hdf5 import put, put_text
-from xsoftmax.internal.sealed import written_sealed
 from xsoftmax.training.folders import IDENTITY
 from xsoftmax.training.search import choose
 
@@ -170,7 +170,7 @@ def write_search(folder: Path, dataset: str = "icd10", method: str = "softmax", 
 def write_model(path: Path, words: str) -> None:
     """Write a sealed file that says of which fit it would hold the model, as the status beside does, and no more."""
     said = json.loads(path.with_name("status.json").read_text())
-    with written_sealed(path, "model") as file:
+    with written_checksummed(path, "model") as file:
         put(file, words=words)
         put_text(file, "attributes", json.dumps({key: said[key] for key in IDENTITY}))
 

@@ -19,7 +19,7 @@ def test_one_small_figure_per_method_and_the_outcome(tmp_path):
     found = results(tmp_path / "results", diverged=(("icd10", "u-max", 0),))
     folder = tmp_path / "figures"
     folder.mkdir()
-    (found / "config.yaml").write_text("set: {one-vs-each: {optimizer: {learning_rate: 0.3}, ridge: 2}}")
+    (found / "config.yaml").write_text("set: {one-vs-each: {optimizer: {learning_rate: 0.3}, l2: 2}}")
     (folder / "gone.svg").write_text("a method that is no longer there")
     assert main(["figures", str(found), "--optimum", "softmax", "-o", str(folder)]) == 0
     assert {path.stem for path in folder.glob("*.svg")} == set(METHODS)
@@ -30,7 +30,7 @@ def test_one_small_figure_per_method_and_the_outcome(tmp_path):
     assert rows["u-max"]["status"] == "diverged"
     assert rows["u-max"]["test_log_likelihood"] == ""
     assert rows["u-max"]["set"] == ""
-    assert rows["one-vs-each"]["set"] == "optimizer.learning_rate 0.3, ridge 2"
+    assert rows["one-vs-each"]["set"] == "optimizer.learning_rate 0.3, l2 2"
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path):

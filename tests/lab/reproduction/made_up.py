@@ -19,7 +19,7 @@ def write_fit(
     seed: int = 0,
     measures: Mapping[str, Any] | None = None,
     ended: str = "finished",
-    looks: int = 3,
+    evaluations: int = 3,
 ) -> Path:
     """Write a fit; ``measures`` are by path as in ``Results.values``, such as ``test.accuracy``."""
     parts: dict[str, dict[str, Any]] = {
@@ -40,9 +40,11 @@ def write_fit(
     metrics = {name: None if ended == "diverged" else parts[name] for name in ("test", "validation", "train")}
     (fit / "status.json").write_text(json.dumps(status))
     (fit / "metrics.json").write_text(json.dumps(metrics | parts["metrics"]))
-    history = pd.DataFrame({"epoch": range(looks), "step": range(looks), "seconds": [k / 2 for k in range(looks)]})
+    history = pd.DataFrame(
+        {"epoch": range(evaluations), "step": range(evaluations), "seconds": [k / 2 for k in range(evaluations)]}
+    )
     for column, value in (COLUMNS | parts["end"]).items():
-        history[column] = [value * (1 + 0.1 * (looks - 1 - k)) for k in range(looks)]
+        history[column] = [value * (1 + 0.1 * (evaluations - 1 - k)) for k in range(evaluations)]
     history.to_csv(fit / "history.csv", index=False)
     return fit
 

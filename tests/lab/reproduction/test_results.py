@@ -27,10 +27,10 @@ def test_seeds_without_a_value_are_counted_and_left_out():
 
 def test_measures_are_found_by_their_paths(tmp_path):
     measures = {"test.accuracy": 0.25, "train.log_likelihood": -2.0, "end.objective": 7.0, "fit.seconds": 9.0}
-    results = results_of(tmp_path, {("a", "m"): measures | {"closeness": 0.5}}, seeds=1)
+    results = results_of(tmp_path, {("a", "m"): measures | {"weight_distance": 0.5}}, seeds=1)
     for path, value in measures.items():
         assert results.values("a", "m", path) == pytest.approx([value], rel=1e-3)
-    assert results.values("a", "m", "closeness") == pytest.approx([0.5], rel=1e-3)
+    assert results.values("a", "m", "weight_distance") == pytest.approx([0.5], rel=1e-3)
     assert results.values("a", "m", "test.none") == [None]
 
 
@@ -53,8 +53,8 @@ def test_what_is_not_there_is_an_error_with_its_name(tmp_path):
 
 
 def test_a_curve_is_the_mean_over_seeds(tmp_path):
-    write_fit(tmp_path, "a", "m", 0, {"end.objective": 1.0}, looks=4)
-    write_fit(tmp_path, "a", "m", 1, {"end.objective": 3.0}, looks=3)
+    write_fit(tmp_path, "a", "m", 0, {"end.objective": 1.0}, evaluations=4)
+    write_fit(tmp_path, "a", "m", 1, {"end.objective": 3.0}, evaluations=3)
     curve = Results.read("x", tmp_path.glob("*/*/seed-*"), [], []).curve("a", "m")
     assert len(curve) == 3  # what all have
     assert curve.objective.iloc[0] == pytest.approx((1.3 + 3.6) / 2)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.steps import gradient, proximal, updated
+from xsoftmax.kernels.protocol import gradient, proximal, updated
 from xsoftmax.kernels.walk import move, move_two, score_class, score_two
 from xsoftmax.objectives import objective
 from xsoftmax.optimizers import optimizer
@@ -24,7 +24,7 @@ def _no_gradient(objective, rate, state, score_true, log_q_true, draws):
     return _NONE
 
 
-@objective(title="no loss", target="nothing", excludes_true=True, offers=("proximal",), n_states=1)
+@objective(title="no loss", target="nothing", excludes_true=True, offers=("proximal",), n_auxiliary=1)
 class NoSolve(NamedTuple):
     """In place of the double sum, whose implicit step is solved: both classes always move by ``step``."""
 

@@ -11,7 +11,7 @@ from xsoftmax.data.dataset import Split
 from xsoftmax.data.store import write_prepared
 from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.data.transform import Transform
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method, build_method
 from xsoftmax.solvers import Solver, make_solver
 
@@ -64,7 +64,7 @@ def solver_of(method: Method, rows: Rows, n_classes: int, threads: int = 1, obje
     """Make the solver of a fit; ``objective`` stands in for that of the method."""
     data = TrainingSet(rows.X, rows.y, n_classes, n_sampled=method.n_sampled)
     objective = method.objective.fit(data) if objective is None else objective
-    return make_solver(method, objective, method.proposal.fit(data), data, Team(threads))
+    return make_solver(method, objective, method.proposal.fit(data), data, ThreadPool(threads))
 
 
 class Steps:

@@ -120,8 +120,8 @@ def entry(method: Method) -> Entry:
         draw=method.proposal.cost.format(**method.proposal._asdict()) if method.proposal.draws else "",
         memory=Memory(
             0 if method.weights == "sparse" else solver_of(method).copies(method) - 1 + held.weights,
-            8 * method.objective.n_states + held.per_sample,
-            held.per_class + _ridge_bytes(method),
+            8 * method.objective.n_auxiliary + held.per_sample,
+            held.per_class + _l2_bytes(method),
             _per_entry(method),
         ),
         settings=method.settings,
@@ -197,7 +197,7 @@ def _unbiased_for(method: Method) -> str:
     if target == "nothing":
         return ", ".join(filter(None, ["nothing", objective.qualifier]))
     name = "softmax" if target == "softmax" else objective.title
-    joint = "jointly with a variable per sample" if name == "softmax" and objective.n_states else ""
+    joint = "jointly with a variable per sample" if name == "softmax" and objective.n_auxiliary else ""
     return ", ".join(filter(None, [name, objective.qualifier or joint, method.optimizer.qualifier]))
 
 
@@ -215,8 +215,8 @@ def _rows(method: Method, n_exact: int) -> int | None:
     return int(n_labels + n_scored + n_exact)
 
 
-def _ridge_bytes(method: Method) -> int:
-    """Bytes per class of what a ridge is weighted by: how often steps touch the class."""
+def _l2_bytes(method: Method) -> int:
+    """Bytes per class of what an L2 penalty is weighted by: how often steps touch the class."""
 
     def size(n_classes: int) -> int:
         data = _problem(n_classes=n_classes)

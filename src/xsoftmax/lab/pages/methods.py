@@ -43,23 +43,23 @@ def writers(entries: Sequence[Entry], page: Path, outcome: Path | None = None) -
         "methods": lambda _: markdown_table(entries, link),
         "axes": lambda _: axes_markdown(),
         "members": lambda _: members_markdown(),
-        "method": lambda name: _facts(one_of(entries, name)),
+        "method": lambda name: _statistics(one_of(entries, name)),
         "settings": lambda name: _settings(one_of(entries, name)),
         "outcome": lambda name: _outcome(outcome or OUTCOME, name),
         "search": regrets_markdown,
     }
 
 
-def _facts(entry: Entry) -> str:
+def _statistics(entry: Entry) -> str:
     cells = entry.cells
-    facts = {
+    statistics = {
         "from": entry.source,
         "axes": " × ".join([entry.objective, entry.proposal, entry.optimizer]),
         "unbiased for": entry.unbiased_for,
         "rows per sample": cells["rows"] + (f"; a draw costs {entry.draw}" if entry.draw else ""),
         "extra memory": cells["memory"],
     }
-    lines = ["|  |  |", "| --- | --- |", *(f"| {key} | {value} |" for key, value in facts.items())]
+    lines = ["|  |  |", "| --- | --- |", *(f"| {key} | {value} |" for key, value in statistics.items())]
     return "\n".join(lines)
 
 

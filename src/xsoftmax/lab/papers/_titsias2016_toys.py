@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from xsoftmax.lab.report.looks import BLUE, GREEN, VERMILION
+from xsoftmax.lab.report.evaluations import BLUE, GREEN, VERMILION
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.drawings import Borders, Series, bars, plane
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
@@ -27,7 +27,7 @@ NEAR = 0.1
 
 def bounds_of(results: Results, dataset: str) -> list[Line]:
     """Lines of the bounds over epochs, in the paper's colours; a bound that is estimated from draws is dashed."""
-    lines = lines_of(results, dataset, METHODS, "objective", of_y=lambda loss: -loss, from_look=1)
+    lines = lines_of(results, dataset, METHODS, "objective", of_y=lambda loss: -loss, from_evaluation=1)
     return [replace(line, style=_style(line.method)) for line in lines if line.method]
 
 
@@ -114,7 +114,7 @@ def _clouds(results: Results, page: Page) -> list[Panel]:
     if SGD in found:
         share = share_of_way(results, CLOUDS)
         page.claim("OVE-SGD comes to OVE's bound (Figure 1c)", f"{share:.1%} of the way", approach(results, [CLOUDS]))
-    norms = [results.estimate(CLOUDS, method, "closeness") for method in (OVE, BOUCHARD)]
+    norms = [results.estimate(CLOUDS, method, "weight_distance") for method in (OVE, BOUCHARD)]
     page.claim(
         "In the plane OVE's weights are remarkably close to exact softmax's",
         f"norm {ours(norms[0])}; Bouchard's {ours(norms[1])}",

@@ -113,7 +113,9 @@ def _figure_1(results: Results, page: Page) -> None:
 def _lines(results: Results, dataset: str, column: str) -> list[Line]:
     """Give curves from the first look on that a logarithmic axis has a place for: with a tree, the end of its fit."""
     lines = [
-        lines_of(results, dataset, {method: label}, column, "seconds", from_look=0 if method in WITH_TREE else 1)
+        lines_of(
+            results, dataset, {method: label}, column, "seconds", from_evaluation=0 if method in WITH_TREE else 1
+        )
         for method, label in METHODS.items()
     ]
     return [line for found in lines for line in found]

@@ -189,7 +189,7 @@ def _figure_2(results: Results, page: Page) -> None:
     for key, name in DATASETS.items():
         if results.has(key, AR):
             methods = {method: label for method, label in METHODS.items() if method in ("exact", OVE, AR)}
-            lines = lines_of(results, key, methods, "objective", "seconds", lambda loss: -loss, from_look=1)
+            lines = lines_of(results, key, methods, "objective", "seconds", lambda loss: -loss, from_evaluation=1)
             panels.append(Panel(name, lines, "training time (s)", "bound (nats per row)", x_scale="log"))
             orders.append(above(results.bound(key, AR), results.bound(key, OVE)))
     caption = "Bounds on up to 5,000 training rows, means and ranges over seeds; exact softmax: the log-likelihood"

@@ -25,7 +25,7 @@ from xsoftmax.lab.reproduction.results import Estimate, Results, middle
 DATASETS = {"mnist-whole": "MNIST", "20news-whole": "20NEWS", "bibtex-whole": "BIBTEX"}
 HALVED = "one-vs-each-halved"
 STAND_INS = ("icd10-subcategory", "debian")
-MEASURES = {"closeness": "norm", "error": "error", "nlpd": "nlpd"}
+MEASURES = {"weight_distance": "norm", "error": "error", "nlpd": "nlpd"}
 # Scores are similar if the error differs by no more, absolutely, and the nlpd by no more, relatively.
 SIMILAR_ERROR, SIMILAR_NLPD = 0.02, 0.1
 
@@ -67,7 +67,7 @@ def _table_2(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
         for method, printed in paper[key].items():
             cells = [DATASETS[key], METHODS[method]]
             for measure in MEASURES:
-                shown = ["–"] * 3 if method == SOFT and measure == "closeness" else None
+                shown = ["–"] * 3 if method == SOFT and measure == "weight_distance" else None
                 cells += shown or beside(printed.get(measure), found(results, key, method, measure))
             rows.append(cells)
     headings = [text for name in MEASURES.values() for text in (f"{name}, paper", "ours", "difference")]
@@ -118,7 +118,7 @@ def _statements_of_table_2(results: Results, page: Page, here: list[str]) -> Non
     for method in (OVE, SGD):
         page.claim(
             f"{METHODS[method]}'s weights are closer to SOFT's than BOUCHARD's are",
-            told("closeness", method, BOUCHARD),
+            told("weight_distance", method, BOUCHARD),
             verdict_of_orders(above(norms[BOUCHARD][key], norms[method][key]) for key in here),
         )
     page.claim(

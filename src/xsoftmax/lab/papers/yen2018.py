@@ -88,7 +88,7 @@ def _curves(results: Results, page: Page, dataset: str) -> None:
 def _lines(results: Results, dataset: str, column: str, x: str) -> list[Line]:
     """Give the methods' lines; the start is left out, for which a logarithmic axis has no place."""
     found = []
-    for line in lines_of(results, dataset, METHODS, column, x, from_look=1):
+    for line in lines_of(results, dataset, METHODS, column, x, from_evaluation=1):
         loss, kind = (line.method or "").split("-")
         found.append(replace(line, style={"color": COLORS[loss], "linestyle": "-" if kind == "paper" else "--"}))
     return found

@@ -11,7 +11,7 @@ from itertools import product
 from typing import NamedTuple
 
 
-class Look(NamedTuple):
+class Evaluation(NamedTuple):
     """What a line and its points are drawn with, in matplotlib's words."""
 
     color: str
@@ -32,35 +32,35 @@ SOLID: tuple[float, ...] = ()
 DASHES: tuple[tuple[float, ...], ...] = ((5, 1.5), (1.5, 1.2), (6, 1.5, 1.5, 1.5))
 
 OWN = {
-    "softmax": Look(BLACK, "o", SOLID),
-    "one-vs-each": Look(GREEN, "s", SOLID),
-    "negative-uniform": Look(SKY, "v", SOLID),
-    "negative-frequency": Look(BLUE, "^", SOLID),
-    "adversarial": Look(VERMILION, "D", SOLID),
-    "u-max": Look(ORANGE, ">", SOLID),
-    "implicit-sgd": Look(PURPLE, "P", SOLID),
+    "softmax": Evaluation(BLACK, "o", SOLID),
+    "one-vs-each": Evaluation(GREEN, "s", SOLID),
+    "negative-uniform": Evaluation(SKY, "v", SOLID),
+    "negative-frequency": Evaluation(BLUE, "^", SOLID),
+    "adversarial": Evaluation(VERMILION, "D", SOLID),
+    "u-max": Evaluation(ORANGE, ">", SOLID),
+    "implicit-sgd": Evaluation(PURPLE, "P", SOLID),
 }
-OTHERS = [Look(color, marker, dash) for dash, marker, color in product(DASHES, MARKERS, COLORS)]
+OTHERS = [Evaluation(color, marker, dash) for dash, marker, color in product(DASHES, MARKERS, COLORS)]
 
 
-def look(method: str) -> Look:
+def evaluate(method: str) -> Evaluation:
     """Give a method its look; the same name always gets the same."""
     return OWN.get(method) or OTHERS[_place(method)]
 
 
-def looks(methods: Iterable[str]) -> dict[str, Look]:
+def evaluations(methods: Iterable[str]) -> dict[str, Evaluation]:
     """Give several methods their looks, no two with the same colour and marker.
 
     Where two hashes meet, the later name in the alphabet moves on to the next free look.
     """
-    given: dict[str, Look] = {}
+    given: dict[str, Evaluation] = {}
     for method in sorted(set(methods), key=lambda name: (name not in OWN, name)):
         taken = {(other.color, other.marker) for other in given.values()}
         given[method] = next(choice for choice in _choices(method) if (choice.color, choice.marker) not in taken)
     return given
 
 
-def _choices(method: str) -> Iterable[Look]:
+def _choices(method: str) -> Iterable[Evaluation]:
     if method in OWN:
         return [OWN[method]]
     place = _place(method)

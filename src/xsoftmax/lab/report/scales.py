@@ -44,9 +44,9 @@ def set_scales(axes: Axes, rows: pd.DataFrame, x: str, y: str) -> None:
         _mirrored_log(axes, _losses(start, y).max(), _losses(after, y))
     elif y == "gap":
         low, high = float(after[y].min()), float(after[y].max())
-        room = (high / low) ** MARGIN if high > low else 1 + MARGIN
+        workspace = (high / low) ** MARGIN if high > low else 1 + MARGIN
         axes.set_yscale("log")
-        axes.set_ylim(low / room, high * room)
+        axes.set_ylim(low / workspace, high * workspace)
     else:
         low, high = float(after[y].min()), float(after[y].max())
         margin = MARGIN * (high - low) or MARGIN
@@ -70,9 +70,9 @@ def _scale_x(axes: Axes, rows: pd.DataFrame, after: pd.DataFrame, x: str) -> Non
     low, high = float(after[x].min()), float(rows[x].max())
     if high > LOG_FROM * low > 0:
         axes.set_xscale("log")
-        room = (high / low) ** MARGIN
-        axes.set_xlim(low / room, high * room)
-        set_ticks(axes.xaxis, plain_ticks(low / room, high * room))
+        workspace = (high / low) ** MARGIN
+        axes.set_xlim(low / workspace, high * workspace)
+        set_ticks(axes.xaxis, plain_ticks(low / workspace, high * workspace))
     elif x == "epoch":
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
 
@@ -83,14 +83,14 @@ def _losses(rows: pd.DataFrame, y: str) -> np.ndarray:
 
 def _mirrored_log(axes: Axes, start: float, losses: np.ndarray) -> None:
     low, high = min(float(losses.min()), start), min(float(losses.max()), BELOW_START * start)
-    room = (high / low) ** MARGIN if high > low else 1 + MARGIN
+    workspace = (high / low) ** MARGIN if high > low else 1 + MARGIN
     functions: Any = (
         lambda value: -np.log(np.maximum(-value, LEAST_LOSS / 10)),
         lambda place: -np.exp(-place),
     )
     axes.set_yscale("function", functions=functions)
-    axes.set_ylim(-high * room, -low / room)
-    set_ticks(axes.yaxis, [-tick for tick in plain_ticks(low / room, high * room)])
+    axes.set_ylim(-high * workspace, -low / workspace)
+    set_ticks(axes.yaxis, [-tick for tick in plain_ticks(low / workspace, high * workspace)])
 
 
 def set_ticks(axis: Axis, ticks: list[float]) -> None:

@@ -32,8 +32,8 @@ def summary(fits: Sequence[Fit]) -> pd.DataFrame:
 def curves(fits: Sequence[Fit], reference: str | None = None) -> pd.DataFrame:
     """Stack the histories of all fits: one row per fit and recorded epoch.
 
-    With a ``reference``, a method, there is a column ``gap``: by how much the log-loss with the ridge, on the fixed
-    sample of training rows, is above the least one that the reference has recorded on the same data set.
+    With a ``reference``, a method, there is a column ``gap``: by how much the log-loss with the L2 penalty, on the
+    fixed sample of training rows, is above the least one that the reference has recorded on the same data set.
     """
     stacked = [fit.history.assign(dataset=fit.dataset, method=fit.method, seed=fit.seed) for fit in fits]
     table = pd.concat(stacked, ignore_index=True)
@@ -161,13 +161,13 @@ SHOWN: tuple[tuple[str, str, int | None], ...] = (
     ("seconds_per_epoch", "s / epoch", None),
     ("peak_memory_mb", "peak memory (MB)", 0),
 )
-CLOSENESS = ("closeness", "distance to the reference", 3)
+WEIGHT_DISTANCE = ("weight_distance", "distance to the reference", 3)
 
 
 def shown(table: Any) -> tuple[tuple[str, str, int | None], ...]:
     """Columns shown of a table or of one of its rows: name, heading, digits; older tables may lack some metrics."""
     measured = [column for column in MEASURED if column[0] in table]
-    return (*measured, *SHOWN, *([CLOSENESS] if CLOSENESS[0] in table else []))
+    return (*measured, *SHOWN, *([WEIGHT_DISTANCE] if WEIGHT_DISTANCE[0] in table else []))
 
 
 def headings(table: Any) -> list[str]:
@@ -204,7 +204,7 @@ def _row(fit: Fit) -> dict[str, Any]:
     row |= {"objective_name": status.get("objective_name"), "training_objective": _last(fit, "objective")}
     row["train_log_likelihood"] = _last(fit, "train_log_likelihood")
     row |= {name: value for name, value in status.get("data", {}).items() if not isinstance(value, dict)}
-    row |= {key: value for key, value in fit.metrics.items() if key == CLOSENESS[0]}
+    row |= {key: value for key, value in fit.metrics.items() if key == WEIGHT_DISTANCE[0]}
     return row | {"message": status.get("message")}
 
 

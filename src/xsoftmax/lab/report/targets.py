@@ -6,9 +6,9 @@ Which of ours counts, and at which look, validation rows say; test rows say what
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from xsoftmax.lab.report.leaderboard import summarise
 from xsoftmax.lab.report.peers import MEASURES, OURS, line_of
 from xsoftmax.lab.report.quality import Quality, quality
-from xsoftmax.lab.report.standings import summarise
 from xsoftmax.lab.report.tables import number
 
 HEADINGS = ("data", "measure", "target", "in at most", "ours", "reached", "at", "")

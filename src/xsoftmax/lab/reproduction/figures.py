@@ -11,8 +11,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from xsoftmax.lab.report.evaluations import evaluation
 from xsoftmax.lab.report.figures import SETTINGS
-from xsoftmax.lab.report.looks import look
 from xsoftmax.lab.report.scales import plain_ticks, set_ticks
 from xsoftmax.lab.reproduction.results import Results
 
@@ -78,7 +78,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     if panel.also is not None:
         panel.also(axes)
     for line in panel.lines:
-        given = look(line.method or line.label)
+        given = evaluation(line.method or line.label)
         style: dict[str, Any] = {"color": given.color, "linestyle": given.linestyle, "marker": given.marker}
         style |= {"markeredgecolor": "white", "markeredgewidth": 0.6, "markevery": max(1, len(line.x) // 12)}
         drawn = axes.plot(line.x, line.y, label=line.label, **{**style, **line.style})[0]
@@ -96,7 +96,7 @@ def lines_of(
     y: str,
     x: str = "epoch",
     of_y: Callable[[pd.Series], pd.Series] = lambda values: values,
-    from_look: int = 0,
+    from_evaluation: int = 0,
 ) -> list[Line]:
     """Give one line per method: the mean over seeds of a column of their histories.
 
@@ -116,7 +116,9 @@ def lines_of(
     found = []
     for method, label in methods.items():
         if results.has(dataset, method):
-            histories = [fit.history.iloc[from_look:] for fit in results.of(dataset, method) if not fit.diverged]
+            histories = [
+                fit.history.iloc[from_evaluation:] for fit in results.of(dataset, method) if not fit.diverged
+            ]
             common = min((len(history) for history in histories), default=0)
             if common:
                 values = np.array([of_y(history[y].iloc[:common]).to_numpy() for history in histories])

@@ -134,7 +134,7 @@ class Results:
         if not histories:
             return pd.DataFrame()
         common = min(len(history) for history in histories)
-        stacked = pd.concat([history.iloc[:common].assign(look=range(common)) for history in histories])
+        stacked = pd.concat([history.iloc[:common].assign(evaluation=range(common)) for history in histories])
         return stacked.groupby("look").mean(numeric_only=True)
 
     def search(self, dataset: str, method: str) -> Search:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from xsoftmax.internal.addresses import text_without_secrets, without_secrets
+from xsoftmax.internal.checksummed import DamagedError, verify_checksum
 from xsoftmax.internal.errors import InputError, as_line, first_line
 from xsoftmax.internal.outputs import CHOSEN, FILES
-from xsoftmax.internal.sealed import DamagedError, check_seal
 from xsoftmax.lab.tracking import content as run_content
 from xsoftmax.lab.tracking.store import artifact_location, only_one, prepare_database, tracking_uri
 from xsoftmax.training.folders import Fit, read_fits
@@ -116,7 +116,7 @@ def _check_models(each: Fit | Search) -> None:
         path = fit.folder / "model.h5"
         try:
             if path.exists():
-                check_seal(path)
+                verify_checksum(path)
         except DamagedError as error:
             raise DamagedError(f"damaged model: {error}; train this fit again") from None
 

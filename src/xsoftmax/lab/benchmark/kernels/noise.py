@@ -8,8 +8,8 @@ from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.draws import empty_draws
+from xsoftmax.kernels.protocol import draw
 from xsoftmax.kernels.random import start, stream
-from xsoftmax.kernels.steps import draw
 from xsoftmax.lab.benchmark.case import Case
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, steps_of
 

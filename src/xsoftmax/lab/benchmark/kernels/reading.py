@@ -13,10 +13,10 @@ from xsoftmax.data.store import open_prepared
 from xsoftmax.data.training_set import TrainingSet
 from xsoftmax.data.windows import Windows
 from xsoftmax.kernels.layout import allocate
+from xsoftmax.kernels.protocol import Clock, Parts, Samples
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import Csr, Dense, features_of
-from xsoftmax.kernels.steps import Clock, Parts, Samples
-from xsoftmax.kernels.sweep import single, sweep
+from xsoftmax.kernels.run_steps import run_steps, single
 from xsoftmax.lab.benchmark.case import Case, Quantity
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, sparse_rows, write_problem
 
@@ -87,7 +87,7 @@ class Passes:
         self._features, self._mapped = features_of(rows.X, True), features_of(windows.split.X, True)
         dense = isinstance(rows.X, np.ndarray)
         self._weights = allocate(method.optimizer, n_classes, rows.X.shape[1] + 1, dense)
-        self._states = np.zeros((rows.y.size, 0))
+        self._auxiliary = np.zeros((rows.y.size, 0))
         self._rate = np.float32(method.optimizer.learning_rate)
         self._epoch = 0
 
@@ -112,8 +112,8 @@ class Passes:
         key = np.uint64(stream(0, self._epoch))
         for at in range(0, order.size, CHUNK):
             some, clock = order[at : at + CHUNK], Clock(key, first + at, first + at)
-            samples = Samples(features, self._y, self._states, None)
-            used = sweep(self._batch, self._parts, samples, self._weights, some, clock, self._rate)
+            samples = Samples(features, self._y, self._auxiliary, None)
+            used = run_steps(self._batch, self._parts, samples, self._weights, some, clock, self._rate)
             if used < some.size:
                 raise FloatingPointError(f"the benchmark's steps diverged after {first + at + used}")
 

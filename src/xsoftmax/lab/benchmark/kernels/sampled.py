@@ -6,9 +6,9 @@ from statistics import median
 from xsoftmax.evaluation.likelihood import evaluate
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.lab.benchmark.case import Case, Quantity
-from xsoftmax.lab.benchmark.floors import row_floor
 from xsoftmax.lab.benchmark.left_out import NoSolve
 from xsoftmax.lab.benchmark.problems import Rows, clustered_rows, dense_rows, method_of, sparse_rows, steps_of
+from xsoftmax.lab.benchmark.roofline import row_floor
 from xsoftmax.model import Model
 
 NEGATIVE = "negative-sampling"

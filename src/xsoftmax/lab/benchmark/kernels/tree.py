@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from xsoftmax.data.readers import hierarchy
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.protocol import draw_ahead
 from xsoftmax.kernels.random import start, stream
-from xsoftmax.kernels.steps import draw_ahead
-from xsoftmax.kernels.sweep import AHEAD, empty_draws_ahead
+from xsoftmax.kernels.run_steps import AHEAD, empty_draws_ahead
 from xsoftmax.lab.benchmark.case import Case, Quantity
 from xsoftmax.lab.benchmark.problems import dense_rows, method_of, steps_of
 from xsoftmax.proposals.tree import TreeDraws
@@ -75,7 +75,7 @@ def draws_ahead(proposal, samples, key, ahead):
     """Draw for all samples, as many at a time as the training loop does."""
     for first in range(0, samples.size, AHEAD):
         for b in range(AHEAD):
-            ahead.states[b] = start(key, first + b)
+            ahead.rng_states[b] = start(key, first + b)
         draw_ahead(proposal, None, samples[first : first + AHEAD], ahead)
 
 

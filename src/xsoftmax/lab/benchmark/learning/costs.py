@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.advice.facts import facts_of_arrays
+from xsoftmax.advice.statistics import statistics_of_arrays
 from xsoftmax.lab.benchmark.problems import Rows, Steps, dense_rows, solver_of, sparse_rows
 from xsoftmax.methods import build_method
 
@@ -44,12 +44,12 @@ def run(candidates: Mapping[str, Mapping[str, Any]], small: bool) -> Iterator[di
         if 8 * shape.n_classes * shape.n_features > MOST_BYTES:
             continue
         rows = _rows(shape)
-        facts = facts_of_arrays(rows.X, shape.n_classes)
+        statistics = statistics_of_arrays(rows.X, shape.n_classes)
         for name, settings in candidates.items():
             for n in threads if not small else (1,):
                 seconds = seconds_per_sample(name, settings, rows, shape.n_classes, n)
-                yield {"method": name, "facts": facts._asdict(), "threads": n, "seconds_per_sample": seconds}
-                print(f"{name}, {facts}, {n} threads: {1e6 * np.median(seconds):.3g} us per sample", flush=True)
+                yield {"method": name, "facts": statistics._asdict(), "threads": n, "seconds_per_sample": seconds}
+                print(f"{name}, {statistics}, {n} threads: {1e6 * np.median(seconds):.3g} us per sample", flush=True)
 
 
 def _rows(shape: Shape) -> Rows:

@@ -28,8 +28,8 @@ def verdicts(curves: Sequence[Mapping[str, Any]]) -> list[dict[str, float]]:
                 times = [_time_to(curve, gap, best) for curve in own]
                 if np.isfinite(min(times)):
                     for epochs, found in ratios.items():
-                        looks_best = int(np.argmax([_value_after(curve, epochs) for curve in own]))
-                        found.append(times[looks_best] / min(times))
+                        evaluations_best = int(np.argmax([_value_after(curve, epochs) for curve in own]))
+                        found.append(times[evaluations_best] / min(times))
     return [
         {"epochs": epochs, "near": float(np.mean(np.array(found) <= NEAR)), "cases": len(found)}
         for epochs, found in ratios.items()

@@ -58,8 +58,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 def write(content: dict[str, Any], folder: Path) -> str:
     """Write ``table.md`` and figures of what was found into ``folder``; return the tables."""
+    from xsoftmax.lab.report.leaderboard import summaries, verdicts
     from xsoftmax.lab.report.peers import markdown, write_figures
-    from xsoftmax.lab.report.standings import summaries, verdicts
     from xsoftmax.lab.report.targets import targets_table
 
     found = content["datasets"]

@@ -12,9 +12,9 @@ import numpy as np
 from xsoftmax.internal.text import duration, megabytes
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.lab.benchmark.case import Case
-from xsoftmax.lab.benchmark.floors import row_floor
 from xsoftmax.lab.benchmark.machine import caches
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, steps_of
+from xsoftmax.lab.benchmark.roofline import row_floor
 from xsoftmax.lab.benchmark.timing import measure
 
 # Time per step may grow by a quarter when there are ten times the classes: with them grows the chance that the

@@ -30,7 +30,7 @@ from scipy.sparse import csr_matrix
 
 # The next look comes after as long as the last one took, but within these shares of the time trained so far.
 LEAST_WAIT, MOST_WAIT = 0.15, 0.5
-FIRST_LOOKS = {"validation": 10, "test": 300}  # the first look comes after this part of the budget
+FIRST_EVALUATIONS = {"validation": 10, "test": 300}  # the first look comes after this part of the budget
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 SCORES_AT_A_TIME = 2**23
 RUNS_LEFT = 2.0  # a longer run is begun if the budget holds this many times the last one
@@ -114,7 +114,7 @@ class Record:
         self._training_from: float | None = None
         self._imported_bytes = memory("VmRSS")
         self._loaded_bytes = self._imported_bytes
-        self._next = self.job["seconds"] / FIRST_LOOKS[self.job["split"]]
+        self._next = self.job["seconds"] / FIRST_EVALUATIONS[self.job["split"]]
         self._since = 0.0
 
     @cached_property
@@ -190,7 +190,7 @@ class Record:
         """Whether the budget allows a run from nothing that takes ``factor`` times as long as the last one."""
         return factor * self.seconds <= self.job["seconds"] and not self._out_of_time(factor * self.seconds)
 
-    def look(self, epochs: float, scores: Callable[[Any], np.ndarray], kind: str = "scores") -> None:
+    def evaluate(self, epochs: float, scores: Callable[[Any], np.ndarray], kind: str = "scores") -> None:
         """Add a point to the curve.
 
         Parameters
@@ -216,7 +216,7 @@ class Record:
     def look_at_rows(
         self, epochs: float | None, rows: Callable[[Any, np.ndarray], tuple[np.ndarray | None, Any]]
     ) -> None:
-        """As ``look``, from a function of all rows of a split: log-probabilities of true classes, and top classes."""
+        """As ``evaluate``, from a function of all rows of a split: log-probabilities of true classes, top classes."""
 
         def measured(X: Any, y: np.ndarray) -> Measure:
             log_probabilities, top = rows(X, y)

@@ -41,8 +41,8 @@ def train(record: Record) -> None:
         with record.training_anew():
             model = _fit(record, file, n_epochs)
         record.seconds = max(1e-3, record.seconds - reading)
-        look = Look(model, record.settings["loss"])
-        record.look_at_rows(n_epochs, look.rows)
+        evaluation = Evaluation(model, record.settings["loss"])
+        record.look_at_rows(n_epochs, evaluation.rows)
         if not record.allows(GROWTH):
             return
         n_epochs = int(np.ceil(n_epochs * GROWTH))
@@ -56,7 +56,7 @@ def _fit(record: Record, file: Path, n_epochs: int) -> Any:
     )  # fmt: skip
 
 
-class Look:
+class Evaluation:
     """Exact log-probabilities from a model's matrices: fastText itself cuts small ones off."""
 
     def __init__(self, model: Any, loss: str) -> None:

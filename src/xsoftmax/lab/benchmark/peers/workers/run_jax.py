@@ -125,7 +125,7 @@ def train(record: Record) -> None:
                 place, used = place + size, used + size
                 jax.block_until_ready(weights)
         W, b = np.asarray(weights[0])[: record.data.n_features], np.asarray(weights[1])
-        record.look(used / n, lambda block, W=W, b=b: block @ W + b)
+        record.evaluate(used / n, lambda block, W=W, b=b: block @ W + b)
         if record.curve[-1].get("not_finite"):
             return
 

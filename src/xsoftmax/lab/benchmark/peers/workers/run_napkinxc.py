@@ -27,8 +27,8 @@ def train(record: Record) -> None:
         model = kind(folder, threads=record.job["threads"], seed=record.job["seed"], **settings)
         with record.training():
             model.fit(X, labels)
-        look = all_classes if is_softmax else top_classes
-        record.look_at_rows(None, lambda rows, y: look(record, model, csr_matrix(rows), y))
+        evaluation = all_classes if is_softmax else top_classes
+        record.look_at_rows(None, lambda rows, y: evaluation(record, model, csr_matrix(rows), y))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

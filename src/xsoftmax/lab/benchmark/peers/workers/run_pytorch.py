@@ -50,7 +50,7 @@ def train(record: Record) -> None:
                 used += following[0].n
         with torch.no_grad():
             model.eval()
-            record.look(used / n, lambda block: model.scores(as_batch(block)).numpy(), model.kind)
+            record.evaluate(used / n, lambda block: model.scores(as_batch(block)).numpy(), model.kind)
             model.train()
         if record.curve[-1].get("not_finite"):
             return

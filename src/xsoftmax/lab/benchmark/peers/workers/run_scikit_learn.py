@@ -27,7 +27,7 @@ def train(record: Record) -> None:
             model.fit(X, y)
         coefficients = np.ascontiguousarray(model.coef_.astype(np.float32, copy=False).T)
         intercepts = model.intercept_.astype(np.float32)
-        record.look(n_iterations, lambda rows, W=coefficients, b=intercepts: rows @ W + b)
+        record.evaluate(n_iterations, lambda rows, W=coefficients, b=intercepts: rows @ W + b)
         if model.n_iter_.max() < n_iterations:
             record.notes["converged"] = True
             return

@@ -15,15 +15,15 @@ from unittest.mock import patch
 
 import numpy as np
 from numba.core.event import Listener, install_listener
-from protocol import FIRST_LOOKS, Record, work
+from protocol import FIRST_EVALUATIONS, Record, work
 
 from xsoftmax.advice.choice import Choice, choice_for
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.methods import AUTO, build_method, merged, read_methods
 from xsoftmax.model import Model
+from xsoftmax.training.evaluator import Evaluator
 from xsoftmax.training.fit import FitResult, fit
-from xsoftmax.training.looks import Looks
 from xsoftmax.training.plan import Plan, ever_rarer
 
 GROWTH = 1.4  # of the time between looks
@@ -35,7 +35,7 @@ def train(record: Record) -> None:
     job, settings = record.job, record.settings
     plan = Plan(
         seconds=job["seconds"],
-        at=ever_rarer(job["seconds"] / FIRST_LOOKS[job["split"]], job["seconds"], GROWTH),
+        at=ever_rarer(job["seconds"] / FIRST_EVALUATIONS[job["split"]], job["seconds"], GROWTH),
         threads=job["threads"],
     )
     data = _data(record)
@@ -103,20 +103,20 @@ def _chosen(record: Record, data: Dataset, plan: Plan) -> tuple[Choice, Plan]:
         choice = choice_for(data, record.job["seed"], plan)
     record.notes["choice"] = choice.as_json() | {"compiled_in": compiling.seconds}
     spent = max(choice.seconds, choice.took - compiling.seconds)
-    looks = tuple(sorted({*plan.at, *choice.looks(spent)}))
-    return choice, replace(choice.planned(plan), spent=spent, at=looks)
+    evaluations = tuple(sorted({*plan.at, *choice.evaluations(spent)}))
+    return choice, replace(choice.planned(plan), spent=spent, at=evaluations)
 
 
 @contextmanager
 def _looks_apart(record: Record) -> Iterator[None]:
     """Keep the memory of evaluation apart: peers are looked at outside their training, too."""
-    measure = Looks.look
+    measure = Evaluator.evaluate
 
-    def look(self: Looks, *arguments: Any) -> dict[str, float]:
+    def evaluate(self: Evaluator, *arguments: Any) -> dict[str, float]:
         with record.apart():
             return measure(self, *arguments)
 
-    with patch.object(Looks, "look", look):
+    with patch.object(Evaluator, "evaluate", evaluate):
         yield
 
 
@@ -152,7 +152,7 @@ def _check(record: Record, model: Model, epoch: float) -> None:
         return found
 
     points = list(record.curve)
-    record.look(epoch, scores)
+    record.evaluate(epoch, scores)
     checked = record.curve[-1]
     record.curve[:] = points
     record.notes["log_likelihood_checked"] = checked["log_likelihood"]

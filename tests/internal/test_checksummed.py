@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from edited import edited
+from xsoftmax.internal.checksummed import CHECKSUM_BYTES, DamagedError, opened, verify_checksum, written_checksummed
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
-from xsoftmax.internal.sealed import SEAL_BYTES, DamagedError, check_seal, opened, written_sealed
 
 REMEDY = "make another"
 
@@ -17,7 +17,7 @@ REMEDY = "make another"
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / "some.h5"
-    with written_sealed(path, "model") as file:
+    with written_checksummed(path, "model") as file:
         file["small"] = np.arange(10.0)
         file.create_dataset("packed", data=np.arange(10_000), chunks=(1000,), compression="gzip")
         file["large"] = np.arange(100_000, dtype=np.float32)
@@ -39,7 +39,7 @@ def test_every_bit_counts(path, tmp_path):
     """Flipped anywhere: in the superblock, in the tree of groups, among numbers, in the seal."""
     whole = np.fromfile(path, np.uint8)
     rng = np.random.default_rng(0)
-    for place in [0, 9, whole.size - 1, whole.size - SEAL_BYTES, *rng.integers(0, whole.size, 300)]:
+    for place in [0, 9, whole.size - 1, whole.size - CHECKSUM_BYTES, *rng.integers(0, whole.size, 300)]:
         flipped = whole.copy()
         flipped[place] ^= 1 << rng.integers(8)
         flipped.tofile(tmp_path / "flipped.h5")
@@ -47,7 +47,7 @@ def test_every_bit_counts(path, tmp_path):
             opening(tmp_path / "flipped.h5")
 
 
-@pytest.mark.parametrize("length", [0, 5, 100, -1, -SEAL_BYTES, -SEAL_BYTES - 1])
+@pytest.mark.parametrize("length", [0, 5, 100, -1, -CHECKSUM_BYTES, -CHECKSUM_BYTES - 1])
 def test_every_byte_counts(path, length):
     path.write_bytes(path.read_bytes()[:length])
     with pytest.raises(DamagedError, match=f"some.h5: .*; {REMEDY}"):
@@ -75,44 +75,44 @@ def test_errors_say_what_is_wrong_and_what_to_do(path, tmp_path):
 
 
 def test_the_same_content_has_the_same_bytes(path, tmp_path):
-    with written_sealed(tmp_path / "again.h5", "model") as file:
+    with written_checksummed(tmp_path / "again.h5", "model") as file:
         file["small"] = np.arange(10.0)
         file.create_dataset("packed", data=np.arange(10_000), chunks=(1000,), compression="gzip")
         file["large"] = np.arange(100_000, dtype=np.float32)
     assert (tmp_path / "again.h5").read_bytes() == path.read_bytes()
-    check_seal(path)
+    verify_checksum(path)
 
 
 def test_a_failure_leaves_what_was_there(path):
     before = path.read_bytes()
-    with pytest.raises(TypeError), written_sealed(path, "model") as file:
+    with pytest.raises(TypeError), written_checksummed(path, "model") as file:
         file["other"] = object()
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir()] == [path.name]
 
 
 class WithRoom(io.FileIO):
-    def __init__(self, path, mode, room):
+    def __init__(self, path, mode, workspace):
         super().__init__(path, mode)
-        self.room = room
+        self.workspace = workspace
 
     def write(self, values):
-        if len(values) > self.room:
+        if len(values) > self.workspace:
             raise OSError(errno.ENOSPC, "No space left on device")
-        self.room -= len(values)
+        self.workspace -= len(values)
         return super().write(values)
 
 
 @pytest.mark.parametrize("room", [0, 1000, 50_000, 300_000])
-def test_a_disk_that_is_full_is_said_once_and_leaves_what_was_there(path, room, monkeypatch):
+def test_a_disk_that_is_full_is_said_once_and_leaves_what_was_there(path, workspace, monkeypatch):
     """Whether it fails among numbers or as HDF5 closes."""
     before, opens = path.read_bytes(), type(path).open
 
     def opens_with_little_room(path, mode="r", **options):
-        return WithRoom(path, "w+", room) if mode == "w+b" else opens(path, mode, **options)
+        return WithRoom(path, "w+", workspace) if mode == "w+b" else opens(path, mode, **options)
 
     monkeypatch.setattr(type(path), "open", opens_with_little_room)
-    with pytest.raises(OSError, match="No space left"), written_sealed(path, "model") as file:
+    with pytest.raises(OSError, match="No space left"), written_checksummed(path, "model") as file:
         file["large"] = np.random.default_rng(0).standard_normal(100_000)
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir()] == [path.name]

@@ -14,7 +14,7 @@ from xsoftmax.evaluation.frequencies import frequency_error
 from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.objective import mean_loss
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
@@ -25,10 +25,10 @@ MOST_SCORES = 2**26
 # Rows, of these, on which a search is measured, and scores of theirs, at most.
 SEARCHED, SEARCHED_SCORES = 100, 2**24
 # Weights that are looked at in one go.
-LOOKED_AT_ONCE = 2**20
+CHECKED_AT_ONCE = 2**20
 
 
-class Looks:
+class Evaluator:
     """Looks at one fit, along its way; ``searched`` are training rows on which a search is measured, if there is one.
 
     Parameters
@@ -51,11 +51,11 @@ class Looks:
         objective: Any,
         proposal: Proposal,
         method: Method,
-        team: Team,
+        pool: ThreadPool,
         rows: int | None = None,
     ) -> None:
-        self._objective, self._proposal, self._team = objective, proposal, team
-        self._ridge, self._n_samples = method.ridge, train.n_samples
+        self._objective, self._proposal, self._pool = objective, proposal, pool
+        self._l2, self._n_samples = method.l2, train.n_samples
         whole = {name: data.split(name) for name in ("validation", "test")}
         self.validation = whole["validation"]
         self._calibration = method.calibration
@@ -81,15 +81,15 @@ class Looks:
     def calibrated(self, model: Model) -> Model:
         """Give a model the calibration of its validation rows, if the method asks for one."""
         rows, counts = self._calibrates_on, self._frequencies
-        return calibrated(model, self._calibration, rows.X, rows.y, counts, self._team)
+        return calibrated(model, self._calibration, rows.X, rows.y, counts, self._pool)
 
-    def look(self, model: Model, states: np.ndarray) -> dict[str, float]:
-        """Measure a model; ``states`` are the variables of all training samples."""
+    def evaluate(self, model: Model, auxiliary: np.ndarray) -> dict[str, float]:
+        """Measure a model; ``auxiliary`` are the variables of all training samples."""
         model = self.calibrated(model)
         with model.unchanging():
             row = self._measure(model)
             log_likelihood, penalty = row["train_log_likelihood"], self._penalty(model.W)
-            row["objective"] = self._loss(model, log_likelihood, states) + penalty
+            row["objective"] = self._loss(model, log_likelihood, auxiliary) + penalty
             row["regularized_log_loss"] = penalty - log_likelihood
             if self._classes is not None:
                 row["frequency_error"] = frequency_error(model, self._train.X, self._classes)
@@ -100,30 +100,30 @@ class Looks:
         splits = {"train": self._train, **self._others}
         row: dict[str, float] = {}
         sets = [(split.X, split.y) for split in splits.values()]
-        scored = score_together(model, sets, self._team, self._confident)
+        scored = score_together(model, sets, self._pool, self._confident)
         for (name, split), scores in zip(splits.items(), scored, strict=True):
             rows = replace(scores, class_counts=self._class_counts, label_sets=split.label_sets)
             row |= {f"{name}_{column}": value for column, value in metrics.measure(rows, "fit").items()}
         return row
 
-    def _loss(self, model: Model, log_likelihood: float, states: np.ndarray) -> float:
+    def _loss(self, model: Model, log_likelihood: float, auxiliary: np.ndarray) -> float:
         """The objective's own loss: known for sums of exponentials over all classes; others need whole rows."""
         if self._objective.sums_exponentials and model.calibration is None:
             return -log_likelihood
         n = self._n_for_loss
-        X, y, states = self._train.X[:n], self._train.y[:n], states[self._subset[:n]]
-        return mean_loss(model, self._objective, self._proposal, X, y, states, self._team)
+        X, y, auxiliary = self._train.X[:n], self._train.y[:n], auxiliary[self._subset[:n]]
+        return mean_loss(model, self._objective, self._proposal, X, y, auxiliary, self._pool)
 
     def _penalty(self, W: np.ndarray | None) -> float:
-        """The ridge, per training row."""
-        if W is None or not self._ridge:
+        """The L2 penalty, per training row."""
+        if W is None or not self._l2:
             return 0.0
-        return 0.5 * self._ridge * float(np.sum(np.square(W, dtype=np.float64))) / self._n_samples
+        return 0.5 * self._l2 * float(np.sum(np.square(W, dtype=np.float64))) / self._n_samples
 
 
 def all_finite(W: Any) -> bool:
     """Tell whether no weight is infinite or NaN, looking at a block at a time: the answers take memory, too."""
     if issparse(W):
         W = W.data[:, None]
-    step = max(1, LOOKED_AT_ONCE // W.shape[1])
+    step = max(1, CHECKED_AT_ONCE // W.shape[1])
     return all(np.isfinite(W[start : start + step]).all() for start in range(0, len(W), step))

@@ -20,8 +20,8 @@ from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.layout import Multiplied, array_of, move_entry, opened
 from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
+from xsoftmax.kernels.protocol import Draws, Step, excludes_true, gradient, loss
 from xsoftmax.kernels.rows import Csr, Dense
-from xsoftmax.kernels.steps import Draws, Step, excludes_true, gradient, loss
 from xsoftmax.kernels.walk import move_stretch
 
 # Classes whose weights, accumulators and gradients are in cache together, for 512 features.
@@ -68,10 +68,10 @@ class Pace(NamedTuple):
 
 
 @njit(**OPTIONS)
-def sweep_all(objective, optimizer, features, labels, states, weights, scores, order, batch_size, pace):
+def run_all_classes(objective, optimizer, features, labels, auxiliary, weights, scores, order, batch_size, pace):
     """Take one step for each minibatch of ``order``; return how many samples were used.
 
-    It stops early only before a batch whose scores are not finite. Parameters as for ``sweep``, but ``weights``
+    It stops early only before a batch whose scores are not finite. Parameters as for ``run_steps``, but ``weights``
     ``Plain`` or ``Apart``, of shape (n_classes, n_features + 1) for dense rows and (n_features + 1, n_classes) for
     sparse ones, or an average of these; ``scores``, float32 of shape (batch_size, n_classes), is room to work in;
     batches are means. ``pace`` is that of the first step.
@@ -79,13 +79,13 @@ def sweep_all(objective, optimizer, features, labels, states, weights, scores, o
     n_classes = scores.shape[1]
     for first in range(0, order.size, batch_size):
         samples = order[first : first + batch_size]
-        room = scores[: samples.size]
+        workspace = scores[: samples.size]
         batch = gather(features, samples)
-        if not score_classes(batch, array_of(weights), 0, n_classes, room, 0):
+        if not score_classes(batch, array_of(weights), 0, n_classes, workspace, 0):
             return first
-        slope_block(objective, pace.step.rate, labels, states, samples, room)
+        slope_block(objective, pace.step.rate, labels, auxiliary, samples, workspace)
         now = Pace(Step(pace.step.rate, pace.step.number + first // batch_size), pace.decay)
-        move_classes(batch, optimizer, now, room, weights, 0, n_classes, 0)
+        move_classes(batch, optimizer, now, workspace, weights, 0, n_classes, 0)
     return order.size
 
 
@@ -147,7 +147,7 @@ def move_classes(batch, optimizer, pace, slopes, weights, first, last, skipped):
 
 
 @njit(**OPTIONS)
-def slope_block(objective, rate, labels, states, samples, scores):
+def slope_block(objective, rate, labels, auxiliary, samples, scores):
     """Replace the scores of samples by the derivatives of each one's loss."""
     n_classes = scores.shape[1]
     scratch, ones = np.empty(n_classes, scores.dtype), np.empty(n_classes, scores.dtype)
@@ -156,7 +156,7 @@ def slope_block(objective, rate, labels, states, samples, scores):
         ones[k], classes[k] = 1, k
     for b in range(samples.size):
         i = samples[b]
-        slope_row(objective, rate, labels[i], states[i], scores[b], scratch, ones, classes)
+        slope_row(objective, rate, labels[i], auxiliary[i], scores[b], scratch, ones, classes)
 
 
 @declared
@@ -189,7 +189,7 @@ def _no_rng():
 
 
 @njit(**OPTIONS)
-def loss_block(objective, labels, states, samples, scores, log_q):
+def loss_block(objective, labels, auxiliary, samples, scores, log_q):
     """Losses of samples, float64 of shape (n,), from the scores of all classes; rows are left permuted.
 
     ``log_q``, of shape (1 or n, n_classes), is the proposal's; an objective that sums over the other classes does
@@ -203,7 +203,7 @@ def loss_block(objective, labels, states, samples, scores, log_q):
     rng = np.zeros(1, np.uint64)
     for b in range(samples.size):
         y = labels[samples[b]]
-        state = states[samples[b]]
+        state = auxiliary[samples[b]]
         if excludes_true(objective):
             score_true = _set_aside(scores[b], y, classes)
             draws = Draws(classes, ones, ones, scores[b, :others], scores[b, :others], rng)
@@ -265,7 +265,7 @@ def _score_classes_dense(batch, W, first, last, scores, skipped):
 def _move_classes_dense(batch, optimizer, pace, slopes, weights, first, last, skipped):
     (n, width), n_classes = batch.inputs.shape, array_of(weights).shape[0]
     size, most = classes_of_a_block(n_classes), min(classes_of_a_move(n_classes), last - first)
-    room, packing = np.empty((most, width), np.float32), np.empty((n, most), np.float32)
+    workspace, packing = np.empty((most, width), np.float32), np.empty((n, most), np.float32)
     touched = np.empty(most, np.int64)
     for block in range(first, last, size):
         end = min(block + size, last)
@@ -278,7 +278,7 @@ def _move_classes_dense(batch, optimizer, pace, slopes, weights, first, last, sk
             n_touched = _pack_columns(own, touched, packing)
             if n_touched < stop - start:
                 own = packing[:, :n_touched]
-            gradients = room[:n_touched]
+            gradients = workspace[:n_touched]
             columns_times_columns(own, batch.inputs, np.float32(1) / np.float32(n), gradients)
             for t in range(n_touched):
                 k = start + touched[t]
@@ -354,10 +354,10 @@ def _score_classes_csr(batch, W, first, last, scores, skipped):
 def _move_classes_csr(batch, optimizer, pace, slopes, weights, first, last, skipped):
     n_features = batch.features.n_features
     share = np.float32(1) / np.float32(slopes.shape[0])
-    room = np.empty(classes_of_a_block(array_of(weights).shape[1]), np.float32)
-    for start in range(first, last, room.size):
-        stop = min(start + room.size, last)
-        total = room[: stop - start]
+    workspace = np.empty(classes_of_a_block(array_of(weights).shape[1]), np.float32)
+    for start in range(first, last, workspace.size):
+        stop = min(start + workspace.size, last)
+        total = workspace[: stop - start]
         if pace.decay != np.float32(0):
             for d in range(n_features):
                 _shrink(weights, pace, d, start, stop)

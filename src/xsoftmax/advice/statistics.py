@@ -13,7 +13,7 @@ ROWS = 10_000  # are enough for a mean
 ALIKE, SAME, SAME_COUNTS = 100.0, 1.12, 100.0
 
 
-class Facts(NamedTuple):
+class DatasetStatistics(NamedTuple):
     """Sizes of the training rows.
 
     Attributes
@@ -44,19 +44,21 @@ class Facts(NamedTuple):
         return rows + (f"sparse features, {self.n_entries:.0f} of a row" if self.sparse else "dense features")
 
 
-def facts_of(data: Dataset) -> Facts:
+def statistics_of(data: Dataset) -> DatasetStatistics:
     """Read the sizes of a prepared data set."""
     n, sparse = data.n_samples("train"), data.sparse
     entries = data.n_entries("train") / max(1, n) if sparse else float(data.n_features)
-    return Facts(n, data.n_classes, data.n_features, entries, sparse, _norm(data.rows("train", 0, ROWS).X))
+    return DatasetStatistics(
+        n, data.n_classes, data.n_features, entries, sparse, _norm(data.rows("train", 0, ROWS).X)
+    )
 
 
-def facts_of_arrays(X: Any, n_classes: int) -> Facts:
+def statistics_of_arrays(X: Any, n_classes: int) -> DatasetStatistics:
     """Read the sizes of rows in memory."""
     n, n_features = X.shape
     sparse = not isinstance(X, np.ndarray)
     entries = X.nnz / max(1, n) if sparse else float(n_features)
-    return Facts(n, n_classes, n_features, entries, sparse, _norm(X[:ROWS]))
+    return DatasetStatistics(n, n_classes, n_features, entries, sparse, _norm(X[:ROWS]))
 
 
 def _norm(X: Any) -> float:
@@ -65,7 +67,7 @@ def _norm(X: Any) -> float:
     return total / X.shape[0] if total > 0 else 1.0
 
 
-def likeness(a: Facts, b: Facts) -> float:
+def likeness(a: DatasetStatistics, b: DatasetStatistics) -> float:
     """How much is to be learned from one data set for another: the more, the nearer their sizes are.
 
     By a Gaussian of the distance between logarithms, a factor of ``ALIKE`` in one size, or sparse rows against dense

@@ -14,13 +14,12 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
+from xsoftmax.kernels.coefficients import coefficients_of, excluded_of, lowest_of
 from xsoftmax.kernels.dispatch import declared, implements, otherwise
 from xsoftmax.kernels.draws import empty_candidates
 from xsoftmax.kernels.layout import has_room
 from xsoftmax.kernels.prefetch import prefetch_step
-from xsoftmax.kernels.random import start
-from xsoftmax.kernels.sample import coefficients_of, excluded_of, lowest_of
-from xsoftmax.kernels.steps import (
+from xsoftmax.kernels.protocol import (
     Clock,
     DrawsAhead,
     Step,
@@ -30,6 +29,7 @@ from xsoftmax.kernels.steps import (
     n_exact,
     reads_weights,
 )
+from xsoftmax.kernels.random import start
 from xsoftmax.kernels.walk import move_step
 
 AHEAD = 32
@@ -52,12 +52,12 @@ def single(proposal) -> Single:
 
 
 @declared
-def room_for(batch, parts, samples, order):
+def workspace_for(batch, parts, samples, order):
     """Allocate what ``take`` needs beside its arguments."""
 
 
 @declared
-def take(batch, parts, samples, weights, some, clock, rate, room):
+def take(batch, parts, samples, weights, some, clock, rate, workspace):
     """Take the steps of some samples, as many as ``batch.ahead`` steps have; return how many samples were used.
 
     It stops early only before a step whose scores are not finite, or that weights which grow have no room for.
@@ -66,7 +66,7 @@ def take(batch, parts, samples, weights, some, clock, rate, room):
 
 
 @njit(**OPTIONS)
-def sweep(batch, parts, samples, weights, order, clock, rate):
+def run_steps(batch, parts, samples, weights, order, clock, rate):
     """Take the steps of all samples of ``order``; return how many samples were used.
 
     It stops early only before a step whose scores are not finite, or that weights which grow have no room for.
@@ -75,7 +75,7 @@ def sweep(batch, parts, samples, weights, order, clock, rate):
     ----------
     batch : Single, Own, Shared or Joint
     parts : Parts
-        The method; types choose the code (see ``xsoftmax.kernels.steps``).
+        The method; types choose the code (see ``xsoftmax.kernels.protocol``).
     samples : Samples
     weights : NamedTuple
         In a layout that has what the optimizer accumulates (``xsoftmax.kernels.layout``); changed in place.
@@ -85,19 +85,19 @@ def sweep(batch, parts, samples, weights, order, clock, rate):
         Where this begins.
     rate : float32
     """
-    room = room_for(batch, parts, samples, order)
+    workspace = workspace_for(batch, parts, samples, order)
     unit = batch.ahead * batch.size
     for first in range(0, order.size, unit):
         some = order[first : first + unit]
         now = Clock(clock.key, clock.position + first, clock.step + first // batch.size)
-        used = take(batch, parts, samples, weights, some, now, rate, room)
+        used = take(batch, parts, samples, weights, some, now, rate, workspace)
         if used < some.size:
             return first + used
     return order.size
 
 
-@implements(room_for, Single)
-def _room(batch, parts, samples, order):
+@implements(workspace_for, Single)
+def _workspace(batch, parts, samples, order):
     return empty_draws_ahead(batch.ahead, parts.n_sampled + n_exact(parts.proposal))
 
 
@@ -116,8 +116,8 @@ def empty_draws_ahead(n_steps, n_draws):
 
 
 @implements(take, Single)
-def _take(batch, parts, samples, weights, some, clock, rate, room):
-    return _take_steps(parts, samples, weights, some, clock, rate, room)
+def _take(batch, parts, samples, weights, some, clock, rate, workspace):
+    return _take_steps(parts, samples, weights, some, clock, rate, workspace)
 
 
 @njit(**LEAN)
@@ -127,7 +127,7 @@ def _take_steps(parts, samples, weights, some, clock, rate, ahead):
         y = np.int64(labels[some[b]])
         ahead.excluded[b] = excluded_of(parts.objective, y)
         ahead.lowest[b] = lowest_of(parts, features, weights, some[b], y)
-        ahead.states[b] = start(clock.key, clock.position + b)
+        ahead.rng_states[b] = start(clock.key, clock.position + b)
     draw_ahead(parts.proposal, View(weights, features), some, ahead)
     for b in range(some.size):
         i = some[b]
@@ -156,7 +156,7 @@ def _copy_draws(ahead, b, draws):
 def _draw_one_by_one(proposal, view, samples, ahead):
     draws = ahead.step.draws
     for b in range(samples.size):
-        draw(proposal, view, samples[b], ahead.excluded[b], ahead.lowest[b], ahead.states[b], draws)
+        draw(proposal, view, samples[b], ahead.excluded[b], ahead.lowest[b], ahead.rng_states[b], draws)
         for j in range(draws.classes.size):
             ahead.classes[b, j] = draws.classes[j]
             ahead.log_q[b, j] = draws.log_q[j]

@@ -81,7 +81,7 @@ class Samples(NamedTuple):
 
     features: Any
     labels: np.ndarray
-    states: np.ndarray
+    auxiliary: np.ndarray
     log_q: np.ndarray | None
 
 
@@ -107,7 +107,7 @@ class DrawsAhead(NamedTuple):
     weights: np.ndarray
     excluded: np.ndarray
     lowest: np.ndarray
-    states: np.ndarray
+    auxiliary: np.ndarray
     step: Candidates
 
 
@@ -185,7 +185,7 @@ def draw_ahead(proposal, view, samples, ahead):
     """Do what ``draw`` does for several samples, into the first rows of ``ahead``.
 
     A proposal may bring code of its own, which gives the same classes; for the others there is the loop of
-    ``xsoftmax.kernels.sweep``.
+    ``xsoftmax.kernels.run_steps``.
     """
 
 

@@ -8,9 +8,8 @@ from scipy.sparse import csr_array
 
 import naive
 from covering import in_tiers
-from xsoftmax.internal.threads import Team
-from xsoftmax.kernels.layout import Apart, Plain
-from xsoftmax.kernels.minibatch import (
+from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.kernels.full_softmax import (
     CLASSES_OF_A_BLOCK,
     CLASSES_OF_A_LARGE_BLOCK,
     Pace,
@@ -20,14 +19,15 @@ from xsoftmax.kernels.minibatch import (
     gather_block,
     loss_block,
     move_classes_block,
+    run_all_classes,
     score_block,
     score_classes_block,
     slope_block,
-    sweep_all,
 )
+from xsoftmax.kernels.layout import Apart, Plain
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
+from xsoftmax.kernels.protocol import Step
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Step
 from xsoftmax.methods import build_method
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
@@ -58,7 +58,7 @@ def laid_out(W, storage):
     return W.copy() if storage == "dense" else np.ascontiguousarray(W.T)
 
 
-def room(batch_size, n_classes=K):
+def arranged(batch_size, n_classes=K):
     return np.full((batch_size, n_classes), np.nan, np.float32)
 
 
@@ -77,7 +77,7 @@ def naive_slopes(objective, s, y, u, rate):
     return slopes
 
 
-def naive_sweep_all(objective, X, y, W, order, batch_size, rate, bias, adagrad):
+def naive_all_classes(objective, X, y, W, order, batch_size, rate, bias, adagrad):
     W, accumulator = W.astype(float), np.full(W.shape, 1e-8)
     inputs, u = naive.with_constant(X, bias), np.full((N, 1), np.log(K))
     for first in range(0, len(order), batch_size):
@@ -110,19 +110,19 @@ def test_sweep_all_is_the_naive_loop(objective, adagrad, storage, bias):
     features = features_of(STORAGES[storage](X), bias)
     parameters, optimizer = OBJECTIVES[objective], Adagrad() if adagrad else Sgd()
     for batch_size in (1, 5, 64):  # single samples; a remainder of 3; less than one batch
-        expected = naive_sweep_all(objective, X, y, W, order, batch_size, 0.1, bias, adagrad)
+        expected = naive_all_classes(objective, X, y, W, order, batch_size, 0.1, bias, adagrad)
         found = laid_out(W, storage)
         accumulator = np.full(found.shape, 1e-8, np.float32)
-        states = np.full((N, 1), np.log(K)) if parameters.n_states else np.zeros((N, 0))
-        arguments = (parameters, optimizer, features, y, states, Apart(found, accumulator), room(batch_size))
-        assert sweep_all(*arguments, order, batch_size, pace(0.1)) == N
+        auxiliary = np.full((N, 1), np.log(K)) if parameters.n_auxiliary else np.zeros((N, 0))
+        arguments = (parameters, optimizer, features, y, auxiliary, Apart(found, accumulator), arranged(batch_size))
+        assert run_all_classes(*arguments, order, batch_size, pace(0.1)) == N
         found, accumulator = laid_out(found, storage), laid_out(accumulator, storage)
         # Adagrad's first step is the sign of the gradient, so that rounding may matter where it nearly vanishes.
         assert np.allclose(found, expected[0], rtol=1e-4, atol=1e-4 if adagrad else 1e-5)
         if adagrad:
             assert np.allclose(accumulator, expected[1], rtol=1e-3, atol=1e-9)
-        if parameters.n_states:
-            assert np.allclose(states, expected[2], rtol=1e-4, atol=1e-5)
+        if parameters.n_auxiliary:
+            assert np.allclose(auxiliary, expected[2], rtol=1e-4, atol=1e-5)
         if not bias:
             assert np.array_equal(found[:, -1], W[:, -1])
 
@@ -132,8 +132,8 @@ def test_rows_without_features(storage):
     y = (np.arange(20) % 3).astype(np.int32)
     W = laid_out(np.zeros((3, 1), np.float32), storage)
     features = features_of(STORAGES[storage](np.zeros((20, 0), np.float32)), True)
-    arguments = (Softmax(), Sgd(), features, y, np.zeros((20, 0)), Plain(W), room(20, 3))
-    assert sweep_all(*arguments, np.arange(20), 20, pace(1)) == 20
+    arguments = (Softmax(), Sgd(), features, y, np.zeros((20, 0)), Plain(W), arranged(20, 3))
+    assert run_all_classes(*arguments, np.arange(20), 20, pace(1)) == 20
     expected = -naive.softmax_objective(np.zeros((20, 0)), y, np.zeros((3, 1)))[1][:, 0]
     assert np.allclose(W.ravel(), expected, atol=1e-7)
 
@@ -145,8 +145,8 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite(storage):
     W[:, 3] = 3e38
     X[:, 3] *= 100
     features, found = features_of(STORAGES[storage](X), True), laid_out(W, storage)
-    arguments = (Softmax(), Sgd(), features, y, np.zeros((N, 0)), Plain(found), room(5))
-    assert sweep_all(*arguments, np.arange(N), 5, pace(0.1)) == 10
+    arguments = (Softmax(), Sgd(), features, y, np.zeros((N, 0)), Plain(found), arranged(5))
+    assert run_all_classes(*arguments, np.arange(N), 5, pace(0.1)) == 10
     assert np.isfinite(found).all()
 
 
@@ -169,16 +169,16 @@ def test_slopes_and_losses_of_all_classes(objective, dtype):
     rng = np.random.default_rng(3)
     s = (3 * rng.standard_normal((K, K))).astype(dtype)
     y = np.arange(K, dtype=np.int32)  # each class is the true one once, the last too
-    states = rng.random((K, 1)) + 0.5
+    auxiliary = rng.random((K, 1)) + 0.5
     slopes = s.copy()
-    slope_block(OBJECTIVES[objective], np.float32(0), y, states.copy(), np.arange(K), slopes)
-    losses = loss_block(OBJECTIVES[objective], y, states, np.arange(K), s.copy(), np.zeros((1, 1), np.float32))
+    slope_block(OBJECTIVES[objective], np.float32(0), y, auxiliary.copy(), np.arange(K), slopes)
+    losses = loss_block(OBJECTIVES[objective], y, auxiliary, np.arange(K), s.copy(), np.zeros((1, 1), np.float32))
     close = {"rtol": 1e-12, "atol": 1e-14} if dtype == np.float64 else {"rtol": 1e-5, "atol": 1e-6}
     if objective == "double-sum" and dtype == np.float64:
         close = {"rtol": 1e-6, "atol": 1e-7}  # its exponent holds u in float32
     for i in range(K):
         if objective == "double-sum":
-            loss, expected = naive.double_sum(s[i].astype(float), i, states[i, 0])[:2]
+            loss, expected = naive.double_sum(s[i].astype(float), i, auxiliary[i, 0])[:2]
         else:
             loss, expected = getattr(naive, objective.replace("-", "_"))(s[i].astype(float), i)
         assert np.allclose(slopes[i], expected, **close)
@@ -235,7 +235,7 @@ def many_classes(storage, n=40, n_classes=1300, n_features=12):
 def test_scores_of_blocks_are_the_naive_ones(storage, size):
     features, X, _, W = many_classes(storage)
     samples = np.array([3, 39, 3, 0, 17])
-    batch, weights, found = gather_block(features, samples), laid_out(W, storage), room(5, 1300)
+    batch, weights, found = gather_block(features, samples), laid_out(W, storage), arranged(5, 1300)
     for first in range(0, 1300, size):
         assert score_classes_block(batch, weights, first, min(first + size, 1300), found)
     assert np.allclose(found, naive.scores(X, W)[samples], rtol=1e-5, atol=1e-6)
@@ -286,7 +286,7 @@ def test_classes_without_slopes_stay_where_they_are(optimizer, share):
 def test_a_score_that_is_not_finite_is_found_in_any_block(storage, value, where):
     features, _, _, W = many_classes(storage)
     W[where, -1] = value
-    batch, weights, found = gather_block(features, np.arange(4)), laid_out(W, storage), room(4, 1300)
+    batch, weights, found = gather_block(features, np.arange(4)), laid_out(W, storage), arranged(4, 1300)
     finite = [score_classes_block(batch, weights, first, min(first + 512, 1300), found) for first in (0, 512, 1024)]
     assert finite == [where // 512 != block for block in range(3)]
 
@@ -308,11 +308,11 @@ def test_threads_change_no_bit(n_classes, storage, adagrad, objective, monkeypat
     _, X, y, _ = many_classes(storage, n_classes=n_classes)
     optimizer = {"name": "adagrad" if adagrad else "sgd", "learning_rate": 0.3}
     settings = {"objective": {"name": objective}, "proposal": {"name": "all", "batch_size": 16}}
-    method = build_method("mine", settings | {"optimizer": optimizer} | ({} if adagrad else {"ridge": 2.0}))
+    method = build_method("mine", settings | {"optimizer": optimizer} | ({} if adagrad else {"l2": 2.0}))
     data, weights = TrainingSet(STORAGES[storage](X), y, n_classes), {}
     for n_threads in (1, 2, 3):
         fitted = method.objective.fit(data)
-        solver = make_solver(method, fitted, method.proposal.fit(data), data, Team(n_threads))
+        solver = make_solver(method, fitted, method.proposal.fit(data), data, ThreadPool(n_threads))
         for epoch in range(3):
             assert solver.advance(np.random.default_rng(epoch).permutation(40), epoch, 0, 0.3) == 40
         weights[n_threads] = solver.weights()
@@ -330,7 +330,7 @@ def test_threads_stop_before_the_same_batch(storage, monkeypatch):
     method = build_method("mine", {"objective": {"name": "softmax"}, "proposal": proposal, "optimizer": optimizer})
     data = TrainingSet(STORAGES[storage](X), y, K)
     for n_threads in (1, 2):
-        solver = make_solver(method, Softmax(), All().fit(data), data, Team(n_threads))
+        solver = make_solver(method, Softmax(), All().fit(data), data, ThreadPool(n_threads))
         assert solver.advance(np.arange(N), 0, 0, 0.1) == 10
         assert np.isfinite(solver.weights()).all()
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from xsoftmax.internal.errors import InputError
 
 
-class Asked(NamedTuple):
+class AutoOptions(NamedTuple):
     """Of a choice.
 
     Attributes
@@ -21,7 +21,7 @@ class Asked(NamedTuple):
     gap: float | None = None
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], where: str) -> "Asked":
+    def from_settings(cls, settings: Mapping[str, Any], where: str) -> "AutoOptions":
         """Read the settings of ``auto``, which came from ``where``.
 
         Raises

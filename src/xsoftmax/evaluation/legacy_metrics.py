@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from xsoftmax.evaluation import links
 from xsoftmax.evaluation.likelihood import score_rows, visit_whole_rows
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.model import Model
 
@@ -20,12 +20,12 @@ from xsoftmax.model import Model
 FLOOR = -26.0
 
 
-def floored(model: Model, X: Any, y: np.ndarray, team: Team | None = None) -> np.ndarray:
+def floored(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None) -> np.ndarray:
     """Exact values, none counted lower than -26 (Ruiz et al. 2018)."""
-    return np.maximum(score_rows(model, X, y, team).log_likelihood, FLOOR)
+    return np.maximum(score_rows(model, X, y, pool).log_likelihood, FLOOR)
 
 
-def sampled(model: Model, X: Any, y: np.ndarray, team: Team | None = None) -> np.ndarray | None:
+def sampled(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None) -> np.ndarray | None:
     """Estimate a link's integral by importance sampling, floored as well (Ruiz et al. 2018).
 
     One thread works: random numbers follow the order of rows.
@@ -43,7 +43,7 @@ def sampled(model: Model, X: Any, y: np.ndarray, team: Team | None = None) -> np
     return np.maximum(values, FLOOR)
 
 
-def normalised_twice(model: Model, X: Any, y: np.ndarray, team: Team | None = None) -> np.ndarray | None:
+def normalised_twice(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None) -> np.ndarray | None:
     """Take the softmax's probabilities for scores and normalise them again.
 
     The baselines of Fagan & Iyengar 2018, Table 3, were scored so in the authors' program. No value is above
@@ -59,7 +59,7 @@ def normalised_twice(model: Model, X: Any, y: np.ndarray, team: Team | None = No
         p = np.exp(scores - logsumexp(scores, axis=1, keepdims=True))
         values[rows] = p[np.arange(len(p)), y[rows]] - logsumexp(p, axis=1)
 
-    visit_whole_rows(model, X, visit, team)
+    visit_whole_rows(model, X, visit, pool)
     return values
 
 
@@ -71,8 +71,8 @@ KINDS: Mapping[str, Callable[..., np.ndarray | None]] = {
 
 
 def log_likelihoods(
-    model: Model, X: Any, y: np.ndarray, kinds: Sequence[str], team: Team | None = None
+    model: Model, X: Any, y: np.ndarray, kinds: Sequence[str], pool: ThreadPool | None = None
 ) -> dict[str, float]:
     """Mean log-likelihoods of some ``KINDS``, as ``log_likelihood_<kind>``; NaN where there are no rows."""
-    found = {f"log_likelihood_{kind.replace('-', '_')}": KINDS[kind](model, X, y, team) for kind in kinds}
+    found = {f"log_likelihood_{kind.replace('-', '_')}": KINDS[kind](model, X, y, pool) for kind in kinds}
     return {key: float(v.mean()) if len(v) else float("nan") for key, v in found.items() if v is not None}

@@ -6,8 +6,7 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import PART
 from xsoftmax.kernels.draws import gather_repeats, weigh_for
 from xsoftmax.kernels.mathematics import is_finite
-from xsoftmax.kernels.random import start
-from xsoftmax.kernels.steps import (
+from xsoftmax.kernels.protocol import (
     View,
     coefficients,
     draws_numbers,
@@ -17,6 +16,7 @@ from xsoftmax.kernels.steps import (
     reads_weights,
     uses_log_q,
 )
+from xsoftmax.kernels.random import start
 from xsoftmax.kernels.walk import score_class, score_step
 
 # Parts the objective's own random numbers from those of the proposal.
@@ -54,7 +54,7 @@ def coefficients_of(parts, samples, weights, i, key, position, rate, candidates)
         log_q_true = _log_q_of(samples.log_q, proposal, View(weights, features), i, y)
     if draws_numbers(objective):
         draws.rng[0] = start(key ^ OWN_NUMBERS, position)
-    score_true, state = candidates.scores[0], samples.states[i]
+    score_true, state = candidates.scores[0], samples.auxiliary[i]
     candidates.out[0] = coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws)
     gather_repeats(candidates)
     return True

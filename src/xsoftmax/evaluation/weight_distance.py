@@ -12,7 +12,7 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.model import Model
 
 
-def closeness(model: Model, reference: Model) -> float:
+def weight_distance(model: Model, reference: Model) -> float:
     """Give the distance to a reference; NaN for a model whose scores are not linear, or no softmax's.
 
     Raises

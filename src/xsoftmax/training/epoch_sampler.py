@@ -8,7 +8,7 @@ import numpy as np
 from xsoftmax.data.windows import Window, Windows
 
 
-class Visits(Protocol):
+class EpochSampler(Protocol):
     """Every row once in an epoch, in an order that derives from (seed, epoch) alone."""
 
     def samples(self, epoch: int, position: int, at_most: int) -> np.ndarray:
@@ -18,7 +18,7 @@ class Visits(Protocol):
         """Let go of what is held."""
 
 
-class Shuffled:
+class ShuffledSampler:
     """Of rows in memory: a permutation."""
 
     def __init__(self, n_samples: int, seed: int) -> None:
@@ -26,7 +26,7 @@ class Shuffled:
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     def samples(self, epoch: int, position: int, at_most: int) -> np.ndarray:
-        """See ``Visits``."""
+        """See ``EpochSampler``."""
         if self._order[0] != epoch:
             self._order = epoch, np.random.default_rng([self._seed, epoch]).permutation(self._n_samples)
         return self._order[1][position : position + at_most]
@@ -35,7 +35,7 @@ class Shuffled:
         """Nothing to do."""
 
 
-class Windowed:
+class WindowSampler:
     """Of rows in a file: window by window, each read while the one before is used."""
 
     def __init__(self, windows: Windows, seed: int) -> None:
@@ -45,7 +45,7 @@ class Windowed:
         self._window = Window(np.empty(0, np.int64), 0)
 
     def samples(self, epoch: int, position: int, at_most: int) -> np.ndarray:
-        """See ``Visits``; positions rise, but for a new epoch."""
+        """See ``EpochSampler``; positions rise, but for a new epoch."""
         if epoch != self._epoch or position < self._window.first:
             self.close()
             self._coming, self._epoch = self._windows.of_epoch(self._seed, epoch, position), epoch

@@ -4,8 +4,8 @@ from numba import njit
 from scipy.special import logsumexp
 
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.dual import log_inner_sum, log_mix, slopes_from
-from xsoftmax.kernels.steps import Draws
+from xsoftmax.kernels.protocol import Draws
+from xsoftmax.kernels.running_sum import log_inner_sum, log_mix, slopes_from
 
 
 @njit(**OPTIONS)

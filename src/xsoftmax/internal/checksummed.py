@@ -22,9 +22,9 @@ from xsoftmax.internal.files import written_aside
 from xsoftmax.internal.hdf5 import attributes, put
 from xsoftmax.internal.hdf5_checks import ContentError, check_plain
 
-VERSIONS = {"prepared": 3, "model": 4, "proposal": 1, "checkpoint": 2}  # kinds of file, and the schema of each
+VERSIONS = {"prepared": 3, "model": 4, "proposal": 1, "checkpoint": 3}  # kinds of file, and the schema of each
 MAGIC = b"xsoftmax sealed\n"
-SEAL_BYTES = len(MAGIC) + hashlib.sha256().digest_size
+CHECKSUM_BYTES = len(MAGIC) + hashlib.sha256().digest_size
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 READ_AT_ONCE = 2**22
 
@@ -34,7 +34,7 @@ class DamagedError(InputError):
 
 
 @contextmanager
-def written_sealed(path: str | Path, kind: str, **options: Any) -> Iterator[h5py.File]:
+def written_checksummed(path: str | Path, kind: str, **options: Any) -> Iterator[h5py.File]:
     """Give an HDF5 file to write to; on success it is sealed, synced and renamed to ``path``, otherwise removed.
 
     Parameters
@@ -54,10 +54,10 @@ def written_sealed(path: str | Path, kind: str, **options: Any) -> Iterator[h5py
         with _LateErrors(aside) as raw, h5py.File(raw, "w", **options) as file:
             put(file, kind=kind, schema_version=VERSIONS[kind], xsoftmax_version=__version__)
             yield file
-        seal(aside)
+        append_checksum(aside)
 
 
-def seal(path: Path) -> None:
+def append_checksum(path: Path) -> None:
     """Append the seal to a file that has none."""
     with path.open("r+b") as file:
         digest = _digest(file, path.stat().st_size)
@@ -77,14 +77,14 @@ def is_hdf5(path: Path) -> bool:
     return head == HDF5_SIGNATURE or (not head and path.suffix in (".h5", ".hdf5", ""))
 
 
-def seal_of(path: Path) -> str:
+def checksum_of(path: Path) -> str:
     """Read the SHA-256 that a sealed file ends with, in hexadecimal digits; it is not compared with the content."""
     with path.open("rb") as file:
-        file.seek(-SEAL_BYTES, os.SEEK_END)
+        file.seek(-CHECKSUM_BYTES, os.SEEK_END)
         return file.read()[len(MAGIC) :].hex()
 
 
-def check_seal(path: Path) -> None:
+def verify_checksum(path: Path) -> None:
     """Read a whole file and hold it against its seal.
 
     Raises
@@ -97,7 +97,7 @@ def check_seal(path: Path) -> None:
     with path.open("rb") as file:
         if file.read(len(HDF5_SIGNATURE)) != HDF5_SIGNATURE:
             raise DamagedError(f"{path}: not an HDF5 file, or damaged at its beginning")
-        n_bytes = path.stat().st_size - SEAL_BYTES
+        n_bytes = path.stat().st_size - CHECKSUM_BYTES
         file.seek(max(0, n_bytes))
         found = file.read()
         if not found.startswith(MAGIC):
@@ -126,7 +126,7 @@ def opened(path: Path, kinds: Collection[str], remedy: str, whole: bool = True) 
     InputError
         If the file is missing, of another kind or version; ``DamagedError`` if it is not as it was written.
     """
-    with open_sealed(path, kinds, remedy, whole) as file, reading(path, remedy):
+    with open_checksummed(path, kinds, remedy, whole) as file, reading(path, remedy):
         yield file
 
 
@@ -150,13 +150,13 @@ def reading(path: Path, remedy: str) -> Iterator[None]:
         raise InputError(f"{path}: not what xsoftmax writes ({said}); {remedy}") from error
 
 
-def open_sealed(path: Path, kinds: Collection[str], remedy: str, whole: bool = True) -> h5py.File:
+def open_checksummed(path: Path, kinds: Collection[str], remedy: str, whole: bool = True) -> h5py.File:
     """Open a sealed file as ``opened`` does; the caller closes it."""
     if not path.is_file():
         raise InputError(f"{path}: {'no regular' if path.exists() else 'no such'} file; {remedy}")
     try:
         if whole:
-            check_seal(path)
+            verify_checksum(path)
     except DamagedError as error:
         raise DamagedError(f"{error}; {remedy}") from None
     with ExitStack() as stack:

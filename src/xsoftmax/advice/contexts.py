@@ -5,10 +5,10 @@ from contextlib import contextmanager
 
 from xsoftmax.advice.model import CostModel
 from xsoftmax.advice.ranking import Prediction
-from xsoftmax.advice.trial import Ground
+from xsoftmax.advice.trial import TrialContext
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.threads import Team
+from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method, build_method, merged
 from xsoftmax.training.fit import training_rows
 from xsoftmax.training.memory import check_memory, must_stream
@@ -59,12 +59,12 @@ def _streams(data: Dataset, method: Method, plan: Plan) -> bool:
 
 
 @contextmanager
-def ground_of(data: Dataset, method: Method, seed: int, plan: Plan) -> Iterator[Ground]:
+def context_of(data: Dataset, method: Method, seed: int, plan: Plan) -> Iterator[TrialContext]:
     """What trials of a method need, closed afterwards."""
-    team = Team(plan.threads)
-    train, visits = training_rows(data, method, seed, _streams(data, method, plan), plan)
+    pool = ThreadPool(plan.threads)
+    train, sampler = training_rows(data, method, seed, _streams(data, method, plan), plan)
     try:
-        yield Ground(data, train, visits, method, seed, team)
+        yield TrialContext(data, train, sampler, method, seed, pool)
     finally:
-        visits.close()
-        team.close()
+        sampler.close()
+        pool.close()

@@ -12,13 +12,13 @@ import naive_loop
 from covering import in_tiers
 from kernels.drawing import drawn
 from kernels.layouts import accumulators, laid_out
-from kernels.loops import sweep, sweep_batches
+from kernels.loops import run_batches, run_steps
 from problems import sparse_problem
 from training.problems import method
 from xsoftmax.kernels.dispatch import implements
+from xsoftmax.kernels.protocol import Clock, updated
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, updated
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.objectives.one_vs_each import OneVsEach
@@ -64,14 +64,14 @@ def run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, den
     """Weights, accumulators (None without), states after the compiled loop; that of single steps for a size of 0."""
     features = features_of(X if dense else csr_array(X), True)
     parameters = OBJECTIVES[objective]
-    states = naive_loop.states_of(parameters, N, K)
-    room = laid_out(optimizer, W, dense)
-    arguments = (features, y, states, room, order, Clock(KEY, FIRST, 0), np.float32(rate), n_sampled)
+    auxiliary = naive_loop.states_of(parameters, N, K)
+    layout = laid_out(optimizer, W, dense)
+    arguments = (features, y, auxiliary, layout, order, Clock(KEY, FIRST, 0), np.float32(rate), n_sampled)
     if size:
-        assert sweep_batches(parameters, kernel, optimizer, *arguments, size) == order.size
+        assert run_batches(parameters, kernel, optimizer, *arguments, size) == order.size
     else:
-        assert sweep(parameters, kernel, optimizer, *arguments) == order.size
-    return room.weights(), accumulators(room), states
+        assert run_steps(parameters, kernel, optimizer, *arguments) == order.size
+    return layout.weights(), accumulators(layout), auxiliary
 
 
 PROPOSALS = {"uniform": Uniform(), "frequency": Frequency()}
@@ -99,12 +99,12 @@ def test_batches_are_the_naive_loop(objective, optimizer, proposal, storage):
     starting = np.full(W.shape, 1e-8) if isinstance(optimizer, Adagrad) else None
     threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
     of, inputs = OBJECTIVES[objective], naive.with_constant(X)
-    W_naive, squares, states_naive = naive_loop.steps(of, inputs, y, W, batches, rate, starting, threshold)
-    found, accumulator, states = run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense)
+    W_naive, squares, auxiliary_naive = naive_loop.steps(of, inputs, y, W, batches, rate, starting, threshold)
+    found, accumulator, auxiliary = run(objective, optimizer, kernel, X, y, W, order, rate, n_sampled, size, dense)
     # Adagrad's first steps are of the full rate wherever a gradient is not zero, however small.
     assert np.allclose(found, W_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 2e-5)
     assert not np.allclose(found, W, atol=0.02)
-    assert np.allclose(states, states_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 1e-5)
+    assert np.allclose(auxiliary, auxiliary_naive, rtol=1e-4, atol=1e-3 if accumulator is not None else 1e-5)
     if accumulator is not None:
         assert np.allclose(accumulator, squares, rtol=1e-2, atol=1e-6)
     hits = sum(int(y[i]) in classes for batch in batches for i, classes, _ in batch)
@@ -123,7 +123,7 @@ def test_batches_of_one_are_single_steps(optimizer):
 
 def test_a_chunk_of_whole_batches_does_not_matter():
     X, y, _ = problem()
-    settings = {"batch": {"size": 4}, "ridge": 1.0}
+    settings = {"batch": {"size": 4}, "l2": 1.0}
     chosen = method("double-sum", {"name": "frequency", "n_sampled": 3}, "u-max", **settings)
     data = TrainingSet(csr_array(X), y, K, 3)
     solvers = [make_solver(chosen, chosen.objective, chosen.proposal.fit(data), data) for _ in range(2)]
@@ -132,7 +132,7 @@ def test_a_chunk_of_whole_batches_does_not_matter():
     solvers[1].advance(order[:12], 2, 0, 0.1)
     solvers[1].advance(order[12:], 2, 12, 0.1)
     assert np.array_equal(solvers[0].weights(), solvers[1].weights())
-    assert np.array_equal(solvers[0].states, solvers[1].states)
+    assert np.array_equal(solvers[0].auxiliary, solvers[1].auxiliary)
     assert solvers[0].weights().any()
 
 
@@ -143,10 +143,10 @@ def test_the_mean_step_is_along_the_exact_gradient(proposal):
     batch, u, kernel = np.array([0, 4, 9, 21]), 1.2, PROPOSALS[proposal].fit(TrainingSet(X, y, K)).kernel(X)
     features, moves = features_of(X, True), []
     for position in range(20000):
-        room, states = laid_out(Sgd(), W), np.full((N, 1), u)
+        layout, auxiliary = laid_out(Sgd(), W), np.full((N, 1), u)
         clock = Clock(KEY, 4 * position, 0)
-        sweep_batches(DoubleSum(), kernel, Sgd(), features, y, states, room, batch, clock, np.float32(1), 3, 4)
-        moves.append((W - room.W).astype(float))
+        run_batches(DoubleSum(), kernel, Sgd(), features, y, auxiliary, layout, batch, clock, np.float32(1), 3, 4)
+        moves.append((W - layout.W).astype(float))
     expected = np.zeros(W.shape)
     for i in batch:
         slopes = naive.double_sum(naive.scores(X, W)[i], y[i], u)[1]
@@ -164,13 +164,13 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite():
     W[:, 2] = np.float32(3e38)
     arguments = (np.ones((N, 1)), laid_out(Sgd(), W), np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 1, 4)
     kernel = Frequency().fit(TrainingSet(X, y, K)).kernel(X)
-    assert sweep_batches(DoubleSum(), kernel, Sgd(), features_of(X, True), y, *arguments) == 16
+    assert run_batches(DoubleSum(), kernel, Sgd(), features_of(X, True), y, *arguments) == 16
 
 
 # Steps are counted in batches, over chunks and epochs.
 
 
-@optimizer(takes_ridge=True)
+@optimizer(takes_l2=True)
 class Counting(NamedTuple):
     """Writes the number of the step into the weights that it moves."""
 

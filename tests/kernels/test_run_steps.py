@@ -12,14 +12,14 @@ import naive_loop
 from covering import in_tiers
 from kernels.drawing import drawn
 from kernels.layouts import accumulators, laid_out
-from kernels.loops import sweep
+from kernels.loops import run_steps
 from problems import sparse_problem
-from xsoftmax.kernels.batch import Own
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_candidates, empty_draws, gather_repeats, weigh_by_probability, weigh_for
+from xsoftmax.kernels.own_negatives import Own
+from xsoftmax.kernels.protocol import Clock, draw, log_probability
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock, draw, log_probability
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.max_margin import MaxMargin
@@ -51,7 +51,7 @@ def fitted(proposal, X, y):
     return proposal.fit(TrainingSet(X, y, K))
 
 
-def naive_sweep(objective, optimizer, proposal, X, y, W, order, rate, n_sampled):
+def naive_steps(objective, optimizer, proposal, X, y, W, order, rate, n_sampled):
     """float64 W, accumulator and states after all steps; ``seen`` counts repeats and hits of the true class."""
     of, kernel = OBJECTIVES[objective], fitted(proposal, X, y).kernel(X)
     log_q = fitted(proposal, X, y).log_q(X, 0, K)
@@ -91,13 +91,13 @@ def run(objective, optimizer, proposal, X, y, W, order, rate, n_sampled, dense=T
     """Weights, accumulators (None without) and states after all steps of the compiled loop."""
     features = features_of(X if dense else csr_array(X), True)
     parameters = OBJECTIVES[objective]
-    states = naive_loop.states_of(parameters, N, K)
-    room = laid_out(optimizer, W, dense)
+    auxiliary = naive_loop.states_of(parameters, N, K)
+    layout = laid_out(optimizer, W, dense)
     kernel = fitted(proposal, X, y).kernel(X if dense else csr_array(X))
-    arguments = (features, y, states, room, order, Clock(KEY, first, 0), np.float32(rate), n_sampled)
-    used = sweep(parameters, kernel, optimizer, *arguments)
+    arguments = (features, y, auxiliary, layout, order, Clock(KEY, first, 0), np.float32(rate), n_sampled)
+    used = run_steps(parameters, kernel, optimizer, *arguments)
     assert used == order.size
-    return room.weights(), accumulators(room), states
+    return layout.weights(), accumulators(layout), auxiliary
 
 
 OPTIMIZERS = {"sgd": Sgd(), "adagrad": Adagrad(), "u-max": UMax(), "implicit": Implicit()}
@@ -123,14 +123,14 @@ def test_sweep_is_the_naive_loop(objective, optimizer, n_sampled, proposal, stor
     rate, proposal, dense = 0.05, PROPOSALS[proposal], storage == "dense"
     for order in (np.array([4]), np.random.default_rng(1).permutation(N)):
         arguments = (objective, OPTIMIZERS[optimizer], proposal, X, y, W, order, rate, n_sampled)
-        expected_W, expected_accumulator, expected_states, seen = naive_sweep(*arguments)
-        found_W, accumulator, states = run(*arguments, dense=dense)
+        expected_W, expected_accumulator, expected_auxiliary, seen = naive_steps(*arguments)
+        found_W, accumulator, auxiliary = run(*arguments, dense=dense)
         assert np.allclose(found_W, expected_W, rtol=1e-4, atol=2e-5)
         assert not np.allclose(found_W, W, atol=1e-3)
         if accumulator is not None:
             assert np.allclose(accumulator, expected_accumulator, rtol=1e-3, atol=1e-9)
-        assert np.allclose(states, expected_states, rtol=1e-4, atol=1e-5)
-        assert (states >= 0).all()
+        assert np.allclose(auxiliary, expected_auxiliary, rtol=1e-4, atol=1e-5)
+        assert (auxiliary >= 0).all()
     if n_sampled == 5 and not (isinstance(proposal, Uniform) and objective != "negative-sampling"):
         assert min(seen.values()) > 0  # the comparison has met both special cases
 
@@ -152,32 +152,34 @@ def test_it_stops_before_scores_that_are_not_finite():
     X, y, W = problem()
     W[:, 2] = np.inf
     X[:, 2] = np.arange(N) == 17
-    states = np.zeros((N, 0))
-    room = laid_out(Sgd(), W)
-    room.W[:, 2] = np.float32(3e38)
+    auxiliary = np.zeros((N, 0))
+    layout = laid_out(Sgd(), W)
+    layout.W[:, 2] = np.float32(3e38)
     X[:, 2] *= 1e3
-    used = sweep(
+    used = run_steps(
         OneVsEach(),
         fitted(Frequency(), X, y).kernel(X),
         Sgd(),
         features_of(X, True),
         y,
-        states,
-        room,
+        auxiliary,
+        layout,
         np.arange(N),
         Clock(KEY, 0, 0),
         np.float32(0.1),
         1,
     )
     assert used == 17
-    assert np.isfinite(room.W).all()
+    assert np.isfinite(layout.W).all()
 
 
 def test_nan_weights_stop_it_too():
     X, y, _ = problem()
-    room = laid_out(Sgd(), np.full((K, D + 1), np.nan))
-    arguments = (np.zeros((N, 0)), room, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 1)
-    assert sweep(OneVsEach(), fitted(Frequency(), X, y).kernel(X), Sgd(), features_of(X, True), y, *arguments) == 0
+    layout = laid_out(Sgd(), np.full((K, D + 1), np.nan))
+    arguments = (np.zeros((N, 0)), layout, np.arange(N), Clock(KEY, 0, 0), np.float32(0.1), 1)
+    assert (
+        run_steps(OneVsEach(), fitted(Frequency(), X, y).kernel(X), Sgd(), features_of(X, True), y, *arguments) == 0
+    )
 
 
 class Looking(NamedTuple):
@@ -205,9 +207,9 @@ def _no_log_probability(proposal, view, i, k):
 @pytest.mark.parametrize("batch", [None, Own(1), Own(4)], ids=["single", "own 1", "own 4"])
 def test_a_proposal_that_reads_weights_sees_those_of_its_step(batch):
     X, y, W = problem()
-    kernel, order, room = Looking(np.zeros((N, 2))), np.arange(N)[y != 1], laid_out(Sgd(), W)
-    arguments = (np.zeros((N, 0)), room, order, Clock(KEY, 0, 0), np.float32(0.5), 1)
-    assert sweep(MaxMargin(), kernel, Sgd(), features_of(X, True), y, *arguments, batch=batch) == order.size
+    kernel, order, layout = Looking(np.zeros((N, 2))), np.arange(N)[y != 1], laid_out(Sgd(), W)
+    arguments = (np.zeros((N, 0)), layout, order, Clock(KEY, 0, 0), np.float32(0.5), 1)
+    assert run_steps(MaxMargin(), kernel, Sgd(), features_of(X, True), y, *arguments, batch=batch) == order.size
     weights, ones, size, moved = W.astype(float), np.column_stack([X, np.ones(N)]), batch.size if batch else 1, 0
     for first in range(0, order.size, size):
         some = order[first : first + size]
@@ -223,7 +225,7 @@ def test_a_proposal_that_reads_weights_sees_those_of_its_step(batch):
             step[y[i]] += 0.5 * slope * ones[i] / some.size
         weights += step
     assert moved > N / 4
-    assert np.allclose(room.W, weights, atol=1e-4)
+    assert np.allclose(layout.W, weights, atol=1e-4)
 
 
 def draws_of(classes, log_q):

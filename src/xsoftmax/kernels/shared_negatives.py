@@ -15,15 +15,14 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS, PART
-from xsoftmax.kernels.batch import room_for_sum, sum_samples
-from xsoftmax.kernels.block import move_drawn, room_for_block, score_drawn, take_samples
+from xsoftmax.kernels.block import move_drawn, score_drawn, take_samples, workspace_for_block
+from xsoftmax.kernels.coefficients import OWN_NUMBERS
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import empty_draws, part_of, weigh_for
 from xsoftmax.kernels.layout import age, shrink
 from xsoftmax.kernels.mathematics import is_finite
-from xsoftmax.kernels.random import mix, start
-from xsoftmax.kernels.sample import OWN_NUMBERS
-from xsoftmax.kernels.steps import (
+from xsoftmax.kernels.own_negatives import sum_samples, workspace_for_sum
+from xsoftmax.kernels.protocol import (
     NEGLIGIBLE,
     Draws,
     Step,
@@ -36,7 +35,8 @@ from xsoftmax.kernels.steps import (
     n_exact,
     uses_log_q,
 )
-from xsoftmax.kernels.sweep import room_for, take
+from xsoftmax.kernels.random import mix, start
+from xsoftmax.kernels.run_steps import take, workspace_for
 from xsoftmax.kernels.walk import move, score_class
 
 _ONE = np.float32(1)
@@ -89,7 +89,7 @@ class Shared(NamedTuple):
     ahead: int = 1
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Of a batch: what is drawn, how it is numbered; scores and slopes, flat, float32; room for blocks and a row."""
 
     draws: Draws
@@ -103,12 +103,12 @@ class Room(NamedTuple):
     summed: Any
 
 
-@implements(room_for, Shared)
-def _room(batch, parts, samples, order):
+@implements(workspace_for, Shared)
+def _workspace(batch, parts, samples, order):
     size = max(1, min(batch.size, order.size))
     draws = empty_draws(parts.n_sampled + n_exact(parts.proposal))
     n = draws.classes.size
-    return Room(
+    return Workspace(
         draws,
         _empty_numbering(n, size),
         np.empty(size, np.float32),
@@ -116,14 +116,14 @@ def _room(batch, parts, samples, order):
         np.empty(size * n, np.float32),
         np.empty(size, np.float32),
         np.empty(n, np.float32),
-        room_for_block(samples.features, order, size, n),
-        room_for_sum(samples.features),
+        workspace_for_block(samples.features, order, size, n),
+        workspace_for_sum(samples.features),
     )
 
 
 @implements(take, Shared)
-def _take(batch, parts, samples, weights, some, clock, rate, room):
-    features, draws, numbering = samples.features, room.draws, room.numbering
+def _take(batch, parts, samples, weights, some, clock, rate, workspace):
+    features, draws, numbering = samples.features, workspace.draws, workspace.numbering
     n, step = some.size, Step(rate, clock.step)
     view, rng = View(weights, features), start(clock.key, clock.position)
     draw(parts.proposal, view, some[0], np.int64(-1), np.float32(-np.inf), rng, draws)
@@ -131,23 +131,23 @@ def _take(batch, parts, samples, weights, some, clock, rate, room):
     n_drawn = merge_repeats(draws, numbering)
     drawn = part_of(draws, 0, n_drawn)
     n_others = _number_true_classes(samples.labels, some, n_drawn, numbering)
-    rows, inside = take_samples(features, some, room.block)
-    scores = room.scores[: n * n_drawn].reshape(n, n_drawn)
-    score_drawn(weights, features, some, drawn.classes, scores, room.block)
-    if not _score_true(weights, rows, inside, samples.labels, some, scores, room.true_scores):
+    rows, inside = take_samples(features, some, workspace.block)
+    scores = workspace.scores[: n * n_drawn].reshape(n, n_drawn)
+    score_drawn(weights, features, some, drawn.classes, scores, workspace.block)
+    if not _score_true(weights, rows, inside, samples.labels, some, scores, workspace.true_scores):
         return 0
-    slopes = Slopes(room.slopes[: n * n_drawn].reshape(n, n_drawn), room.true_slopes, room.touched)
-    scored = Batch(some, numbering.of_true[:n], room.true_scores, scores)
+    slopes = Slopes(workspace.slopes[: n * n_drawn].reshape(n, n_drawn), workspace.true_slopes, workspace.touched)
+    scored = Batch(some, numbering.of_true[:n], workspace.true_scores, scores)
     _slopes_of(parts, samples, view, clock, rate, drawn, scored, slopes)
-    _weights_of_touch(drawn.weights, numbering.of_true[:n], slopes.touches)
+    _weights_of_inclusion(drawn.weights, numbering.of_true[:n], slopes.touches)
     optimizer = parts.optimizer
     age(weights, step)
-    move_drawn(weights, features, optimizer, some, step, drawn.classes, slopes.drawn, slopes.touches, room.block)
+    move_drawn(weights, features, optimizer, some, step, drawn.classes, slopes.drawn, slopes.touches, workspace.block)
     for t in range(n_others):
         k = numbering.classes[t]
         entries = numbering.by_class[numbering.bounds[t] : numbering.bounds[t + 1]]
         shrink(weights, step, k, np.float32(entries.size) / np.float32(n))
-        row = sum_samples(rows, inside, entries, room.true_slopes, 1, room.summed)
+        row = sum_samples(rows, inside, entries, workspace.true_slopes, 1, workspace.summed)
         move(weights, row, optimizer, 0, step, _ONE, k)
     return some.size
 
@@ -263,7 +263,7 @@ def _slopes_of(parts, samples, view, clock, rate, drawn, batch, slopes):
         weight = drawn.weights[number] if is_drawn else np.float32(0)
         if is_drawn and excludes_true(objective):
             drawn.weights[number] = np.float32(0)
-        score, state = true_scores[b], samples.states[i]
+        score, state = true_scores[b], samples.auxiliary[i]
         of_y = np.float32(
             coefficients(optimizer, objective, samples.features, i, rate, state, score, log_q_true, drawn)
         )
@@ -277,7 +277,7 @@ def _slopes_of(parts, samples, view, clock, rate, drawn, batch, slopes):
 
 
 @njit(**LEAN)
-def _weights_of_touch(weights, of_true, out):
+def _weights_of_inclusion(weights, of_true, out):
     """Mean over the samples of a draw's weight, or of 1 where it is the true class."""
     share = _ONE / np.float32(of_true.size)
     for j in range(weights.size):

@@ -10,12 +10,12 @@ import naive_sampled
 from covering import in_tiers
 from kernels.drawing import drawn
 from kernels.layouts import decayed, laid_out
-from kernels.loops import sweep_shared
+from kernels.loops import run_shared
 from problems import sparse_problem
 from training.problems import method
+from xsoftmax.kernels.protocol import Clock
 from xsoftmax.kernels.random import stream
 from xsoftmax.kernels.rows import features_of
-from xsoftmax.kernels.steps import Clock
 from xsoftmax.objectives.augment_reduce import AugmentReduce
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.objectives.negative_sampling import NegativeSampling
@@ -32,7 +32,7 @@ from xsoftmax.solvers import make_solver
 
 KEY = np.uint64(stream(5, 3))
 FIRST, STEP = 11, 3
-RIDGE = 8.0
+L2 = 8.0
 OBJECTIVES = {
     "sampled-softmax": SampledSoftmax(),
     "negative-sampling": NegativeSampling(0.05),
@@ -81,17 +81,27 @@ def advi_rule(scale, rate):
 def run(objective, optimizer, kernel, data, order, rate, n_sampled, size, dense, decay=0.0):
     """Weights, and what the objective keeps, after the compiled loop."""
     parameters = OBJECTIVES[objective]
-    states = naive_loop.states_of(parameters, len(data.X), len(data.W))
-    room = laid_out(optimizer, data.W, dense)
+    auxiliary = naive_loop.states_of(parameters, len(data.X), len(data.W))
+    layout = laid_out(optimizer, data.W, dense)
     if decay:
-        room = decayed(room, decay)
+        layout = decayed(layout, decay)
     features = features_of(data.X if dense else csr_array(data.X), True)
-    arguments = (features, data.y, states, room, order, Clock(KEY, FIRST, STEP), np.float32(rate), n_sampled, size)
-    assert sweep_shared(parameters, kernel, optimizer, *arguments) == order.size
-    return room.weights(), states
+    arguments = (
+        features,
+        data.y,
+        auxiliary,
+        layout,
+        order,
+        Clock(KEY, FIRST, STEP),
+        np.float32(rate),
+        n_sampled,
+        size,
+    )
+    assert run_shared(parameters, kernel, optimizer, *arguments) == order.size
+    return layout.weights(), auxiliary
 
 
-def naive_run(objective, optimizer, batches, data, rate, ridge=0.0):
+def naive_run(objective, optimizer, batches, data, rate, l2=0.0):
     """The same, by the slow loop."""
     rule = None
     if isinstance(optimizer, Adagrad):
@@ -100,18 +110,18 @@ def naive_run(objective, optimizer, batches, data, rate, ridge=0.0):
         rule = advi_rule(optimizer.gradient_scale, rate)
     threshold = optimizer.threshold if isinstance(optimizer, UMax) else None
     parameters, inputs = OBJECTIVES[objective], naive.with_constant(data.X)
-    W, _, states = naive_loop.steps(parameters, inputs, data.y, data.W, batches, rate, rule, threshold, ridge)
-    return W, states
+    W, _, auxiliary = naive_loop.steps(parameters, inputs, data.y, data.W, batches, rate, rule, threshold, l2)
+    return W, auxiliary
 
 
 CASES = [
     (objective, optimizer, proposal, storage)
     for objective in OBJECTIVES
-    for optimizer in (*OPTIMIZERS, "sgd and ridge", "u-max and ridge")
+    for optimizer in (*OPTIMIZERS, "sgd and l2", "u-max and l2")
     for proposal in ("uniform", "frequency")
     for storage in ("dense", "csr")
     if ("u-max" not in optimizer or objective == "double-sum")
-    and ("ridge" not in optimizer or objective != "negative-sampling")
+    and ("l2" not in optimizer or objective != "negative-sampling")
 ]
 FEW = [("augment-reduce", "adagrad", "frequency", "dense")]
 both_storages = pytest.mark.parametrize(
@@ -130,17 +140,17 @@ PROBLEMS = {
 
 @pytest.mark.parametrize(("objective", "optimizer", "proposal", "storage"), in_tiers(CASES, FEW))
 def test_batches_are_the_naive_loop(objective, optimizer, proposal, storage):
-    how, rate, dense = OPTIMIZERS[optimizer.removesuffix(" and ridge")], 0.1, storage == "dense"
-    ridge = RIDGE if "ridge" in optimizer else 0.0
+    how, rate, dense = OPTIMIZERS[optimizer.removesuffix(" and l2")], 0.1, storage == "dense"
+    l2 = L2 if "l2" in optimizer else 0.0
     seen = set()
     for name, (data, size, n_sampled) in PROBLEMS.items():
         order = np.random.default_rng(1).permutation(len(data.X))
         kernel = kernel_of(proposal, name, data)
         batches = batches_of(kernel, data, order, size, n_sampled, objective != "negative-sampling")
-        expected, expected_states = naive_run(objective, how, batches, data, rate, ridge)
-        found, states = run(objective, how, kernel, data, order, rate, n_sampled, size, dense, ridge / len(data.X))
+        expected, expected_auxiliary = naive_run(objective, how, batches, data, rate, l2)
+        found, auxiliary = run(objective, how, kernel, data, order, rate, n_sampled, size, dense, l2 / len(data.X))
         assert np.allclose(found, expected, rtol=2e-4, atol=5e-5), name
-        assert np.allclose(states, expected_states, rtol=1e-4, atol=1e-5), name
+        assert np.allclose(auxiliary, expected_auxiliary, rtol=1e-4, atol=1e-5), name
         assert np.abs(found - data.W).max() > 0.02, name
         seen |= situations(data, batches)
     assert seen == {"hit", "drawn for another", "repeat", "true class twice"}
@@ -193,7 +203,7 @@ def test_a_chunk_of_whole_batches_does_not_matter():
     solvers[1].advance(order[:12], 2, 0, 0.1)
     solvers[1].advance(order[12:], 2, 12, 0.1)
     assert np.array_equal(solvers[0].weights(), solvers[1].weights())
-    assert np.array_equal(solvers[0].states, solvers[1].states)
+    assert np.array_equal(solvers[0].auxiliary, solvers[1].auxiliary)
     assert solvers[0].weights().any()
 
 
@@ -221,12 +231,12 @@ def test_it_stops_before_a_batch_whose_scores_are_not_finite(where, dense):
     features = features_of(data.X if dense else csr_array(data.X), True)
     results = []
     for last in (30, 16):
-        room = laid_out(OPTIMIZERS["adagrad"], W, dense)
-        states = AugmentReduce().initial_states(30, 7)
-        arguments = (data.y, states, room, np.arange(last), Clock(KEY, FIRST, 0), np.float32(0.1), 2, size)
-        used = sweep_shared(AugmentReduce(), kernel, OPTIMIZERS["adagrad"], features, *arguments)
+        layout = laid_out(OPTIMIZERS["adagrad"], W, dense)
+        auxiliary = AugmentReduce().initial_auxiliary(30, 7)
+        arguments = (data.y, auxiliary, layout, np.arange(last), Clock(KEY, FIRST, 0), np.float32(0.1), 2, size)
+        used = run_shared(AugmentReduce(), kernel, OPTIMIZERS["adagrad"], features, *arguments)
         assert used == 16
-        results.append((room.W, states))
+        results.append((layout.W, auxiliary))
     assert np.array_equal(results[0][0], results[1][0])
     assert np.array_equal(results[0][1], results[1][1])
 
@@ -268,17 +278,17 @@ def test_the_mean_step_is_the_mean_of_the_samples_gradients(objective, proposal)
     parameters = AugmentReduce(1e-6) if objective == "augment-reduce" else OBJECTIVES[objective]
     kernel = proposal.fit(TrainingSet(data.X, data.y, 7)).kernel(data.X)
     log_q = batches_of(kernel, data, batch, 5, 2, True)[0][0][2]
-    start = np.array([1.9, 3.0])[: parameters.n_states]
+    start = np.array([1.9, 3.0])[: parameters.n_auxiliary]
     inputs, expected = naive.with_constant(data.X), np.zeros(data.W.shape)
     for i in batch:
         slopes = EXACT[objective](naive.scores(data.X, data.W)[i], data.y[i], start, log_q)
         expected += np.outer(slopes, inputs[i]) / batch.size
     features, moves = features_of(data.X, True), []
     for position in range(STEPS):
-        room, states = laid_out(Sgd(), data.W), np.tile(start, (30, 1))
-        arguments = (features, data.y, states, room, batch, Clock(KEY, position, 0), np.float32(1), 2, 5)
-        sweep_shared(parameters, kernel, Sgd(), *arguments)
-        moves.append((data.W - room.W).astype(float))
+        layout, auxiliary = laid_out(Sgd(), data.W), np.tile(start, (30, 1))
+        arguments = (features, data.y, auxiliary, layout, batch, Clock(KEY, position, 0), np.float32(1), 2, 5)
+        run_shared(parameters, kernel, Sgd(), *arguments)
+        moves.append((data.W - layout.W).astype(float))
     error = np.std(moves, axis=0) / np.sqrt(STEPS)
     assert (np.abs(np.mean(moves, axis=0) - expected) <= 5 * error + 1e-5).all()
     assert error.max() < 0.03
