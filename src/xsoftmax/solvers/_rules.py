@@ -126,8 +126,8 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
         (
             method.l2 and method.average != "none",
             f"average is {method.average}, but where {proposal} leaves classes out, weights with an L2 penalty "
-            f"shrink when they are touched, which no average follows; set l2: 0 and decay: {method.l2:g}, or leave one of "
-            "them out",
+            f"shrink when they are touched, which no average follows; set l2: 0 and decay: {method.l2:g}, or leave "
+            "one of them out",
         ),
         (
             method.bias_start != "zero" and not (by.distribution and method.bias and not by.adaptive),

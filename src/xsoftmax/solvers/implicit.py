@@ -41,8 +41,8 @@ class ImplicitSolver(SampledSolver):
                 (
                     by.adaptive or differs_by_row(by),
                     f"{optimizer} shares its draws in a batch and weighs its L2 penalty by how often a class is "
-                    f"touched, {proposal} draws differently for each sample; take uniform or frequency, or n_sampled: 1 "
-                    "without batch and l2",
+                    f"touched, {proposal} draws differently for each sample; take uniform or frequency, or "
+                    "n_sampled: 1 without batch and l2",
                 ),
             ]
         )
