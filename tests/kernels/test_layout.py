@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from kernels.test_batch import FIRST, KEY, D, K, N, problem
 from numba import njit
 from scipy.sparse import csr_array
 
 from kernels.layouts import accumulators, decayed, laid_out
 from kernels.loops import run_steps
+from kernels.test_own_negatives import FIRST, KEY, D, K, N, problem
 from training.problems import method
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError

@@ -4,7 +4,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from kernels.test_batch import FIRST, KEY, OPTIMIZERS, PROPOSALS, D, K, N, batches_of, problem
 from numba import njit
 from scipy.sparse import csr_array
 
@@ -13,6 +12,7 @@ import naive_loop
 from covering import in_tiers
 from kernels.layouts import decayed, laid_out
 from kernels.loops import run_batches, run_steps
+from kernels.test_own_negatives import FIRST, KEY, OPTIMIZERS, PROPOSALS, D, K, N, batches_of, problem
 from training.problems import method
 from xsoftmax.internal import registry
 from xsoftmax.kernels import OPTIONS

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from kernels.test_batch import FIRST, KEY, D, K, N, problem
 from scipy.sparse import csr_array
 
 from kernels.layouts import laid_out
 from kernels.loops import run_steps
+from kernels.test_own_negatives import FIRST, KEY, D, K, N, problem
 from training.problems import method
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.layout import averaged

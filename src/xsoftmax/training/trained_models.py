@@ -22,7 +22,7 @@ class TrainedModels:
     method : Method
     proposal : Proposal
         Fitted.
-    looks : Looks
+    evaluator : Evaluator
         Which knows the rows that calibrate.
     team : Team
     """

@@ -14,6 +14,15 @@ import pytest
 import yaml
 from scipy.special import logsumexp
 from sklearn.datasets import load_digits
+
+from xsoftmax.data.store import Split, open_prepared, write_prepared
+from xsoftmax.data.transform import Transform
+from xsoftmax.internal.errors import InputError
+from xsoftmax.lab.benchmark import peers
+from xsoftmax.lab.benchmark.peers import environments, rounds, runs
+from xsoftmax.lab.benchmark.peers.config import Benchmark, Entrant, read_benchmark
+from xsoftmax.lab.benchmark.peers.exports import export
+from xsoftmax.lab.benchmark.peers.rounds import Rounds, chosen, interleaved, pilots
 from xsoftmax.lab.report.leaderboard import (
     Level,
     crossing,
@@ -24,15 +33,6 @@ from xsoftmax.lab.report.leaderboard import (
     summarise,
     verdict,
 )
-
-from xsoftmax.data.store import Split, open_prepared, write_prepared
-from xsoftmax.data.transform import Transform
-from xsoftmax.internal.errors import InputError
-from xsoftmax.lab.benchmark import peers
-from xsoftmax.lab.benchmark.peers import environments, rounds, runs
-from xsoftmax.lab.benchmark.peers.config import Benchmark, Entrant, read_benchmark
-from xsoftmax.lab.benchmark.peers.exports import export
-from xsoftmax.lab.benchmark.peers.rounds import Rounds, chosen, interleaved, pilots
 from xsoftmax.lab.report.quality import counted, memory, quality
 from xsoftmax.lab.report.suites import peers as report
 from xsoftmax.lab.report.targets import limits, targets_table

@@ -4,10 +4,10 @@ import math
 import matplotlib.colors
 import pytest
 from matplotlib.figure import Figure
-from xsoftmax.lab.report.evaluations import evaluation, evaluations
 
 from lab.report.fake_fits import METHODS, change, kept_at, write_fits
 from xsoftmax.lab.report import figures, scales, tables
+from xsoftmax.lab.report.appearance import appearance_of, appearances_of
 from xsoftmax.lab.report.compare import compare
 from xsoftmax.training.folders import read_fits
 
@@ -183,17 +183,17 @@ def test_a_fit_that_diverged_before_its_first_record_is_drawn(tmp_path):
 
 
 def test_the_methods_of_the_quick_start_have_colours_of_their_own():
-    assert len({evaluation(method).color for method in METHODS}) == len(METHODS)
-    assert all(matplotlib.colors.is_color_like(evaluation(method).color) for method in METHODS)
+    assert len({appearance_of(method).color for method in METHODS}) == len(METHODS)
+    assert all(matplotlib.colors.is_color_like(appearance_of(method).color) for method in METHODS)
 
 
 def test_twenty_methods_are_told_apart_and_others_do_not_matter():
     others = [f"method-{k}" for k in range(13)]
-    given = evaluations([*METHODS, *others])
+    given = appearances_of([*METHODS, *others])
     assert len({(each.color, each.marker) for each in given.values()}) == 20
     assert "x" not in {each.marker for each in given.values()}
-    assert all(given[method] == evaluation(method) for method in METHODS)
-    assert evaluation("method-3") == evaluations(["method-3"])["method-3"]
+    assert all(given[method] == appearance_of(method) for method in METHODS)
+    assert appearance_of("method-3") == appearances_of(["method-3"])["method-3"]
 
 
 def test_gaps_are_drawn_above_the_references_best(tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from xsoftmax.lab.report.evaluations import BLUE, GREEN, VERMILION
+from xsoftmax.lab.report.appearance import BLUE, GREEN, VERMILION
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.drawings import Borders, Series, bars, plane
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of

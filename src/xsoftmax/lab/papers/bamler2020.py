@@ -77,7 +77,7 @@ def _settings_rows(results: Results, paper: Mapping[str, Mapping[str, Any]]) -> 
 def _figure_1(results: Results, page: Page) -> None:
     page.section(
         "Figure 1: learning curves",
-        "Against training time, with the fit of the tree and without looks; the axis is logarithmic. "
+        "Against training time, with the fit of the tree and without evaluations; the axis is logarithmic. "
         "Methods with a tree begin where its fit ends, at what the tree or nothing says. Equal "
         "seconds for all methods of a data set. Curves are of up to 1,000 test rows, the table of all of them. "
         "NCE's scores are to be log-probabilities: they begin at 0, far above, for every class, and have to learn of "
@@ -176,8 +176,8 @@ def _speed(results: Results, page: Page) -> None:
     page.section(
         "Time to the level of the baselines",
         "The highest level of a baseline's mean curve, when it got there, and when the proposed method did, its "
-        "tree's fit included; by interpolation between looks. A dash: never in the given time. The last column: as "
-        "often as the tree's fit goes into the baseline's seconds, more could not be seen.",
+        "tree's fit included; by interpolation between evaluations. A dash: never in the given time. The last column: "
+        "as often as the tree's fit goes into the baseline's seconds, more could not be seen.",
     )
     rows: list[list[str]] = []
     ratios: dict[str, dict[str, float]] = {measure: {} for measure in MEASURES}

@@ -123,7 +123,7 @@ def _epochs(results: Results, page: Page, dataset: str) -> None:
     known = _known(results, dataset)
     common = min(_last_epoch(results, dataset, method) for method in known)
     found = {method: _at_epoch(results, dataset, method, common) for method in known}
-    page.text(f"After equal passes over the rows, {common:.2g}, between looks by linear interpolation:")
+    page.text(f"After equal passes over the rows, {common:.2g}, between evaluations by linear interpolation:")
     page.table(["method", "training accuracy"], [[text, ours(found[method])] for method, text in known.items()])
     if {SOFTMAX, MARGIN} <= set(known):
         page.claim(
@@ -283,7 +283,7 @@ def _last_epoch(results: Results, dataset: str, method: str) -> float:
 
 
 def _at_epoch(results: Results, dataset: str, method: str, epoch: float) -> Estimate:
-    """Training accuracy after some epochs, linear between looks."""
+    """Training accuracy after some epochs, linear between evaluations."""
     return Estimate.of(
         None if fit.diverged else float(np.interp(epoch, fit.history["epoch"], fit.history[TRAIN]))
         for fit in results.of(dataset, method)

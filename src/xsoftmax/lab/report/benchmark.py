@@ -10,7 +10,7 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.lab import benchmark_file
 from xsoftmax.lab.marked_blocks import Writers
 from xsoftmax.lab.report.figures import save_plain
-from xsoftmax.lab.report.suites import EVALUATIONS
+from xsoftmax.lab.report.suites import STYLE
 
 SUITES = "xsoftmax.lab.report.suites"
 
@@ -70,7 +70,7 @@ def write_figures(results: Mapping[str, dict[str, Any]], folder: Path) -> list[P
     for suite, content in results.items():
         for name, figure in registry.load(SUITES, suite).figures(content).items():
             written.append(folder / f"{name}.svg")
-            save_plain(figure, written[-1], EVALUATIONS)
+            save_plain(figure, written[-1], STYLE)
     return written
 
 

@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from xsoftmax.internal.files import write_text, written_aside
-from xsoftmax.lab.report.evaluations import Evaluation, evaluations
+from xsoftmax.lab.report.appearance import Appearance, appearances_of
 from xsoftmax.lab.report.scales import LEAST_GAP, set_scales
 from xsoftmax.training.folders import DIVERGED
 
@@ -148,7 +148,7 @@ def curves(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
         rows = rows.assign(gap=rows.gap.clip(lower=LEAST_GAP))
     set_scales(axes, rows, plot.x, plot.y)
     shown = rows[rows[plot.x] >= rows[rows.epoch > 0][plot.x].min()] if axes.get_xscale() == "log" else rows
-    appearances = evaluations(ended.method)
+    appearances = appearances_of(ended.method)
     for method, statuses in _by_outcome(shown, ended, plot.y):
         well, broken = _split(shown[shown.method == method], statuses, plot)
         _method(axes, appearances[method], _label(method, statuses), well, broken)
@@ -186,20 +186,20 @@ def _split(rows: pd.DataFrame, statuses: pd.Series, plot: Plot) -> tuple[Lines, 
     return well, broken
 
 
-def _method(axes: Axes, evaluation: Evaluation, label: str, well: Lines, broken: Lines) -> None:
+def _method(axes: Axes, appearance: Appearance, label: str, well: Lines, broken: Lines) -> None:
     """Draw one method: mean and band of the seeds that ended well, a line and a cross for others."""
-    style: Any = {"color": evaluation.color, "linestyle": evaluation.linestyle}
-    dots: Any = {"marker": evaluation.marker, "markeredgecolor": "white", "markeredgewidth": 0.6}
+    style: Any = {"color": appearance.color, "linestyle": appearance.linestyle}
+    dots: Any = {"marker": appearance.marker, "markeredgecolor": "white", "markeredgewidth": 0.6}
     common = min((len(x) for x, _ in well), default=0)
     x = np.array([x[:common] for x, _ in well]).reshape(len(well), common)
     y = np.array([y[:common] for _, y in well]).reshape(len(well), common)
     mean = (x.mean(axis=0), y.mean(axis=0)) if well else ([], [])
     axes.plot(*mean, label=label, **dots, **style)
     if len(well) > 1:
-        axes.fill_between(mean[0], y.min(axis=0), y.max(axis=0), color=evaluation.color, alpha=0.18, linewidth=0)
+        axes.fill_between(mean[0], y.min(axis=0), y.max(axis=0), color=appearance.color, alpha=0.18, linewidth=0)
     for x_seed, y_seed in broken:
         axes.plot(x_seed, y_seed, linewidth=1, **style)
-        axes.plot(x_seed[-1:], y_seed[-1:], "x", color=evaluation.color, markersize=9, markeredgewidth=2.2)
+        axes.plot(x_seed[-1:], y_seed[-1:], "x", color=appearance.color, markersize=9, markeredgewidth=2.2)
 
 
 def _rings(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> None:
@@ -210,7 +210,7 @@ def _rings(axes: Axes, rows: pd.DataFrame, ended: pd.DataFrame, plot: Plot) -> N
     found = rows.merge(known[["method", "seed", "kept_epoch"]], on=["method", "seed"])
     kept = found[np.isclose(found.epoch, found.kept_epoch, rtol=1e-9, atol=0)]
     if len(kept):
-        colors = [evaluation.color for evaluation in map(evaluations(ended.method).get, kept.method) if evaluation]
+        colors = [appearance.color for appearance in map(appearances_of(ended.method).get, kept.method) if appearance]
         ring: Any = {"s": 70, "facecolors": "none", "linewidths": 1.1, "zorder": 3}
         axes.scatter(kept[plot.x], kept[plot.y], edgecolors=colors, **ring)
         axes.scatter([], [], edgecolors=SOFT, label="kept", **ring)
@@ -238,9 +238,9 @@ def save(figure: Figure, stem: Path, kinds: Sequence[str] = tuple(METADATA)) -> 
     return paths
 
 
-def save_plain(figure: Figure, path: Path, evaluations: Any) -> None:
+def save_plain(figure: Figure, path: Path, style: Any) -> None:
     """Store a figure as SVG without a date or a version in it, coordinates to a hundredth of a point."""
     text = io.StringIO()
-    with mpl.rc_context(evaluations):
+    with mpl.rc_context(style):
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     write_text(path, re.sub(r"(\d\.\d\d)\d+", r"\1", text.getvalue()))

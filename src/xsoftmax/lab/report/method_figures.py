@@ -20,7 +20,7 @@ from xsoftmax.lab.report.scales import set_scales
 MEASURE = "test_log_likelihood"
 OUTCOME = ["dataset", "method", "status", "epochs", "seconds", MEASURE, "test_accuracy"]
 GREY, DARK, ACCENT = "#d4d4d4", "#1a1a1a", "#d55e00"
-EVALUATIONS: Any = SETTINGS | {
+STYLE: Any = SETTINGS | {
     "svg.fonttype": "none",
     "font.size": 8,
     "axes.labelsize": 8,
@@ -57,7 +57,7 @@ def write_method_figures(results: Path, folder: Path, optimum: str) -> list[Path
     written = []
     for method in sorted(set(summary.method)):
         written.append(folder / f"{method}.svg")
-        save_plain(draw(curves, str(method), optimum, best), written[-1], EVALUATIONS)
+        save_plain(draw(curves, str(method), optimum, best), written[-1], STYLE)
     for path in set(folder.glob("*.svg")) - set(written):
         path.unlink()
     with written_aside(folder / "outcome.csv") as aside:
@@ -84,7 +84,7 @@ def _flat(settings: Any, prefix: str = "") -> list[str]:
 def draw(curves: pd.DataFrame, method: str, optimum: str, best: float) -> Figure:
     """Draw one method's test log-likelihood over epochs and over seconds; ``best``: the optimum's last value."""
     with mpl.rc_context(), sns.axes_style("ticks", {"axes.grid": False}):
-        mpl.rcParams.update(EVALUATIONS)
+        mpl.rcParams.update(STYLE)
         figure = Figure(figsize=(6.4, 2.4), layout="constrained")
         for axes, x in zip(figure.subplots(1, 2, sharey=True), ("epoch", "seconds"), strict=True):
             _panel(axes, curves, x, method, best, optimum)

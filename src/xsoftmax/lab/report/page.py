@@ -15,7 +15,7 @@ from xsoftmax.evaluation.metrics import title_of
 from xsoftmax.internal.addresses import text_without_secrets
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.text import pruning_in_words
-from xsoftmax.lab.report.evaluations import evaluations
+from xsoftmax.lab.report.appearance import appearances_of
 from xsoftmax.lab.report.figures import GAP, PLOTS, SEARCHES
 from xsoftmax.lab.report.reliability import RELIABILITY
 from xsoftmax.lab.report.tables import cell, cells, headings, number, ranking, shown, training_objectives
@@ -116,7 +116,7 @@ def _config(path: Path, results: Path) -> tuple[str, str]:
 
 def _section(results: Path, dataset: Any, rows: pd.DataFrame, statuses: Sequence[dict]) -> dict[str, Any]:
     ranked = ranking(rows)
-    appearances = evaluations(ranked.method)
+    appearances = appearances_of(ranked.method)
     of_dataset = [status for status in statuses if status["dataset"] == dataset]
     return {
         "dataset": dataset,
@@ -204,7 +204,7 @@ def _figures(folder: Path, dataset: Any) -> Iterable[dict[str, str]]:
 
 def _methods(statuses: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Make one row per method; several where its parameters differ between data sets."""
-    appearances = evaluations(status["method"] for status in statuses)
+    appearances = appearances_of(status["method"] for status in statuses)
     found: dict[tuple[str, str], list[str]] = {}
     for status in statuses:
         key = (status["method"], json.dumps(status.get("parameters", {}), sort_keys=True))

@@ -11,7 +11,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from xsoftmax.lab.report.evaluations import Evaluation, evaluations
+from xsoftmax.lab.report.appearance import Appearance, appearances_of
 from xsoftmax.lab.report.figures import SETTINGS, SOFT, Plot, legend, save
 from xsoftmax.training.folders import Fit
 
@@ -36,7 +36,7 @@ def draw_reliability(fits: Sequence[Fit], title: str) -> Figure:
         figure = Figure(figsize=(6.0, 4.0), layout="constrained")
         axes = figure.subplots()
         axes.plot([0, 1], [0, 1], color=SOFT, linewidth=1, linestyle=(0, (4, 3)))
-        appearances = evaluations(fit.method for fit in fits)
+        appearances = appearances_of(fit.method for fit in fits)
         for error, method, curves in sorted(_by_method(fits), key=lambda found: found[:2]):
             _line(axes, appearances[method], f"{method} ({error:.3f})", curves)
         axes.set(
@@ -68,7 +68,7 @@ def _by_method(fits: Sequence[Fit]) -> list[tuple[float, str, list[dict[str, Any
     ]
 
 
-def _line(axes: Axes, evaluation: Evaluation, label: str, curves: list[dict[str, Any]]) -> None:
+def _line(axes: Axes, appearance: Appearance, label: str, curves: list[dict[str, Any]]) -> None:
     x, y = (np.mean([curve[key] for curve in curves], axis=0) for key in ("confidence", "accuracy"))
-    dots: Any = {"marker": evaluation.marker, "markeredgecolor": "white", "markeredgewidth": 0.6}
-    axes.plot(x, y, color=evaluation.color, linestyle=evaluation.linestyle, label=label, **dots)
+    dots: Any = {"marker": appearance.marker, "markeredgecolor": "white", "markeredgewidth": 0.6}
+    axes.plot(x, y, color=appearance.color, linestyle=appearance.linestyle, label=label, **dots)

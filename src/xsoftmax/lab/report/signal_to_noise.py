@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from xsoftmax.internal.files import written_aside
-from xsoftmax.lab.report.evaluations import BLACK, VERMILION
+from xsoftmax.lab.report.appearance import BLACK, VERMILION
 from xsoftmax.lab.report.figures import SETTINGS
 
 _METADATA: dict[str, Any] = {"svg": {"Date": None, "Creator": None}, "png": {"Software": None}}

@@ -88,7 +88,7 @@ def _of(who: str, measure: str, rows: dict[str, Any], today: set[str]) -> Qualit
 
 
 def _best(ours: dict[str, Any], measure: str, seconds: float | None) -> tuple[str | None, Quality | None]:
-    """Who of ours is the best on validation rows within the seconds; without a limit, of all its looks."""
+    """Who of ours is the best on validation rows within the seconds; without a limit, of all its evaluations."""
     limit = float("inf") if seconds is None else seconds
     runs = [(name, [run]) for name, entry in ours.items() for run in entry.get("limited", [])]
     runs += [(name, entry["runs"]) for name, entry in ours.items()]

@@ -11,7 +11,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from xsoftmax.lab.report.evaluations import evaluation
+from xsoftmax.lab.report.appearance import appearance_of
 from xsoftmax.lab.report.figures import SETTINGS
 from xsoftmax.lab.report.scales import plain_ticks, set_ticks
 from xsoftmax.lab.reproduction.results import Results
@@ -78,7 +78,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     if panel.also is not None:
         panel.also(axes)
     for line in panel.lines:
-        given = evaluation(line.method or line.label)
+        given = appearance_of(line.method or line.label)
         style: dict[str, Any] = {"color": given.color, "linestyle": given.linestyle, "marker": given.marker}
         style |= {"markeredgecolor": "white", "markeredgewidth": 0.6, "markevery": max(1, len(line.x) // 12)}
         drawn = axes.plot(line.x, line.y, label=line.label, **{**style, **line.style})[0]

@@ -181,7 +181,7 @@ def middle(values: Iterable[float | None]) -> float:
 
 
 def first_at(curve: pd.DataFrame, column: str, level: float, by: str = "seconds") -> float:
-    """Tell when a curve first reaches a level, by linear interpolation between looks; NaN if it does not."""
+    """Tell when a curve first reaches a level, by linear interpolation between evaluations; NaN if it does not."""
     if curve.empty:
         return math.nan
     y, x = curve[column].to_numpy(), curve[by].to_numpy()

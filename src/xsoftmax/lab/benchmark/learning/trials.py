@@ -43,6 +43,6 @@ def _time_to(curve: Mapping[str, Any], gap: float, best: float) -> float:
 
 
 def _value_after(curve: Mapping[str, Any], epochs: float) -> float:
-    """Log-likelihood after so many epochs, between looks by a straight line; a fit that diverged is the worst."""
+    """Log-likelihood after so many epochs, interpolated between evaluations; a fit that diverged is the worst."""
     points = np.array(curve["points"], float)
     return float(np.interp(epochs, points[:, 0], np.nan_to_num(points[:, 2], nan=-1e9)))

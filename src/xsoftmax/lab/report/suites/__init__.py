@@ -13,7 +13,7 @@ import seaborn as sns
 
 from xsoftmax.lab.report.figures import SETTINGS
 
-EVALUATIONS = SETTINGS | {"font.size": 8.5, "axes.titlesize": 9, "legend.fontsize": 8.5, "svg.fonttype": "none"}
+STYLE = SETTINGS | {"font.size": 8.5, "axes.titlesize": 9, "legend.fontsize": 8.5, "svg.fonttype": "none"}
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]], right: int) -> str:
@@ -33,5 +33,5 @@ def promised(limit: float | None, value: float) -> str:
 def style() -> Iterator[None]:
     """Draw as all figures of this project are drawn."""
     with mpl.rc_context(), sns.axes_style("ticks", {"axes.grid": True, "grid.color": "#e6e6e6"}):
-        mpl.rcParams.update(EVALUATIONS)
+        mpl.rcParams.update(STYLE)
         yield

@@ -7,7 +7,7 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from xsoftmax.internal.text import duration, megabytes
-from xsoftmax.lab.report.evaluations import COLORS, MARKERS
+from xsoftmax.lab.report.appearance import COLORS, MARKERS
 from xsoftmax.lab.report.suites import style, table
 
 PANELS = {

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from xsoftmax.internal.text import duration
-from xsoftmax.lab.report.evaluations import BLACK, BLUE, GREEN, ORANGE, SKY, VERMILION
+from xsoftmax.lab.report.appearance import BLACK, BLUE, GREEN, ORANGE, SKY, VERMILION
 from xsoftmax.lab.report.scales import plain_ticks
 from xsoftmax.lab.report.suites import promised, style, table
 

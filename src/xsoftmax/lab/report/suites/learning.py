@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
 from xsoftmax.internal.text import duration
-from xsoftmax.lab.report.evaluations import evaluations
+from xsoftmax.lab.report.appearance import appearances_of
 from xsoftmax.lab.report.suites import style, table
 
 NEAR = 1.1
@@ -74,7 +74,7 @@ def _draw(curves: list[dict[str, Any]]) -> Figure:
     """One panel per data set: validation log-likelihood against seconds, the best rate of each candidate."""
     datasets = list(dict.fromkeys(curve["dataset"] for curve in curves))
     methods = list(dict.fromkeys(curve["method"] for curve in curves))
-    columns, styles = 3, evaluations(methods)
+    columns, styles = 3, appearances_of(methods)
     with style():
         figure = Figure(figsize=(8.6, 2.3 * -(-len(datasets) // columns)), layout="constrained")
         panels = figure.subplots(-(-len(datasets) // columns), columns, squeeze=False).ravel()

@@ -6,7 +6,7 @@ import matplotlib as mpl
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from xsoftmax.lab.report.evaluations import evaluations
+from xsoftmax.lab.report.appearance import appearances_of
 from xsoftmax.lab.report.leaderboard import standing, summaries, verdict, verdicts
 from xsoftmax.lab.report.peers import OURS, markdown
 from xsoftmax.lab.report.suites import style
@@ -40,7 +40,7 @@ def _curves(dataset: dict[str, Any]) -> bool:
 
 def _draw(found: dict[str, dict[str, Any]]) -> Figure:
     names = dict.fromkeys(name for entrants in found.values() for name in entrants)
-    drawn = evaluations(name.removeprefix(OURS) for name in names)
+    drawn = appearances_of(name.removeprefix(OURS) for name in names)
     with style():
         figure = Figure(figsize=(8.6, 2.5 * len(found) + 1.6), layout="constrained")
         grid = figure.subplots(len(found), len(PANELS), squeeze=False)
@@ -69,12 +69,12 @@ def _draw(found: dict[str, dict[str, Any]]) -> Figure:
 
 def _line(name: str, drawn: dict[str, Any]) -> dict[str, Any]:
     """Ours in wide, unbroken lines; who trains only once is a point."""
-    ours, evaluation = name.startswith(OURS), drawn[name.removeprefix(OURS)]
+    ours, appearance = name.startswith(OURS), drawn[name.removeprefix(OURS)]
     size = mpl.rcParams["lines.markersize"]
     return {
-        "color": evaluation.color,
-        "marker": evaluation.marker,
-        "linestyle": "-" if ours else evaluation.linestyle,
+        "color": appearance.color,
+        "marker": appearance.marker,
+        "linestyle": "-" if ours else appearance.linestyle,
         "linewidth": 2.2 if ours else 0.9,
         "markersize": size * (0.7 if ours else 0.5),
         "zorder": 4 if ours else 2,

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from xsoftmax.internal.text import duration, megabytes
-from xsoftmax.lab.report.evaluations import COLORS, MARKERS
+from xsoftmax.lab.report.appearance import COLORS, MARKERS
 from xsoftmax.lab.report.scales import plain_ticks, set_ticks
 from xsoftmax.lab.report.suites import promised, style, table
 

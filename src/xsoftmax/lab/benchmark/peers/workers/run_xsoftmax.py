@@ -26,7 +26,7 @@ from xsoftmax.training.evaluator import Evaluator
 from xsoftmax.training.fit import FitResult, fit
 from xsoftmax.training.plan import Plan, ever_rarer
 
-GROWTH = 1.4  # of the time between looks
+GROWTH = 1.4  # of the time between evaluations
 TOLERANCE = 2e-4  # float32 scores, summed in another order
 
 
@@ -49,7 +49,7 @@ def train(record: Record) -> None:
         method = build_method(settings["method"], merged(entry, settings.get("set", {})))
     with record.warm_up():
         fit(data, method, job["seed"], replace(plan, epochs=0, seconds=None, at=()))
-    with record.training(), _looks_apart(record):
+    with record.training(), _evaluations_apart(record):
         result = fit(data, method, job["seed"], plan, proposal)
     _take(record, result)
 
@@ -108,7 +108,7 @@ def _chosen(record: Record, data: Dataset, plan: Plan) -> tuple[Choice, Plan]:
 
 
 @contextmanager
-def _looks_apart(record: Record) -> Iterator[None]:
+def _evaluations_apart(record: Record) -> Iterator[None]:
     """Keep the memory of evaluation apart: peers are looked at outside their training, too."""
     measure = Evaluator.evaluate
 

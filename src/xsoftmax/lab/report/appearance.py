@@ -11,7 +11,7 @@ from itertools import product
 from typing import NamedTuple
 
 
-class Evaluation(NamedTuple):
+class Appearance(NamedTuple):
     """What a line and its points are drawn with, in matplotlib's words."""
 
     color: str
@@ -32,35 +32,35 @@ SOLID: tuple[float, ...] = ()
 DASHES: tuple[tuple[float, ...], ...] = ((5, 1.5), (1.5, 1.2), (6, 1.5, 1.5, 1.5))
 
 OWN = {
-    "softmax": Evaluation(BLACK, "o", SOLID),
-    "one-vs-each": Evaluation(GREEN, "s", SOLID),
-    "negative-uniform": Evaluation(SKY, "v", SOLID),
-    "negative-frequency": Evaluation(BLUE, "^", SOLID),
-    "adversarial": Evaluation(VERMILION, "D", SOLID),
-    "u-max": Evaluation(ORANGE, ">", SOLID),
-    "implicit-sgd": Evaluation(PURPLE, "P", SOLID),
+    "softmax": Appearance(BLACK, "o", SOLID),
+    "one-vs-each": Appearance(GREEN, "s", SOLID),
+    "negative-uniform": Appearance(SKY, "v", SOLID),
+    "negative-frequency": Appearance(BLUE, "^", SOLID),
+    "adversarial": Appearance(VERMILION, "D", SOLID),
+    "u-max": Appearance(ORANGE, ">", SOLID),
+    "implicit-sgd": Appearance(PURPLE, "P", SOLID),
 }
-OTHERS = [Evaluation(color, marker, dash) for dash, marker, color in product(DASHES, MARKERS, COLORS)]
+OTHERS = [Appearance(color, marker, dash) for dash, marker, color in product(DASHES, MARKERS, COLORS)]
 
 
-def evaluate(method: str) -> Evaluation:
+def appearance_of(method: str) -> Appearance:
     """Give a method its look; the same name always gets the same."""
     return OWN.get(method) or OTHERS[_place(method)]
 
 
-def evaluations(methods: Iterable[str]) -> dict[str, Evaluation]:
+def appearances_of(methods: Iterable[str]) -> dict[str, Appearance]:
     """Give several methods their looks, no two with the same colour and marker.
 
     Where two hashes meet, the later name in the alphabet moves on to the next free look.
     """
-    given: dict[str, Evaluation] = {}
+    given: dict[str, Appearance] = {}
     for method in sorted(set(methods), key=lambda name: (name not in OWN, name)):
         taken = {(other.color, other.marker) for other in given.values()}
         given[method] = next(choice for choice in _choices(method) if (choice.color, choice.marker) not in taken)
     return given
 
 
-def _choices(method: str) -> Iterable[Evaluation]:
+def _choices(method: str) -> Iterable[Appearance]:
     if method in OWN:
         return [OWN[method]]
     place = _place(method)
