@@ -176,8 +176,8 @@ def _speed(results: Results, page: Page) -> None:
     page.section(
         "Time to the level of the baselines",
         "The highest level of a baseline's mean curve, when it got there, and when the proposed method did, its "
-        "tree's fit included; by interpolation between evaluations. A dash: never in the given time. The last column: "
-        "as often as the tree's fit goes into the baseline's seconds, more could not be seen.",
+        "tree's fit included; by interpolation. A dash: never in the given time. The last column: as "
+        "often as the tree's fit goes into the baseline's seconds, more could not be seen.",
     )
     rows: list[list[str]] = []
     ratios: dict[str, dict[str, float]] = {measure: {} for measure in MEASURES}
