@@ -196,7 +196,7 @@ class Model:
         X : sparse array or ndarray of shape (n_samples, n_features), float32
         visit : callable
             It may change the scores that it is shown, but not keep them.
-        team : Team, optional
+        pool : ThreadPool, optional
             Of threads.
         classes_at_a_time, rows_at_a_time : int
             Size of a block.

@@ -40,7 +40,7 @@ class Learned:
     Attributes
     ----------
     dataset : str
-    facts : Facts
+    statistics : DatasetStatistics
     epochs : mapping of str to list of float
         By method: epochs to each of ``LEVELS``, infinite if it is not reached.
     rates : mapping of str to float

@@ -41,7 +41,7 @@ def contenders(statistics: DatasetStatistics, among: Sequence[str] | None) -> di
 
     Parameters
     ----------
-    facts : Facts
+    statistics : DatasetStatistics
     among : sequence of str or None
         Leave out all others.
     """

@@ -34,10 +34,10 @@ class TrialContext:
     ----------
     data : Dataset
     train : Split
-    visits : Visits
+    sampler : EpochSampler
     method : Method
     seed : int
-    team : Team
+    pool : ThreadPool
     known : dict
         Where other methods on the same rows begin, and what their proposals fitted, by settings: not done again.
     """

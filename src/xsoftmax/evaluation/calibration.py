@@ -58,7 +58,7 @@ def likelihood_at(model: Model, X: Any, y: np.ndarray, t: float, pool: ThreadPoo
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
     t : float
-    team : Team, optional
+    pool : ThreadPool, optional
         Of threads; the result does not depend on how many.
     """
     n = len(y)

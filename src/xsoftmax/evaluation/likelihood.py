@@ -39,7 +39,7 @@ def score_rows(
     model : Model
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
-    team : Team, optional
+    pool : ThreadPool, optional
         Of threads; results do not depend on how many.
     confident : bool
         Whether the confidence is asked for where it costs something: of links other than the softmax.

@@ -26,7 +26,7 @@ def moved_classes(
     y : ndarray of shape (n_samples,), int32
     above : float
         What a slope's absolute value must exceed.
-    team : Team, optional
+    pool : ThreadPool, optional
         Of threads; the result does not depend on how many.
     """
     counts = np.empty(len(y), np.int64)

@@ -33,8 +33,8 @@ def mean_loss(
         The distribution under which the objective may have an expectation.
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
-    states : ndarray of shape (n_samples, n_states), float64
-    team : Team, optional
+    auxiliary : ndarray of shape (n_samples, n_auxiliary), float64
+    pool : ThreadPool, optional
         Of threads; the result does not depend on how many.
     """
     K = model.n_classes

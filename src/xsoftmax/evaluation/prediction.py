@@ -45,7 +45,7 @@ def top_k(model: Model, X: Any, k: int, pool: ThreadPool | None = None, **blocks
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     k : int
         At least 1; more than there are classes gives all of them.
-    team : Team, optional
+    pool : ThreadPool, optional
         Of threads; results do not depend on how many.
     **blocks
         Passed to ``Model.visit_scores``.

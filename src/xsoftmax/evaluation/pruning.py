@@ -61,7 +61,7 @@ def cost_of_pruning(
         Rows, as for ``evaluate``.
     calibrated : callable
         Gives a model its calibration, which both are measured with.
-    team : Team, optional
+    pool : ThreadPool, optional
     """
     return {
         "n_before": n_weights(model),

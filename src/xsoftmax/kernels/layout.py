@@ -114,7 +114,7 @@ class Decayed(NamedTuple):
     factors : ndarray of shape (n_classes,), float32
     decay : float32
         Of all weights, per sample and unit of the learning rate.
-    inverse_touch : ndarray of shape (n_classes,), float32
+    inverse_inclusion : ndarray of shape (n_classes,), float32
         b_k; of shape (0,): the weights of the draws.
     """
 

@@ -73,7 +73,7 @@ class Samples(NamedTuple):
     ----------
     features : Dense or Csr
     labels : ndarray of shape (n_samples,), int32
-    states : ndarray of shape (n_samples, n_states), float64
+    auxiliary : ndarray of shape (n_samples, n_auxiliary), float64
         What the objective keeps per sample; changed in place.
     log_q : ndarray of shape (n_samples,), float32, or None
         Log-probability of each sample's label under the proposal, where that is known already.
@@ -96,10 +96,10 @@ class DrawsAhead(NamedTuple):
         Class that a step's draws may leave out, or -1.
     lowest : ndarray of shape (n_steps,), float32
         Score below which no class would move.
-    states : ndarray of shape (n_steps,), uint64
+    rng_states : ndarray of shape (n_steps,), uint64
         Random state from which a step's draws begin.
     step : Candidates
-        Room for one step.
+        Workspace of one step.
     """
 
     classes: np.ndarray
@@ -107,7 +107,7 @@ class DrawsAhead(NamedTuple):
     weights: np.ndarray
     excluded: np.ndarray
     lowest: np.ndarray
-    auxiliary: np.ndarray
+    rng_states: np.ndarray
     step: Candidates
 
 

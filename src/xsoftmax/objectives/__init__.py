@@ -88,9 +88,9 @@ def objective(
         with weight 0.
     sums_exponentials : bool
         Whether its derivatives by all scores are those of the softmax, and so follow from sums of exponentials.
-    n_states : int
+    n_auxiliary : int
         Variables that it keeps per sample; if any, it has ``initial_auxiliary(n_samples, n_classes)``.
-    solves_states : bool
+    solves_auxiliary : bool
         Whether ``loss`` and ``gradient`` solve for these variables, which then only say where to begin.
     n_numbers : int
         Uniform random numbers of its own that a step takes, from ``draws.rng``.

@@ -21,7 +21,7 @@ def running_sum(member: Any) -> Any:
 
 
 def initial_auxiliary(self: Any, n_samples: int, n_classes: int) -> np.ndarray:
-    """Give the log of the average, exact for W = 0, and other states at 0: float64 of shape (n_samples, n_states)."""
+    """Give the log of the average, exact for W = 0, and 0 for others: float64, (n_samples, n_auxiliary)."""
     return np.tile([math.log(n_classes), *[0.0] * (self.n_auxiliary - 1)], (n_samples, 1))
 
 

@@ -27,7 +27,7 @@ def optimizer(
         Whether a number is kept beside each weight, at first its parameter ``initial_accumulator``, or 0.
     fade : float
         Factor by which that number falls in every step that does not touch its weight.
-    takes_ridge : bool
+    takes_l2 : bool
         Whether an L2 penalty, which is part of the gradient, may shrink weights apart from it: so it is for steps
         along minus the rate times the gradient, and where it is solved for; for others there is decay.
     qualifier : str

@@ -33,7 +33,7 @@ class StoredProposal:
     attributes : dict
         ``dataset`` and its ``identity``, ``features_sha256`` of how features are made, ``n_classes``, ``n_features``,
         ``seed``, ``seconds`` of the fit, and versions.
-    facts : dict
+    fit_summary : dict
         What its fit found, such as a ``train_log_likelihood``.
     class_names : sequence of str
     digest : str

@@ -36,7 +36,7 @@ class Solver(Protocol):
         Whether training rows may stay in their file: it reads those of a chunk only.
     chunk : int
         Samples per call of ``advance``: part of a fit's identity.
-    states : ndarray of shape (n_samples, n_states), float64
+    auxiliary : ndarray of shape (n_samples, n_auxiliary), float64
         What the objective keeps per sample.
     """
 
@@ -152,7 +152,7 @@ def make_solver(
 
 
 def initial_auxiliary(method: Any, data: TrainingSet) -> np.ndarray:
-    """What the objective keeps per sample, before the first step: float64 of shape (n_samples, n_states)."""
+    """What the objective keeps per sample, before the first step: float64 of shape (n_samples, n_auxiliary)."""
     n_samples = len(data.y)
     if not method.objective.n_auxiliary:
         return np.zeros((n_samples, 0))

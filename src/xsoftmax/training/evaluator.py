@@ -29,7 +29,7 @@ CHECKED_AT_ONCE = 2**20
 
 
 class Evaluator:
-    """Looks at one fit, along its way; ``searched`` are training rows on which a search is measured, if there is one.
+    """Evaluate one fit, along its way; ``searched`` are training rows on which a search is measured, if there is one.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Evaluator:
     objective, proposal
         Fitted.
     method : Method
-    team : Team
+    pool : ThreadPool
     rows : int, optional
         Of each split, at most; for test metrics of all rows there is the verb ``evaluate``.
     """

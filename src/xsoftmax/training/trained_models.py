@@ -24,7 +24,7 @@ class TrainedModels:
         Fitted.
     evaluator : Evaluator
         Which knows the rows that calibrate.
-    team : Team
+    pool : ThreadPool
     """
 
     data: Dataset

@@ -110,8 +110,8 @@ def lines_of(
         Columns of ``history.csv``.
     of_y : callable
         What is drawn of the column.
-    from_look : int
-        Looks before it are left out: 1 leaves out the start, for which a logarithmic axis has no place.
+    from_evaluation : int
+        Evaluations before it are left out: 1 leaves out the start, for which a logarithmic axis has no place.
     """
     found = []
     for method, label in methods.items():
