@@ -16,7 +16,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("facts", [TEXT, IMAGES], ids=["text", "images"])
+@pytest.mark.parametrize("statistics", [TEXT, IMAGES], ids=["text", "images"])
 @pytest.mark.parametrize("name", METHODS)
 def test_the_fit_finds_the_coefficients_behind_the_times(name, statistics, rng):
     """Of any sizes; times that differ a thousandfold count alike."""

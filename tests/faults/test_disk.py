@@ -125,14 +125,14 @@ def test_a_quota_says_what_to_do():
     user=f"`error: … {FULL}`",
 )
 @pytest.mark.parametrize("room", [0, 5000, 20_000])
-def test_prepared_data_that_find_no_room(workspace, tmp_path, small_disk):
+def test_prepared_data_that_find_no_room(room, tmp_path, small_disk):
     disk = small_disk(400_000)
     lines = [f"{k % 7} {' '.join(f'{j + 1}:{(j * k) % 11 + 0.123 * k}' for j in range(40))}" for k in range(600)]
     (tmp_path / "mine.svm").write_text("\n".join(lines) + "\n")
     config = tmp_path / "mine.yaml"
     config.write_text("name: mine\nformat: svmlight\nfiles: [{path: mine.svm}]\n")
     assert run(xsoftmax("download", config, "-o", tmp_path / "raw")).returncode == 0
-    fill(disk, left=workspace)
+    fill(disk, left=room)
     before = sorted(disk.iterdir())
     done = run(xsoftmax("prepare", config, "--raw", tmp_path / "raw", "-o", disk / "mine.h5"))
     assert done.returncode == 1, done.stderr

@@ -124,7 +124,7 @@ def test_evaluation_is_not_training_time(data, monkeypatch):
         time.sleep(0.3)
         return evaluation(self, *given)
 
-    monkeypatch.setattr(Evaluator, "look", slow)
+    monkeypatch.setattr(Evaluator, "evaluate", slow)
     result = trained(data, epochs=4, at=(1.0, 2.0, 3.0))
     assert len(result.state.history) == 5
     assert result.state.seconds < 0.3
@@ -305,7 +305,7 @@ def test_divergence_seen_only_by_an_evaluation(data, monkeypatch):
         known.append(evaluation(self, *given))
         return known[-1] | {"test_log_likelihood": float("nan")} if len(known) > 1 else known[-1]
 
-    monkeypatch.setattr(Evaluator, "look", broken)
+    monkeypatch.setattr(Evaluator, "evaluate", broken)
     result = trained(data, epochs=5, at=(2.0,))
     assert (result.state.status, result.state.step) == ("diverged", 600)
     assert result.model is None
@@ -532,7 +532,7 @@ def test_weights_that_are_not_finite_diverge_even_where_no_row_sees_them(data, m
         return evaluation(self, replace(model, **finite), auxiliary)
 
     evaluation = Evaluator.evaluate
-    monkeypatch.setattr(Evaluator, "look", blind)
+    monkeypatch.setattr(Evaluator, "evaluate", blind)
     monkeypatch.setattr(sampled.SampledSolver, "weights", spoilt)
     result = trained(data, epochs=1)
     assert result.state.status == "diverged"

@@ -102,9 +102,9 @@ def _take(batch, parts, samples, weights, some, clock, rate, workspace):
     divisors = np.empty(n_classes)
     kind = np.int64(n != batch.size)
     for c in range(n_classes):
-        b = batch.touch.inverse[kind, classes[c]]
-        if c >= n_labels and batch.touch.share[kind] > 0.0:
-            b *= batch.touch.share[kind] * shares[c]
+        b = batch.inclusion.inverse[kind, classes[c]]
+        if c >= n_labels and batch.inclusion.share[kind] > 0.0:
+            b *= batch.inclusion.share[kind] * shares[c]
         divisors[c] = 1.0 + rate * weights.decay * b
         scale_class(weights, classes[c], np.float32(1.0 / divisors[c]))
     scores, own, u = np.empty((n_classes, n)), np.empty(n, np.int64), np.empty(n)

@@ -80,7 +80,7 @@ def fit_beforehand(
         "seed": seed,
         "seconds": found.seconds,
     }
-    fit_summary = dict(found.fit_summary(training_set)) if hasattr(found, "facts") else {}
+    fit_summary = dict(found.fit_summary(training_set)) if hasattr(found, "fit_summary") else {}
     return StoredProposal(found, settings_of(member), known, fit_summary, data.class_names)
 
 
@@ -89,7 +89,7 @@ def write_proposal(path: str | Path, stored: StoredProposal) -> None:
     with written_checksummed(Path(path), KIND, libver="v110") as file:
         put(file, proposal=stored.settings["name"], **stored.attributes)
         put_text(file, "settings", stored.key)
-        put(file.create_group("facts"), **stored.fit_summary)
+        put(file.create_group("fit_summary"), **stored.fit_summary)
         stored.proposal.save(file.create_group("fitted"))
         Names.of(stored.class_names).to_group(file.create_group("classes/names"))
 
@@ -113,7 +113,7 @@ def read_proposal(path: str | Path) -> StoredProposal:
             raise ContentError(f"a fit of {known['seconds']!r} seconds to data {known['identity']!r}")
         module = registry.load("xsoftmax.proposals", str(known["proposal"]))
         found = module.restore(file["fitted"], len(names), int(known["n_features"]))
-        fit_summary = attributes(file["facts"])
+        fit_summary = attributes(file["fit_summary"])
     with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     return StoredProposal(found, settings, known | {"dataset": str(known["dataset"])}, fit_summary, names, digest)

@@ -129,13 +129,13 @@ class Results:
         return Estimate.of(None if loss is None else -loss for loss in losses)
 
     def curve(self, dataset: str, method: str) -> pd.DataFrame:
-        """Give the mean over seeds of every look at a method that all seeds have, without seeds that diverged."""
+        """Give the mean over seeds of every evaluation of a method that all seeds have, without seeds that diverged."""
         histories = [fit.history for fit in self.of(dataset, method) if not fit.diverged]
         if not histories:
             return pd.DataFrame()
         common = min(len(history) for history in histories)
         stacked = pd.concat([history.iloc[:common].assign(evaluation=range(common)) for history in histories])
-        return stacked.groupby("look").mean(numeric_only=True)
+        return stacked.groupby("evaluation").mean(numeric_only=True)
 
     def search(self, dataset: str, method: str) -> Search:
         """Give the search for a method's settings on a data set.
