@@ -92,24 +92,24 @@ def test_a_failure_leaves_what_was_there(path):
 
 
 class WithRoom(io.FileIO):
-    def __init__(self, path, mode, workspace):
+    def __init__(self, path, mode, room):
         super().__init__(path, mode)
-        self.workspace = workspace
+        self.room = room
 
     def write(self, values):
-        if len(values) > self.workspace:
+        if len(values) > self.room:
             raise OSError(errno.ENOSPC, "No space left on device")
-        self.workspace -= len(values)
+        self.room -= len(values)
         return super().write(values)
 
 
 @pytest.mark.parametrize("room", [0, 1000, 50_000, 300_000])
-def test_a_disk_that_is_full_is_said_once_and_leaves_what_was_there(path, workspace, monkeypatch):
+def test_a_disk_that_is_full_is_said_once_and_leaves_what_was_there(path, room, monkeypatch):
     """Whether it fails among numbers or as HDF5 closes."""
     before, opens = path.read_bytes(), type(path).open
 
     def opens_with_little_room(path, mode="r", **options):
-        return WithRoom(path, "w+", workspace) if mode == "w+b" else opens(path, mode, **options)
+        return WithRoom(path, "w+", room) if mode == "w+b" else opens(path, mode, **options)
 
     monkeypatch.setattr(type(path), "open", opens_with_little_room)
     with pytest.raises(OSError, match="No space left"), written_checksummed(path, "model") as file:

@@ -112,7 +112,7 @@ def test_without_resplits_the_root_keeps_the_order_of_the_initial_direction(seed
 
 @pytest.mark.parametrize("resplit", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("l2", [0.01, 2.0])
+@pytest.mark.parametrize("ridge", [0.01, 2.0])
 def test_no_alternation_lowers_the_objective(seed, ridge, resplit):
     X, y = clustered(300, 12, 4, seed=seed, noise=0.2)
     values = []
