@@ -11,7 +11,7 @@ from xsoftmax.internal.checksummed import CHECKSUM_BYTES, append_checksum
 
 @contextmanager
 def edited(path: Path) -> Iterator[h5py.File]:
-    """Open a sealed file, or a new one, to change it; it is sealed again afterwards."""
+    """Open a file with a checksum, or a new one, to change it; it is sealed again afterwards."""
     if path.exists():
         path.write_bytes(path.read_bytes()[:-CHECKSUM_BYTES])
     with h5py.File(path, "a") as file:

@@ -180,7 +180,7 @@ def test_evaluating_on_other_features_is_refused(tmp_path, capsys):
 def test_a_damaged_model_is_an_input_error(tmp_path, data, capsys):
     (tmp_path / "model.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     assert status_of("evaluate", tmp_path / "model.h5", data) == 1
-    assert "model.h5: no seal at its end" in capsys.readouterr().err
+    assert "model.h5: no checksum at its end" in capsys.readouterr().err
     (tmp_path / "model.h5").unlink()
     with edited(tmp_path / "model.h5") as file:
         put(file, kind="picture")

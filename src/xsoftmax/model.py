@@ -276,7 +276,7 @@ def _show(blocks_of_rows: Sequence[Sequence[ScoreBlock]], visit: Callable[[Score
 
 
 def save_model(model: Model, path: str | Path) -> None:
-    """Write a model: aside, sealed, and renamed."""
+    """Write a model: aside, with a checksum, and renamed."""
     with written_checksummed(path, "model") as file:
         put(file, n_classes=model.n_classes, n_features=model.n_features, link=model.link)
         put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))

@@ -52,7 +52,7 @@ def test_no_verb_uses_a_damaged_file(kind, how, data, tmp_path):
         done = run(use)
         assert done.returncode == 1
         assert str(paths[kind]) in done.stderr
-        assert any(words in done.stderr for words in ("damaged", "no seal at its end"))
+        assert any(words in done.stderr for words in ("damaged", "no checksum at its end"))
         assert "Traceback" not in done.stderr
     assert not (tmp_path / "metrics.json").exists()
     paths[kind].write_bytes(whole)

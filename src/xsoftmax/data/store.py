@@ -98,7 +98,7 @@ class Prepared(Dataset):
 
     @property
     def identity(self) -> str:
-        """The file's seal: the SHA-256 of all that it holds."""
+        """The file's checksum: the SHA-256 of all that it holds."""
         return self._checksum
 
     @property
@@ -252,7 +252,7 @@ def write_prepared(
     source_sha256: Mapping[str, str],
     dropped: Mapping[str, int],
 ) -> None:
-    """Write a prepared file: aside, sealed, then renamed; the same input gives the same bytes.
+    """Write a prepared file: aside, with a checksum, then renamed; the same input gives the same bytes.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""HDF5 files that tell whether they are whole: sealed at the end with the SHA-256 of everything before.
+"""HDF5 files that tell whether they are whole: they end with the SHA-256 of everything before.
 
-HDF5 takes no notice of what follows its own last byte, so other programs read a sealed file as any other. What is
+HDF5 takes no notice of what follows its own last byte, so other programs read such a file as any other. What is
 read here is checked as a whole first, at the speed of SHA-256: a bit that flips among the weights is no HDF5 error,
 only a wrong number.
 """
@@ -35,7 +35,7 @@ class DamagedError(InputError):
 
 @contextmanager
 def written_checksummed(path: str | Path, kind: str, **options: Any) -> Iterator[h5py.File]:
-    """Give an HDF5 file to write to; on success it is sealed, synced and renamed to ``path``, otherwise removed.
+    """Give an HDF5 file to write to; on success it is checksummed, synced and renamed to ``path``, otherwise removed.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def written_checksummed(path: str | Path, kind: str, **options: Any) -> Iterator
 
 
 def append_checksum(path: Path) -> None:
-    """Append the seal to a file that has none."""
+    """Append the checksum to a file that has none."""
     with path.open("r+b") as file:
         digest = _digest(file, path.stat().st_size)
         file.seek(0, os.SEEK_END)
@@ -78,19 +78,19 @@ def is_hdf5(path: Path) -> bool:
 
 
 def checksum_of(path: Path) -> str:
-    """Read the SHA-256 that a sealed file ends with, in hexadecimal digits; it is not compared with the content."""
+    """Read the SHA-256 that a file ends with, in hexadecimal digits; it is not compared with the content."""
     with path.open("rb") as file:
         file.seek(-CHECKSUM_BYTES, os.SEEK_END)
         return file.read()[len(MAGIC) :].hex()
 
 
 def verify_checksum(path: Path) -> None:
-    """Read a whole file and hold it against its seal.
+    """Read a whole file and compare it with its checksum.
 
     Raises
     ------
     DamagedError
-        If it was cut short or changed, or never sealed, or is no regular file.
+        If it was cut short or changed, or has no checksum, or is no regular file.
     """
     if not stat.S_ISREG(path.stat().st_mode):  # a FIFO would block for ever
         raise DamagedError(f"{path}: no regular file")
@@ -101,15 +101,15 @@ def verify_checksum(path: Path) -> None:
         file.seek(max(0, n_bytes))
         found = file.read()
         if not found.startswith(MAGIC):
-            raise DamagedError(f"{path}: no seal at its end: cut short, or not written by this version of xsoftmax")
+            raise DamagedError(f"{path}: no checksum at its end: cut short, or not written by this version of xsoftmax")
         file.seek(0)
         if _digest(file, n_bytes) != found[len(MAGIC) :]:
-            raise DamagedError(f"{path}: damaged: its content does not have the SHA-256 it was sealed with")
+            raise DamagedError(f"{path}: damaged: its content does not have the SHA-256 that it ends with")
 
 
 @contextmanager
 def opened(path: Path, kinds: Collection[str], remedy: str, whole: bool = True) -> Iterator[h5py.File]:
-    """Open a sealed file, for as long as the context lasts, after a look at all of it.
+    """Open a file with a checksum, for as long as the context lasts, after a look at all of it.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def opened(path: Path, kinds: Collection[str], remedy: str, whole: bool = True) 
     remedy : str
         What to do if it cannot be used: ends the error message.
     whole : bool
-        Whether the seal is checked, which reads every byte; without it, read only what tells whose file it is.
+        Whether the checksum is compared, which reads every byte; without it, read only what tells whose file it is.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def reading(path: Path, remedy: str) -> Iterator[None]:
 
 
 def open_checksummed(path: Path, kinds: Collection[str], remedy: str, whole: bool = True) -> h5py.File:
-    """Open a sealed file as ``opened`` does; the caller closes it."""
+    """Open a file with a checksum as ``opened`` does; the caller closes it."""
     if not path.is_file():
         raise InputError(f"{path}: {'no regular' if path.exists() else 'no such'} file; {remedy}")
     try:

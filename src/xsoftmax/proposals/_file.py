@@ -85,7 +85,7 @@ def fit_beforehand(
 
 
 def write_proposal(path: str | Path, stored: StoredProposal) -> None:
-    """Write a file: aside, sealed, and renamed."""
+    """Write a file: aside, with a checksum, and renamed."""
     with written_checksummed(Path(path), KIND, libver="v110") as file:
         put(file, proposal=stored.settings["name"], **stored.attributes)
         put_text(file, "settings", stored.key)

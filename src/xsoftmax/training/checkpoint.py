@@ -21,7 +21,7 @@ NAMES = (b"checkpoint", b"identity", b"progress", b"arrays", b"xsoftmax_version"
 def write_checkpoint(
     path: str | Path, identity: str, arrays: Mapping[str, np.ndarray], progress: Mapping[str, Any]
 ) -> None:
-    """Write arrays and progress: aside, sealed and renamed; stamped with what they belong to."""
+    """Write arrays and progress: aside, with a checksum, and renamed; stamped with what they belong to."""
     with written_checksummed(path, "checkpoint") as file:
         put(file, identity=identity)
         put_text(file, "progress", json.dumps(progress))
