@@ -101,7 +101,7 @@ def verify_checksum(path: Path) -> None:
         file.seek(max(0, n_bytes))
         found = file.read()
         if not found.startswith(MAGIC):
-            raise DamagedError(f"{path}: no checksum at its end: cut short, or not written by this version of xsoftmax")
+            raise DamagedError(f"{path}: no checksum at its end: cut short, or not written by this xsoftmax")
         file.seek(0)
         if _digest(file, n_bytes) != found[len(MAGIC) :]:
             raise DamagedError(f"{path}: damaged: its content does not have the SHA-256 that it ends with")

@@ -129,7 +129,7 @@ class Results:
         return Estimate.of(None if loss is None else -loss for loss in losses)
 
     def curve(self, dataset: str, method: str) -> pd.DataFrame:
-        """Give the mean over seeds of every evaluation that all seeds of a method have, but for those that diverged."""
+        """Give the mean over seeds of every evaluation that all seeds have, those that diverged left out."""
         histories = [fit.history for fit in self.of(dataset, method) if not fit.diverged]
         if not histories:
             return pd.DataFrame()
