@@ -68,6 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a proposal fitted beforehand, which is fitted without; may be given again for another part",
     )
     parser.add_argument("--seed", type=int, default=0)
+    _add_plan(parser)
+    _add_resources(parser)
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the fit")
+
+
+def _add_plan(parser: argparse.ArgumentParser) -> None:
+    """Define how long a fit goes on, and what is looked at on the way."""
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
     budget.add_argument(
@@ -98,6 +105,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rows", type=int, help="look at so many rows of each split at most, not at all (`evaluate` does)"
     )
+
+
+def _add_resources(parser: argparse.ArgumentParser) -> None:
+    """Define what a fit may take, and what it writes as it goes."""
     parser.add_argument("--checkpoint", type=file_to_write, help="file to resume from, removed when done")
     parser.add_argument(
         "--checkpoint-seconds",
@@ -119,7 +130,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--live-mlflow", metavar="EXPERIMENT", help="log each row as it comes to a run that `track` replaces"
     )
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the fit")
 
 
 def run(options: argparse.Namespace) -> None:
