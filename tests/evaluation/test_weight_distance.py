@@ -79,7 +79,7 @@ def test_a_reference_that_cannot_be_one_is_refused(pair):
     with pytest.raises(InputError, match="other classes or features"):
         weight_distance(*of_words)
     assert weight_distance(of_words[0], of_words[0]) == weight_distance(of_words[0], reference) == 0
-    with pytest.raises(InputError, match="no weights to be held against"):
+    with pytest.raises(InputError, match="no weights to be compared with"):
         weight_distance(model, model_of(np.zeros((K, D + 1))))
 
 

@@ -13,7 +13,7 @@ from tree.clusters import clustered
 from xsoftmax.cli import main
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.store import open_prepared
-from xsoftmax.internal import registry
+from xsoftmax.internal import free_memory, registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.proposals import TrainingSet, fitted, key_of, parts_beforehand, settings_of
@@ -81,6 +81,18 @@ def test_a_file_keeps_every_bit_of_whatever_is_fitted_beforehand(name, data, row
 def test_what_takes_no_time_to_fit_is_not_fitted_beforehand(data):
     with pytest.raises(InputError, match="proposal uniform takes no time to fit, and fits do so themselves"):
         fit_beforehand(data, Uniform())
+
+
+@pytest.mark.fault(
+    "a proposal whose fit needs more memory than there is",
+    happens="what it and the training rows take is asked for first; nothing is read",
+    user="`error: proposal … needs … MB …`",
+)
+def test_memory_is_asked_for_before_it_is_taken(prepared, monkeypatch):
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 1000)
+    monkeypatch.setattr(Dataset, "split", lambda *_: pytest.fail("rows were read"))
+    with open_prepared(prepared) as data, pytest.raises(InputError, match="proposal tree and the training rows of"):
+        fit_beforehand(data, Tree(dimension=3))
 
 
 def test_foreign_files_are_refused(stored, tmp_path):

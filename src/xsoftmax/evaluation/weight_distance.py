@@ -18,7 +18,7 @@ def weight_distance(model: Model, reference: Model) -> float:
     Raises
     ------
     InputError
-        If the two differ in classes or features, or the reference has no weights to be held against.
+        If the two differ in classes or features, or the reference has no weights to be compared with.
     """
     if model.class_names != reference.class_names or not model.has_features(
         reference.n_features, reference.features_sha256
@@ -26,7 +26,7 @@ def weight_distance(model: Model, reference: Model) -> float:
         raise InputError("the reference has other classes or features than the model; train both on one data set")
     expected, found = _weights(reference), _weights(model)
     if expected is None or not np.abs(expected).sum() > 0:
-        raise InputError("the reference has no weights to be held against; take a trained softmax")
+        raise InputError("the reference has no weights to be compared with; take a trained softmax")
     if found is None:
         return float("nan")
     return float(np.abs(expected - found).sum() / np.abs(expected).sum())

@@ -9,13 +9,14 @@ from typing import Any
 
 from xsoftmax.data.dataset import Dataset, check_plain
 from xsoftmax.data.names import Names
-from xsoftmax.data.training_set import TrainingSet, check_seed
+from xsoftmax.data.training_set import Size, TrainingSet, check_seed
 from xsoftmax.internal import registry
 from xsoftmax.internal.checksummed import opened, written_checksummed
 from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_number
-from xsoftmax.proposals import Proposal, key_of, parts_beforehand, settings_of
+from xsoftmax.proposals import Proposal, key_of, memory_of, parts_beforehand, settings_of
 
 KIND = "proposal"
 REMEDY = "fit one with `python -m xsoftmax proposal`"
@@ -61,13 +62,19 @@ def fit_beforehand(
     Raises
     ------
     InputError
-        If it is none that is fitted beforehand, or does not suit the data.
+        If it is none that is fitted beforehand, does not suit the data, or needs more memory than there is.
     """
     check_seed(seed)
     name = registry.name_of(member)
     if not member.beforehand:
         raise InputError(f"proposal {name} takes no time to fit, and fits do so themselves; leave --proposal out")
     check_plain(data, "no proposal is fitted with")
+    n_samples = data.n_samples("train")
+    if not n_samples:
+        raise InputError(f"{data.name} has no training rows; look at its preparation")
+    size = Size(n_samples, data.n_classes, data.n_features, data.n_entries("train") / n_samples)
+    held = 0 if data.in_memory else data.nbytes("train")
+    check_free(held + sum(memory_of(member, size).values()), f"proposal {name} and the training rows of {data.name}")
     train = data.split("train")
     training_set = TrainingSet(train.X, train.y, data.n_classes, seed, progress=progress)
     found = member.fit(training_set)

@@ -1,4 +1,4 @@
-"""L-BFGS on the full objective, blocked: the reference optimum that the sampled methods are held against.
+"""L-BFGS on the full objective, blocked: the reference optimum that the sampled methods are compared with.
 
 Liu and Nocedal 1989. One iteration is one epoch. Everything is float64, feature-major; what is kept between
 iterations are plain arrays, so that a fit can be stopped and resumed.

@@ -41,7 +41,7 @@ def write_method_figures(results: Path, folder: Path, optimum: str) -> list[Path
     folder : Path
         Where the figures go; those of methods that are no longer there are removed.
     optimum : str
-        The method whose last value is drawn as a line for all to be held against.
+        The method whose last value is drawn as a line for all to be compared with.
 
     Raises
     ------

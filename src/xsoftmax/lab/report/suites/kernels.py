@@ -32,7 +32,7 @@ def figures(content: dict[str, Any]) -> dict[str, Figure]:
 
 
 def ratios(results: list[dict[str, Any]]) -> pd.DataFrame:
-    """Make one row per run that is held against a floor."""
+    """Make one row per run that is compared with a floor."""
     rows = []
     for result in results:
         if "runs" in result and result["topic"] != PROFILE:
