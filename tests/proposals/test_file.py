@@ -86,13 +86,16 @@ def test_what_takes_no_time_to_fit_is_not_fitted_beforehand(data):
 @pytest.mark.fault(
     "a proposal whose fit needs more memory than there is",
     happens="what it and the training rows take is asked for first; nothing is read",
-    user="`error: proposal … needs … MB …`",
+    user="`error: proposal … and the training rows of …: … MB of memory, … MB are free; …`",
 )
 def test_memory_is_asked_for_before_it_is_taken(prepared, monkeypatch):
     monkeypatch.setattr(free_memory, "free_bytes", lambda: 1000)
-    monkeypatch.setattr(Dataset, "split", lambda *_: pytest.fail("rows were read"))
-    with open_prepared(prepared) as data, pytest.raises(InputError, match="proposal tree and the training rows of"):
-        fit_beforehand(data, Tree(dimension=3))
+    with open_prepared(prepared) as data:
+        monkeypatch.setattr(type(data), "split", lambda *_: pytest.fail("rows were read"))
+        with pytest.raises(
+            InputError, match=r"proposal tree and the training rows of .*: 0 MB of memory, 0 MB are free"
+        ):
+            fit_beforehand(data, Tree(dimension=3))
 
 
 def test_foreign_files_are_refused(stored, tmp_path):
