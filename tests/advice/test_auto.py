@@ -266,7 +266,11 @@ def test_the_first_few_are_timed_on_the_data(data, compiled, dataset, monkeypatc
 
 def test_what_takes_long_to_set_up_is_not_timed_unless_the_budget_is_long(data):
     model = shipped()
-    costs = model.costs | {"softmax": replace(model.costs["softmax"], setup=0.05 / setup_work(statistics_of(data)))}
+    costs = model.costs | {
+        "softmax": replace(
+            model.costs["softmax"], setup=0.05 / setup_work(model.method("softmax"), statistics_of(data))
+        )
+    }
     slow = replace(model, costs=costs)
     choice_for(data, 0, Plan(seconds=6.0), AutoOptions(AMONG), slow)  # compiles
     assert sorted(choice_for(data, 0, Plan(seconds=6.0), AutoOptions(AMONG), slow).times) == sorted(AMONG)

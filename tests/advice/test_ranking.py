@@ -79,7 +79,7 @@ def test_a_budget_is_ranked_by_the_quality_at_its_end(model):
 
 def test_setting_up_is_part_of_the_time(model):
     """Here it takes as long as a hundred epochs of ``fast``."""
-    setup = replace(model.costs["fast"], setup=100 / setup_work(STATISTICS))
+    setup = replace(model.costs["fast"], setup=100 / setup_work(model.method("fast"), STATISTICS))
     slow = replace(model, costs=model.costs | {"fast": setup})
     ranked = rank(slow, STATISTICS, Budget(gap=0.12))
     assert [each.method for each in ranked] == ["fast", "good"]

@@ -118,7 +118,7 @@ RESHAPED = {
     "sparse": ["train/X/indptr", "train/X/indices", "train/X/data"],
     "tree": [f"fitted/{name}" for name in ("mean", "components", "weights", "class_of_leaf")],
     "model": ["W", "class_names/ends", "correction/weights"],
-    "checkpoint": ["arrays/W", "arrays/states"],
+    "checkpoint": ["arrays/W", "arrays/auxiliary"],
 }
 FORMS = {
     "shorter": lambda values: values[:-1],

@@ -18,6 +18,7 @@ from xsoftmax.solvers import make_solver
 from xsoftmax.starts import Start
 from xsoftmax.starts.class_means import ClassMeans
 from xsoftmax.training.beginning import find_beginning
+from xsoftmax.training.callbacks.show_progress import ShowProgress
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 
@@ -99,7 +100,10 @@ def test_zero_is_zero():
 def test_a_fit_that_begins_at_the_means_is_ahead_and_says_so(capfd):
     data = dataset()
     chosen = method("softmax", "all", "adagrad", **MEANS)
-    means, zero = (fit(data, m, 0, Plan(epochs=1)) for m in (chosen, method("softmax", "all", "adagrad")))
+    means, zero = (
+        fit(data, m, 0, Plan(epochs=1), callbacks=[ShowProgress()])
+        for m in (chosen, method("softmax", "all", "adagrad"))
+    )
     first, of_zero = (result.state.history[0] for result in (means, zero))
     assert of_zero["validation_log_likelihood"] == pytest.approx(-np.log(K), rel=1e-5)
     assert first["validation_log_likelihood"] > of_zero["validation_log_likelihood"] + 0.2

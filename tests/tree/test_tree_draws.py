@@ -203,9 +203,11 @@ def test_a_proposal_draws_ahead_what_it_draws_step_by_step(n_steps, n_draws):
     proposal = TreeDraws(*tree.view, on_cache_lines(Z))
     samples = np.random.default_rng(1).integers(0, 900, n_steps)
     found, expected = (empty_draws_ahead(n_steps + 3, n_draws) for _ in range(2))
-    found.states[:n_steps] = states_of(n_steps)
+    found.rng_states[:n_steps] = states_of(n_steps)
     ahead_of_steps(proposal, samples, found)
-    by_steps(proposal, samples, found.states, expected.step.draws, expected.classes, expected.log_q, expected.weights)
+    by_steps(
+        proposal, samples, found.rng_states, expected.step.draws, expected.classes, expected.log_q, expected.weights
+    )
     for name in ("classes", "log_q"):
         np.testing.assert_array_equal(getattr(found, name)[:n_steps], getattr(expected, name)[:n_steps])
     # Where exp32's products are joined with its sums is the compiler's choice, in each loop and for each processor.

@@ -49,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-published",
         nargs="+",
+        dest="legacy_metrics",
         choices=legacy_metrics.KINDS,
         default=[],
         help="add log-likelihoods as papers report them: floored at -26 a row, by importance sampling (Ruiz et al. "

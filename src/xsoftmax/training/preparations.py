@@ -1,5 +1,6 @@
 """What comes before the first step of a fit, and how long it takes."""
 
+import sys
 from dataclasses import dataclass
 
 from xsoftmax.internal.errors import InputError
@@ -44,14 +45,19 @@ class Preparations:
         return budget is not None and 0 < budget <= self.seconds
 
     def check(self, dataset: str) -> None:
-        """Refuse a budget that is spent before the first step, unless weights begin at something.
+        """Refuse a budget that is spent before the first step; warn, if weights begin at something.
 
         Raises
         ------
         InputError
             If it is.
         """
-        if not self.take_all or self.beginning.scale:
+        if not self.take_all:
+            return
+        if self.beginning.scale:
+            start = self.method.settings["start"]["name"]
+            said = f"no time is left for a step: the model is {start}; give more than {self.seconds:.3g} s"
+            print(f"warning: {self.method.name} on {dataset}: {said}", file=sys.stderr)
             return
         raise InputError(
             f"{self.method.name} on {dataset}: a budget of {self.plan.seconds:g} s leaves no time for a step "
@@ -70,6 +76,4 @@ class Preparations:
         if self.beginning.scale:
             name, found = self.method.settings["start"]["name"], self.beginning
             parts.append(f"weights begin at {name} times {found.scale:.3g}, found in {found.seconds:.3g} s{counts}")
-            if self.take_all:
-                parts.append(f"no time is left for a step: the model is {name}; give more than {self.seconds:.3g} s")
         return "; ".join(parts)

@@ -122,7 +122,7 @@ while record.goes_on():
             n += 1
         own += time.perf_counter() - start
     time.sleep(0.05)
-    record.look(n, lambda X: np.hstack([-X, X]))
+    record.evaluate(n, lambda X: np.hstack([-X, X]))
 """
 
 
@@ -163,7 +163,7 @@ def test_seconds_may_be_those_that_a_run_computes(tmp_path, workers, bounds):
     workers("""record.loaded()
 with record.training():
     time.sleep(0.3)
-record.look(1, lambda X: np.hstack([-X, X]))
+record.evaluate(1, lambda X: np.hstack([-X, X]))
 """)
     record = runs.run_job(job(tmp_path, clock="cpu"), python(), tmp_path / "r.json", bounds)
     assert (record["status"], record["clock"]) == ("finished", "cpu")
@@ -180,7 +180,7 @@ with record.training():
     with record.apart():
         np.ones(10**7).sum()
     ours += 1
-record.look(1, lambda X: np.hstack([-X, X]))
+record.evaluate(1, lambda X: np.hstack([-X, X]))
 """)
     record = runs.run_job(job(tmp_path), python(), tmp_path / "r.json", bounds)
     assert record["status"] == "finished", record["message"]
