@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -122,10 +122,11 @@ class Rows:
         return self.label_starts.size - 1
 
     @classmethod
-    def with_names(cls, features: Features, names: Sequence[str]) -> "Rows":
+    def with_names(cls, features: Features, names: Sequence[str], feature_names: Sequence[str] = ()) -> "Rows":
         """Make rows with one named label each; ids follow the order of the names."""
         distinct, ids = np.unique(np.asarray(names, dtype=object), return_inverse=True)
-        return cls.with_ids(features, ids, tuple(str(name) for name in distinct))
+        rows = cls.with_ids(features, ids, tuple(str(name) for name in distinct))
+        return replace(rows, feature_names=tuple(feature_names))
 
     @classmethod
     def with_ids(cls, features: Features, ids: np.ndarray, label_names: tuple[str, ...] | None = None) -> "Rows":

@@ -1,1 +1,1 @@
-"""One reader per file format."""
+"""Readers, one file per format: ``read`` gives rows with labels, ``read_new`` new ones (docs/adding-a-reader.md)."""
