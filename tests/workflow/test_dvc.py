@@ -126,7 +126,7 @@ def test_a_clone_reruns_what_depends_on_a_change_and_nothing_else(recorded, tmp_
 
     commit(clone)
     with clone.edited_yaml("config/methods.yaml", set_tree_dimension):
-        assert ran(clone) == ["plan", "tree@digits", "fit@digits-softmax-0", "fit@digits-adversarial-0", "report"]
+        assert ran(clone) == ["plan", "proposal@digits", "fit@digits-softmax-0", "fit@digits-adversarial-0", "report"]
     assert log_likelihoods(clone)["softmax"] == before["softmax"]
 
 
