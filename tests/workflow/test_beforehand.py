@@ -4,7 +4,7 @@ import sys
 
 import yaml
 
-from workflow.checkout import REPOSITORY
+from workflow.checkout import REPOSITORY, Checkout
 from xsoftmax.proposals._file import read_proposal
 
 sys.path.insert(0, str(REPOSITORY / "workflow"))
@@ -20,7 +20,8 @@ def test_all_parameters_are_part_of_a_trees_name():
     assert list(task.all_proposals) == [NAME]
 
 
-def test_a_config_with_folds_and_without_resplits_runs(checkout):
+def test_a_config_with_folds_and_without_resplits_runs(tmp_path):
+    checkout = Checkout(tmp_path)
     config = {"experiment": "folds", "datasets": ["digits"], "methods": ["adversarial"], "budget": {"epochs": 1}}
     with checkout.rewritten("tiny.yaml", yaml.safe_dump(config | {"set": SETTINGS})):
         checkout.snakemake("results/folds/fits/digits/adversarial/seed-0/model.h5")
