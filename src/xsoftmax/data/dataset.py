@@ -49,6 +49,11 @@ class LabelSets:
         """Give both arrays, by the names that a prepared file has for them."""
         return {"label_starts": self.starts, "label_classes": self.classes}
 
+    @property
+    def rows(self) -> np.ndarray:
+        """Give the row of each label, int64 of shape (n_labels,)."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
     def of_rows(self, chosen: np.ndarray | slice) -> "LabelSets":
         """Copy the labels of some rows, given by number, in that order."""
         first, counts = self.starts[:-1][chosen], np.diff(self.starts)[chosen]
