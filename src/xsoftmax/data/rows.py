@@ -129,6 +129,15 @@ class Rows:
         return replace(rows, feature_names=tuple(feature_names))
 
     @classmethod
+    def with_several_names(cls, features: Features, names: Sequence[Sequence[str]]) -> "Rows":
+        """Make rows with any number of named labels each; ids follow the order of the names."""
+        distinct, ids = np.unique(
+            np.array([name for row in names for name in row], dtype=object), return_inverse=True
+        )
+        starts = np.cumsum([0, *(len(row) for row in names)], dtype=np.int64)
+        return cls(features, starts, ids.astype(np.int64), tuple(str(name) for name in distinct))
+
+    @classmethod
     def with_ids(cls, features: Features, ids: np.ndarray, label_names: tuple[str, ...] | None = None) -> "Rows":
         """Make rows with exactly one label each."""
         starts = np.arange(len(ids) + 1, dtype=np.int64)
