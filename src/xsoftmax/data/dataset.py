@@ -45,16 +45,25 @@ class LabelSets:
         return cls(starts.astype(np.int64), classes[kept].astype(np.int32))
 
     @property
+    def rows(self) -> np.ndarray:
+        """Number the row of each label, int64 of shape (n_labels,)."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @property
     def arrays(self) -> dict[str, np.ndarray]:
         """Give both arrays, by the names that a prepared file has for them."""
         return {"label_starts": self.starts, "label_classes": self.classes}
 
+    def places_of(self, chosen: np.ndarray | slice) -> np.ndarray:
+        """Find where in ``classes`` the labels of some rows are, given by number, in that order: int64."""
+        first, counts = self.starts[:-1][chosen], np.diff(self.starts)[chosen]
+        return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+
     def of_rows(self, chosen: np.ndarray | slice) -> "LabelSets":
         """Copy the labels of some rows, given by number, in that order."""
-        first, counts = self.starts[:-1][chosen], np.diff(self.starts)[chosen]
+        counts = np.diff(self.starts)[chosen]
         starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
-        return LabelSets(starts, self.classes[places])
+        return LabelSets(starts, self.classes[self.places_of(chosen)])
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,14 @@ class Split:
         weight = None if self.weight is None else self.weight[chosen]
         label_sets = None if self.label_sets is None else self.label_sets.of_rows(chosen)
         return Split(X, self.y[chosen], weight, label_sets)
+
+    @property
+    def pairs(self) -> "Split":
+        """Give each row as often as it has labels, with one of them each time: a copy, where rows have several."""
+        if self.label_sets is None:
+            return self
+        rows = self.label_sets.rows
+        return Split(self.X[rows], self.label_sets.classes, None if self.weight is None else self.weight[rows])
 
     def class_counts(self, n_classes: int) -> np.ndarray:
         """Rows of each class, int64 of shape (n_classes,); a row with several labels counts for each."""
@@ -321,6 +338,12 @@ class ArrayDataset(Dataset):
         return known_split(self._splits, split)
 
 
+def check_unweighted(data: Dataset, who: str) -> None:
+    """Make sure that rows count alike, for those who take no others yet; as ``check_plain``."""
+    if data.weighted:
+        raise InputError(f"{data.name}: {who} sample weights yet; leave them out, or repeat rows")
+
+
 def check_plain(data: Dataset, who: str) -> None:
     """Make sure that rows count alike and have one label each, for those who take no others yet.
 
@@ -335,8 +358,7 @@ def check_plain(data: Dataset, who: str) -> None:
     InputError
         If not.
     """
-    if data.weighted:
-        raise InputError(f"{data.name}: {who} sample weights yet; leave them out, or repeat rows")
+    check_unweighted(data, who)
     if data.multilabel:
         raise InputError(
             f"{data.name}: {who} several labels per row yet; prepare it with labels: pairs (a row for each label) or "
