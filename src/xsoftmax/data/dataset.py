@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.config import PROPENSITY
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of, row_not_finite
 from xsoftmax.data.transform import Transform
@@ -79,24 +80,32 @@ class Split:
         What each row counts; None: all the same.
     label_sets : LabelSets or None
         All labels of each row; None: ``y`` is all there is.
+    filtered : LabelSets or None
+        Of each row the classes that never count, of which it may have none: neither right nor wrong where rows are
+        evaluated; None: there are none.
     """
 
     X: csr_array | np.ndarray
     y: np.ndarray
     weight: np.ndarray | None = None
     label_sets: LabelSets | None = None
+    filtered: LabelSets | None = None
 
     @property
     def label_arrays(self) -> dict[str, np.ndarray]:
         """Give all arrays but the features, by the names that a prepared file has for them."""
         found = {"y": self.y} | ({} if self.weight is None else {"weight": self.weight})
-        return found | ({} if self.label_sets is None else self.label_sets.arrays)
+        found |= {} if self.label_sets is None else self.label_sets.arrays
+        if self.filtered is not None:
+            found |= {"filter_starts": self.filtered.starts, "filter_classes": self.filtered.classes}
+        return found
 
     def with_labels_of(self, X: Any, chosen: np.ndarray | slice) -> "Split":
         """Give the features of some rows, given by number, what else these rows have."""
         weight = None if self.weight is None else self.weight[chosen]
         label_sets = None if self.label_sets is None else self.label_sets.of_rows(chosen)
-        return Split(X, self.y[chosen], weight, label_sets)
+        filtered = None if self.filtered is None else self.filtered.of_rows(chosen)
+        return Split(X, self.y[chosen], weight, label_sets, filtered)
 
     @property
     def pairs(self) -> "Split":
@@ -140,6 +149,8 @@ class Dataset(ABC):
         Whether rows count differently.
     multilabel : bool
         Whether rows may have several labels.
+    propensity : tuple of float
+        A and B of the propensities of labels (Jain et al., KDD 2016).
     """
 
     name: str
@@ -149,6 +160,7 @@ class Dataset(ABC):
     in_memory: bool
     weighted: bool = False
     multilabel: bool = False
+    propensity: tuple[float, float] = PROPENSITY
 
     @staticmethod
     def from_arrays(
@@ -222,7 +234,7 @@ class Dataset(ABC):
 
     @property
     def dropped(self) -> dict[str, int]:
-        """How many rows were left out on the way here, by reason."""
+        """How many rows, labels of rows, or pairs of a filter were left out on the way here, by reason."""
         return {}
 
     @abstractmethod

@@ -106,6 +106,8 @@ class Rows:
         Options of the reader that new rows are read with, where they differ from those of these rows.
     weight : ndarray of shape (n_samples,), float32, or None
         What each row counts; None: all the same.
+    filtered : ndarray of shape (n_pairs, 2), int64, or None
+        Pairs of a row and a label id that never count; None: there are none.
     """
 
     features: Features
@@ -115,6 +117,7 @@ class Rows:
     feature_names: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     weight: np.ndarray | None = None
+    filtered: np.ndarray | None = None
 
     @property
     def n_samples(self) -> int:
