@@ -105,7 +105,8 @@ class Evaluator:
             rows = replace(
                 scores, class_counts=self._class_counts, n_train=self._n_samples, propensity=self._propensity
             )
-            row |= {f"{name}_{column}": value for column, value in metrics.measure(rows, "fit").items()}
+            measured, known = metrics.measure(rows, "fit"), metrics.known()
+            row |= {f"{name}_{column}": value for column, value in measured.items() if known[column].suits(rows)}
         return row
 
     def _loss(self, model: Model, log_likelihood: float, auxiliary: np.ndarray) -> float:

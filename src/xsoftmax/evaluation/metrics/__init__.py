@@ -147,6 +147,10 @@ class Metric:
         """Name what it needs and these rows do not have."""
         return [need for need in self.needs if getattr(rows, need) is None]
 
+    def suits(self, rows: RowScores) -> bool:
+        """Tell whether it is one of rows with so many labels each: one, or several."""
+        return not set(self.lacks(rows)) & set(KINDS)
+
     def of(self, rows: RowScores) -> float:
         """Measure rows; NaN if there are none.
 
