@@ -1,5 +1,6 @@
 """What an evaluation along a fit measures of rows with several labels."""
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -17,7 +18,7 @@ from xsoftmax.training.callbacks.judge import Judge
 from xsoftmax.training.evaluator import Evaluator
 
 K = 7
-METHOD = SimpleNamespace(l2=0.0, calibration="none", proposal=SimpleNamespace(finds=False))
+METHOD = SimpleNamespace(l2=0.0, calibration="none", proposal=SimpleNamespace(finds=False), positives="mean")
 OBJECTIVE = SimpleNamespace(sums_exponentials=True)
 
 
@@ -82,3 +83,15 @@ def test_what_data_have_no_value_of_cannot_judge_and_what_they_have_can(several,
     other = "validation_top_3_accuracy" if "psp" in column else "validation_psp_at_3"
     Judge(other).evaluated(fit, row | {"epoch": 1.0})
     assert fit.state.best == row[other]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_what_is_filtered_is_no_hit_along_a_fit_either(sparse):
+    plain, data, model = evaluated(sparse, True)
+    split, everything = data.split("test"), LabelSets(7 * np.arange(41), np.tile(np.arange(K, dtype=np.int32), 40))
+    data._splits["test"] = replace(split, filtered=everything)
+    evaluator = Evaluator(data, data.split("train"), OBJECTIVE, None, METHOD, ThreadPool())
+    row = evaluator.evaluate(model, np.zeros(0))
+    assert row["test_recall_at_5"] == row["test_accuracy"] == 0
+    assert row["validation_recall_at_5"] == plain["validation_recall_at_5"] > 0
+    assert row["test_log_likelihood"] == plain["test_log_likelihood"]

@@ -65,7 +65,7 @@ class Evaluator:
         counted = method.calibration == "temperature-and-frequency"
         needs = metrics.needs("fit", one_label=not data.multilabel)
         counts = train.class_counts(data.n_classes) if counted or "class_counts" in needs else None
-        self._propensity = getattr(data, "propensity", metrics.PROPENSITY)
+        self._propensity = data.propensity
         self._frequencies = frequencies_of(counts, self.validation.y) if counted and counts is not None else None
         self._class_counts, self._confident = counts, "confidence" in needs
         splits = {name: some(split, rows) for name, split in whole.items()}

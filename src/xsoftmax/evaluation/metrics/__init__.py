@@ -20,8 +20,6 @@ JUDGE = "log_likelihood"
 # What stands before a metric's column in files of several splits.
 SPLITS = ("train", "validation", "test")
 WHEN = ("fit", "end")
-# A and B of propensities where a data set names no others: Jain et al., KDD 2016.
-PROPENSITY = (0.55, 1.5)
 # What may be unknown of rows, and why.
 UNKNOWN = {
     "log_likelihood": "the scores of all classes are not given",
