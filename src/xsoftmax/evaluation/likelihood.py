@@ -124,8 +124,7 @@ def score_together(
     """Score several sets of rows, with all their labels; sparse ones as one, as their scores copy the weights."""
     if any(isinstance(split.X, np.ndarray) for split in splits):
         return [
-            score_rows(model, split.X, split.y, pool, confident, split.label_sets, filtered_of(split))
-            for split in splits
+            score_rows(model, split.X, split.y, pool, confident, split.label_sets, split.filtered) for split in splits
         ]
     parts: list[Any] = [split.X for split in splits]
     starts = np.cumsum([0, *(X.nnz for X in parts)], dtype=np.int64)
@@ -139,18 +138,13 @@ def score_together(
     return [_part(found, start, stop, split) for split, (start, stop) in zip(splits, pairwise(ends), strict=True)]
 
 
-def filtered_of(split: Split) -> LabelSets | None:
-    """Give the classes that do not count for each row of a split; None if all do."""
-    return getattr(split, "filtered", None)
-
-
 def _sets_of(splits: Sequence[Split]) -> Iterator[list[LabelSets | None]]:
     """Give the labels of all splits, one each where one of them has several; then what does not count in each."""
     labels = [split.label_sets for split in splits]
     if any(sets is not None for sets in labels):
         labels = [one_each(split.y) if split.label_sets is None else split.label_sets for split in splits]
     yield labels
-    yield [filtered_of(split) for split in splits]
+    yield [split.filtered for split in splits]
 
 
 def _joined(parts: Sequence[LabelSets | None], splits: Sequence[Split]) -> LabelSets | None:
