@@ -1,7 +1,7 @@
 """Samples that have several labels: what a step along one of them comes to, whoever takes it.
 
 A sample's candidates are its labels, the positives, and behind them other classes. An objective meets the positives
-one after the other, as a sample of one class meets it, and the sample's loss is the mean of these losses or their sum.
+one after the other, as it meets a sample of one class, and the sample's loss is the mean or the sum of these losses.
 The other positives are no negatives: their weight is 0, or 1 where the objective's scores are normalised over all
 classes, so that the loss of positive k is -log p(k | x). An objective that ``takes_sets`` sees all positives at once.
 
@@ -66,10 +66,10 @@ def share_of(labels, n_true):
 @njit(**LEAN)
 def holds(labels, k):
     """Tell whether a class is among the few labels of a sample."""
+    found = False
     for label in labels:
-        if label == k:
-            return True
-    return False
+        found |= label == k
+    return found
 
 
 @njit(**OPTIONS)

@@ -33,6 +33,7 @@ from xsoftmax.kernels.protocol import (
     n_exact,
     note_moved,
     reads_weights,
+    searches,
     uses_log_q,
 )
 from xsoftmax.kernels.random import start
@@ -119,20 +120,33 @@ def _log_q_of(known, proposal, view, i, place, k):
 def draw_for_labels(parts, features, weights, i, labels, rng, places):
     """Put the labels of sample ``i``, with weight 1, and the classes drawn for it into places; return how many."""
     n_true, n_drawn = labels.size, parts.n_sampled + n_exact(parts.proposal)
-    lowest, searches = np.float32(np.inf), reads_weights(parts.proposal)
+    lowest = np.float32(np.inf)
     for t in range(n_true):
         places.classes[t], places.weights[t], places.log_q[t] = labels[t], np.float32(1), np.float32(0)
         lowest = min(lowest, lowest_of(parts, features, weights, i, np.int64(labels[t])))
-    n = n_true + n_drawn + (n_true if searches else 0)
-    drawn = places_of(places, n_true, n)
+    drawn = places_of(places, n_true, n_true + n_drawn + (n_true if searches(parts.proposal) else 0))
     draw(parts.proposal, View(weights, features), i, np.int64(-1), lowest, rng, drawn)
     if not excludes_true(parts.objective):
-        for j in range(drawn.classes.size):
-            drawn.weights[j] = np.float32(1) / np.float32(drawn.classes.size)
-        return n
+        for j in range(n_drawn):
+            drawn.weights[j] = np.float32(1) / np.float32(n_drawn)
+    elif searches(parts.proposal):
+        _keep_others(labels, drawn, n_drawn)
+    else:
+        for j in range(n_drawn):
+            if holds(labels, drawn.classes[j]):
+                drawn.weights[j] = np.float32(0)
+    return n_true + n_drawn
+
+
+@njit(**LEAN)
+def _keep_others(labels, drawn, n):
+    """Leave out the labels among the classes found; what is over of n places holds a label and weighs nothing."""
     n_kept = 0
     for j in range(drawn.classes.size):
-        if holds(labels, drawn.classes[j]) or (searches and n_kept == n_drawn):
-            drawn.weights[j] = np.float32(0)
-        n_kept += drawn.weights[j] > 0
-    return n
+        if n_kept < n and drawn.weights[j] > 0 and not holds(labels, drawn.classes[j]):
+            drawn.classes[n_kept] = drawn.classes[j]
+            n_kept += 1
+    for j in range(n):
+        drawn.weights[j] = np.float32(j < n_kept)
+        if j >= n_kept:
+            drawn.classes[j] = labels[0]

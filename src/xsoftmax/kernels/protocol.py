@@ -227,6 +227,17 @@ def _reads_weights(proposal: Any, type_of: Any) -> bool:
 
 
 @lean
+def searches(proposal):
+    """Tell whether it gives the classes that score highest, the highest first: an attribute ``finds`` of its type."""
+
+
+@overload(searches)
+def _searches(proposal):
+    flag = bool(getattr(proposal.instance_class, "finds", False))
+    return lambda proposal: flag
+
+
+@lean
 def n_exact(proposal):
     """Count the classes that every step looks at, before those that are drawn: a field ``exact_classes``."""
 

@@ -2,9 +2,9 @@
 
     L = log(1 + sum_{k != y} e^(s_k - s_y))
 
-Of a sample with labels P it is the cross-entropy L = sum_{k in P} log(sum_j e^s_j) - s_k (Yen et al. 2018, eq. 2), or
-that over |P|. Cost of a step: all n_classes scores, so it takes the proposal ``all``. It is the optimum that the others are
-held against.
+Of a sample with labels P it is the cross-entropy L = sum_{k in P} log(sum_j e^s_j) - s_k (Yen et al. 2018, eq. 2),
+or that over |P|. Cost of a step: all n_classes scores, so it takes the proposal ``all``. It is the optimum that the
+others are held against.
 """
 
 import math

@@ -118,7 +118,7 @@ def search(proposal, view, i, excluded, lowest, draws):
 
 def searches(member: type) -> type:
     """Let ``draw`` take what ``search`` finds, and mark that in ``moved``: a decorator of what kernels see."""
-    member.reads_weights = True  # type: ignore[attr-defined]
+    member.reads_weights = member.finds = True  # type: ignore[attr-defined]
     implements(draw, member, allocates=True)(_draw)
     implements(log_probability, member)(_log_probability)
     implements(note_moved, member)(_note_moved)

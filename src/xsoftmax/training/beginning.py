@@ -4,6 +4,7 @@ import math
 import time
 from dataclasses import dataclass, replace
 
+import numpy as np
 from scipy.sparse import csc_array, issparse
 
 from xsoftmax.data.dataset import Dataset, Split

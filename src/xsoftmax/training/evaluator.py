@@ -63,8 +63,9 @@ class Evaluator:
         n_calibrating = 0 if method.calibration == "none" else rows_for(data.n_classes)
         self._calibrates_on = some(whole["validation"], n_calibrating).pairs
         counted = method.calibration == "temperature-and-frequency"
-        needs = metrics.needs("fit")
+        needs = metrics.needs("fit", one_label=not data.multilabel)
         counts = train.class_counts(data.n_classes) if counted or "class_counts" in needs else None
+        self._propensity = getattr(data, "propensity", metrics.PROPENSITY)
         self._frequencies = frequencies_of(counts, self.validation.y) if counted and counts is not None else None
         self._class_counts, self._confident = counts, "confidence" in needs
         splits = {name: some(split, rows) for name, split in whole.items()}
@@ -101,10 +102,11 @@ class Evaluator:
         """Give all metrics of the training subset and of the other splits."""
         splits = {"train": self._train, **self._others}
         row: dict[str, float] = {}
-        sets = [(split.X, split.y) for split in splits.values()]
-        scored = score_together(model, sets, self._pool, self._confident)
-        for (name, split), scores in zip(splits.items(), scored, strict=True):
-            rows = replace(scores, class_counts=self._class_counts, label_sets=split.label_sets)
+        scored = score_together(model, [*splits.values()], self._pool, self._confident)
+        for name, scores in zip(splits, scored, strict=True):
+            rows = replace(
+                scores, class_counts=self._class_counts, n_train=self._n_samples, propensity=self._propensity
+            )
             row |= {f"{name}_{column}": value for column, value in metrics.measure(rows, "fit").items()}
         return row
 
