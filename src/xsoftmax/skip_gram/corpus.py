@@ -119,7 +119,9 @@ def read_corpus(path: Path, file: Path, options: CorpusOptions | None = None) ->
             out.write(_numbered(sentences, numbers, options.sentence != "text").tobytes())
         if options.sentence == "text":
             out.write(np.int32(END).tobytes())
-    return Corpus(vocabulary, np.memmap(file, np.int32, "r"))
+    return Corpus(
+        vocabulary, np.asarray(np.memmap(file, np.int32, "c"))
+    )  # "c": kernels are compiled for arrays that may be written
 
 
 def count_words(text: Text, options: CorpusOptions) -> Vocabulary:
@@ -161,7 +163,9 @@ def kept_share(counts: np.ndarray, threshold: float | None) -> np.ndarray:
 
 def _numbered(sentences: list[list[str]], numbers: dict[str, int], ends: bool) -> np.ndarray:
     """Number the words that count, and put an end behind each sentence."""
-    tokens = list(chain.from_iterable((*words, "") for words in sentences) if ends else chain.from_iterable(sentences))
+    tokens = list(
+        chain.from_iterable((*words, "") for words in sentences) if ends else chain.from_iterable(sentences)
+    )
     found = np.fromiter((numbers.get(word, -2) if word else END for word in tokens), np.int32, len(tokens))
     return found[found >= END]
 

@@ -1,6 +1,6 @@
 """Huffman's tree over the words: frequent ones have short paths, so that a step of the hierarchical softmax is short.
 
-    -log p(y | x) = sum over inner nodes n on the path to y of softplus(-+ <in_x, out_n>)       (Mikolov et al. 2013)
+-log p(y | x) = sum over inner nodes n on the path to y of softplus(-+ <in_x, out_n>)       (Mikolov et al. 2013)
 """
 
 from typing import NamedTuple
