@@ -12,19 +12,16 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import remove
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.skip_gram.corpus import SENTENCES, CorpusOptions, read_corpus
-from xsoftmax.skip_gram.fit import fit, warmed_up
+from xsoftmax.skip_gram.fit import fit
 from xsoftmax.skip_gram.settings import FOUND_BY, LOSSES, Settings
-from xsoftmax.skip_gram.word2vec_files import FORMATS, format_of, write_word2vec
-
-# Epochs of negative sampling from which the softmax over all pairs begins, unless told otherwise: as in the paper.
-WARM_EPOCHS = {"softmax": 1}
+from xsoftmax.skip_gram.word2vec_files import FORMATS, check_words, format_of, write_word2vec
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("text", type=Path, help="a text, perhaps compressed (gz, xz, bz2), or a folder of texts")
-    parser.add_argument("-o", "--output", type=file_to_write, required=True, help="vectors; .bin: word2vec's binary")
-    parser.add_argument("--contexts", type=Path, metavar="FILE", help="output vectors, in the same format")
+    parser.add_argument("-o", "--output", type=file_to_write, required=True, help="file of vectors")
+    parser.add_argument("--contexts", type=file_to_write, metavar="FILE", help="output vectors, in the same format")
     parser.add_argument("--format", choices=FORMATS, help="default: binary if the name ends in .bin, else text")
     _add_words(parser)
     _add_training(parser)
@@ -79,22 +76,19 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Train and write vectors."""
-    if options.contexts and os.path.realpath(options.contexts) == os.path.realpath(options.output):
-        raise InputError(f"-o and --contexts both write {options.output}; name another file for one")
+    if options.contexts and options.loss == "hierarchical-softmax":
+        raise InputError("--contexts: a hierarchical softmax has vectors of inner nodes, and none of contexts")
     settings, corpus_options = settings_of(options), _corpus_options(options)
     folder = options.scratch or options.output.parent
     folder.mkdir(parents=True, exist_ok=True)
-    warm_epochs = WARM_EPOCHS.get(options.loss, 0) if options.warm_epochs is None else options.warm_epochs
     with tempfile.TemporaryDirectory(dir=folder, prefix=".embed.") as scratch:
         corpus = read_corpus(options.text, Path(scratch) / "words", corpus_options)
-        start = warmed_up(corpus, settings, warm_epochs) if warm_epochs else None
+        check_words(corpus.vocabulary.words)
         with told_to_stop() if options.checkpoint else nullcontext() as stop:
-            fitted = fit(corpus, settings, options.checkpoint, options.checkpoint_seconds, stop, start)
+            fitted = fit(corpus, settings, options.checkpoint, options.checkpoint_seconds, stop)
     binary, embedding = format_of(options.output, options.format) == "binary", fitted.embedding
     write_word2vec(options.output, embedding.words, embedding.inputs, binary)
     if options.contexts and embedding.outputs is not None:
-        if len(embedding.outputs) < len(embedding.words):
-            raise InputError("--contexts: a hierarchical softmax has vectors of inner nodes, and none of contexts")
         write_word2vec(options.contexts, embedding.words, embedding.outputs, binary)
     if options.checkpoint:
         remove(options.checkpoint)

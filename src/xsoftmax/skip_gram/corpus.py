@@ -2,7 +2,7 @@
 
 The text is read twice, a batch of sentences at a time: for the vocabulary, and to number its words. What stays in
 memory are the counts of the distinct tokens; where these are more than ``MOST_DISTINCT``, the rarest are forgotten,
-so that counts of words which come and go are too low, by ``floor`` at most.
+so that counts of words which come and go may be too low, and the vocabulary says by how much at most.
 """
 
 import codecs
@@ -72,14 +72,14 @@ class Vocabulary:
     counts : ndarray of shape (n_words,), int64
     n_tokens : int
         Of the whole text, words outside of the vocabulary too.
-    floor : int
+    shortfall : int
         By how much counts may be too low: 0 unless the text has very many distinct tokens.
     """
 
     words: tuple[str, ...]
     counts: np.ndarray
     n_tokens: int
-    floor: int = 0
+    shortfall: int = 0
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Corpus:
 
 
 def read_corpus(path: Path, file: Path, options: CorpusOptions | None = None) -> Corpus:
-    """Read a text, perhaps compressed, or all texts of a folder; words are numbered into ``file``, a map of which stays.
+    """Read a text, perhaps compressed, or all texts of a folder; numbers of words go to ``file``, which is mapped.
 
     Raises
     ------
@@ -144,7 +144,8 @@ def count_words(text: Text, options: CorpusOptions) -> Vocabulary:
             f"{text.path}: {len(words)} of its {n_tokens:,} tokens' words count, and 2 are the least; give more text,"
             f" or lower min_count (now {options.min_count})"
         )
-    return Vocabulary(words, np.array([counts[word] for word in words], np.int64), n_tokens, floor)
+    shortfall = floor * (floor + 1) // 2  # what occurs once, twice, three times ... was forgotten, perhaps each time
+    return Vocabulary(words, np.array([counts[word] for word in words], np.int64), n_tokens, shortfall)
 
 
 def kept_share(counts: np.ndarray, threshold: float | None) -> np.ndarray:

@@ -57,7 +57,6 @@ def fit(
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 60.0,
     stop: threading.Event | None = None,
-    start: Embedding | None = None,
 ) -> Fitted:
     """Train vectors.
 
@@ -67,8 +66,6 @@ def fit(
         To resume from, if it is of this fit, and to write to; the caller removes it.
     stop : Event, optional
         Once set, a checkpoint is written and the fit ends.
-    start : Embedding, optional
-        Vectors to begin from, of the words of the corpus.
 
     Raises
     ------
@@ -78,15 +75,15 @@ def fit(
         If it was told to stop.
     """
     vectors = new_vectors(len(corpus.vocabulary.words), settings.dimension, settings.seed)
-    if start is not None:
-        begin_from(vectors, start, corpus.vocabulary.words)
     method = method_of(corpus, settings, vectors)
     total, done = settings.epochs * method.n_units, 0
-    identity = _identity(corpus, settings, start) if checkpoint else ""
+    identity = _identity(corpus, settings) if checkpoint else ""
     if checkpoint:
         check_checkpoint(checkpoint)
         found = read_checkpoint(checkpoint, identity, lambda arrays: _restore(method.arrays(), arrays))
         done = min(int(found["done"]), total) if found else 0
+    if settings.warmed and not done:
+        warm_up(corpus, settings, vectors, stop)
     pool, began, first = ThreadPool(settings.threads), time.perf_counter(), done
     written = time.monotonic()
     with one_blas_thread(), Progress("embed", "epochs", done / method.n_units, settings.epochs) as progress:
@@ -124,17 +121,11 @@ def method_of(corpus: Corpus, settings: Settings, vectors: Vectors) -> Any:
     )
 
 
-def warmed_up(corpus: Corpus, settings: Settings, epochs: int) -> Embedding:
-    """Train by negative sampling for some epochs, from which other losses may begin, as in Yen et al. 2018."""
-    return fit(corpus, replace(settings, loss="negative-sampling", learning_rate=None, epochs=epochs)).embedding
-
-
-def begin_from(vectors: Vectors, start: Embedding, words: tuple[str, ...]) -> None:
-    """Copy vectors of the same words."""
-    if start.words != words or start.inputs.shape[1] > vectors.inputs.shape[1] or start.outputs is None:
-        raise InputError("the vectors to begin from are of other words or another dimension, or lack outputs")
-    n = start.inputs.shape[1]
-    vectors.inputs[:, :n], vectors.outputs[: len(start.outputs), :n] = start.inputs, start.outputs
+def warm_up(corpus: Corpus, settings: Settings, vectors: Vectors, stop: threading.Event | None = None) -> None:
+    """Train by negative sampling for some epochs first, from which other losses begin, as in Yen et al. 2018."""
+    first = replace(settings, loss="negative-sampling", learning_rate=None, epochs=settings.warmed, warm_epochs=0)
+    found, n = fit(corpus, first, stop=stop).embedding, settings.dimension
+    vectors.inputs[:, :n], vectors.outputs[:, :n] = found.inputs, found.outputs
 
 
 def _embedding(corpus: Corpus, settings: Settings, vectors: Vectors) -> Embedding:
@@ -151,15 +142,12 @@ def _check_finite(vectors: Vectors, settings: Settings, epoch: int) -> None:
         )
 
 
-def _identity(corpus: Corpus, settings: Settings, start: Embedding | None) -> str:
-    """Tell one fit from all others: by settings, vocabulary, text, where it begins, and code."""
+def _identity(corpus: Corpus, settings: Settings) -> str:
+    """Tell one fit from all others: by settings, vocabulary, text and code."""
     digest = hashlib.sha256(json.dumps([asdict(settings), fingerprint(__name__)]).encode())
     digest.update("\n".join(corpus.vocabulary.words).encode())
     for first in range(0, len(corpus.tokens), READ_AT_ONCE):
-        digest.update(corpus.tokens[first : first + READ_AT_ONCE])
-    if start is not None and start.outputs is not None:
-        digest.update(np.ascontiguousarray(start.inputs))
-        digest.update(np.ascontiguousarray(start.outputs))
+        digest.update(corpus.tokens[first : first + READ_AT_ONCE].tobytes())
     return digest.hexdigest()
 
 

@@ -68,14 +68,11 @@ def draw_word(table, rng):
 
 @njit(**LEAN)
 def thin(tokens, first, stop, kept, rng, words):
-    """Write what subsampling leaves of a chunk, ends of sentences too, to ``words``; return the state and how many."""
+    """Write what subsampling leaves of a chunk, and ends of sentences, to ``words``; return the state, how many."""
     n = np.int64(0)
     for position in range(first, stop):
         k = tokens[position]
-        if k < 0:
-            words[n] = k
-            n += 1
-        elif kept[k] >= _ONE:
+        if k < 0 or kept[k] >= _ONE:
             words[n] = k
             n += 1
         else:

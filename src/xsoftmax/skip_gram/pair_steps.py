@@ -40,7 +40,7 @@ SMALLEST_NORM = 1e-30
 
 
 class Pairs(NamedTuple):
-    """Distinct pairs: an alias table of them, uint64; words, int32; the u of each, float64; all of shape (n_pairs,)."""
+    """Distinct pairs: an alias table, uint64; words, int32; the u of each, float64; all of shape (n_pairs,)."""
 
     table: np.ndarray
     x: np.ndarray

@@ -12,6 +12,8 @@ FOUND_BY = ("all", "search", "clusters", "blocks")
 # Learning rates that serve where none is given, measured on War and Peace: see `benchmark skip-gram`.
 RATES = {"negative-sampling": 0.025, "hierarchical-softmax": 0.025, "implicit": 0.05, "u-max": 0.01, "softmax": 3.0}
 LOWEST_RATE = 1e-4
+# Epochs of negative sampling to begin with, where none are given: as in Yen et al. 2018.
+WARM_EPOCHS = {"softmax": 1}
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,9 @@ class Settings:
     learning_rate : float, optional
         At the beginning; it falls linearly to 1e-4 of that. Default: by the loss. Of ``softmax`` it is constant.
     epochs, seed : int
+    warm_epochs : int, optional
+        Begin with so many epochs of negative sampling. Default: 1 for ``softmax``, whose gradient is zero where all
+        outputs are; 0 otherwise.
     threads : int
         More than one do not wait for each other (Recht et al. 2011): bits differ from run to run.
     found_by : str
@@ -55,6 +60,7 @@ class Settings:
     subsample: float | None = 1e-3
     learning_rate: float | None = None
     epochs: int = 5
+    warm_epochs: int | None = None
     seed: int = 0
     threads: int = 1
     found_by: str = "all"
@@ -69,15 +75,23 @@ class Settings:
         for name in ("dimension", "window", "negatives", "n_blocks", "threads"):
             if not 1 <= getattr(self, name) <= 2**16:
                 raise InputError(f"{name} is {getattr(self, name)}; set it to 1 or more, {2**16} at most")
-        for name in ("epochs", "seed"):
+        for name in ("epochs", "seed", "warmed"):
             if not 0 <= getattr(self, name) < 2**31:
                 raise InputError(f"{name} is {getattr(self, name)}; set it to 0 or more, below 2^31")
         for each in fields(self):
             value = getattr(self, each.name)
-            if isinstance(value, float) and not (value > 0 and math.isfinite(value)):
+            least = 0.0 if each.name == "power" else 1e-30
+            if isinstance(value, float) and not (value >= least and math.isfinite(value)):
                 raise InputError(f"{each.name} is {value:g}; set it to a number above 0")
+        if self.warmed and self.loss == "hierarchical-softmax":
+            raise InputError("warm_epochs: the inner nodes of hierarchical-softmax have no vectors to begin from")
         if self.share > 1:
             raise InputError(f"share is {self.share:g}; set it to 1 or less, such as 0.05")
+
+    @property
+    def warmed(self) -> int:
+        """How many epochs of negative sampling come first."""
+        return WARM_EPOCHS.get(self.loss, 0) if self.warm_epochs is None else self.warm_epochs
 
     @property
     def rate(self) -> float:

@@ -41,14 +41,25 @@ def write_word2vec(path: Path, words: tuple[str, ...], vectors: np.ndarray, bina
     InputError
         If a word has white space in it, or is empty: the format cannot tell it from its neighbours.
     """
-    for word in words:
-        if not word or any(letter.isspace() for letter in word):
-            raise InputError(f"word {word[:40]!r}: word2vec's formats hold no words with white space; change token")
+    check_words(words)
     with written_aside(Path(path)) as aside, aside.open("wb") as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
         for word, vector in zip(words, vectors.astype("<f4", copy=False), strict=True):
             numbers = vector.tobytes() if binary else " ".join(map(_shortest, vector)).encode()
             file.write(word.encode() + b" " + numbers + b"\n")
+
+
+def check_words(words: tuple[str, ...]) -> None:
+    """Make sure that words can be written.
+
+    Raises
+    ------
+    InputError
+        If one has white space in it, or is empty.
+    """
+    for word in words:
+        if not word or any(letter.isspace() for letter in word):
+            raise InputError(f"word {word[:40]!r}: word2vec's formats hold no words with white space; change token")
 
 
 def _shortest(number: np.float32) -> str:
