@@ -36,7 +36,9 @@ def negative_sampling_loss(inputs, outputs, x, y, negatives):
 
 def path_loss(inputs, outputs, x, nodes, sides):
     """Of one pair, by the hierarchical softmax: side 0 is the likelier the higher the score."""
-    return sum(np.log1p(np.exp(inputs[x] @ outputs[n] * (1 if side else -1))) for n, side in zip(nodes, sides))
+    return sum(
+        np.log1p(np.exp(inputs[x] @ outputs[n] * (1 if side else -1))) for n, side in zip(nodes, sides, strict=True)
+    )
 
 
 def softmax_objective(inputs, outputs, counts, allowed=None):

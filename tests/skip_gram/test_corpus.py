@@ -55,7 +55,7 @@ def test_the_rarest_are_forgotten_where_tokens_are_too_many(tmp_path, monkeypatc
     found = read_corpus(text, tmp_path / "words", CorpusOptions(min_count=400))
     assert found.vocabulary.words == ("often", "usual", "late")
     short = np.array([4000, 2000, 500]) - found.vocabulary.counts
-    assert 0 < found.vocabulary.shortfall
+    assert found.vocabulary.shortfall > 0
     assert ((short >= 0) & (short <= found.vocabulary.shortfall)).all()
     assert read_corpus(written(tmp_path / "few", "a a b b"), tmp_path / "words", ALL).vocabulary.shortfall == 0
 

@@ -40,8 +40,13 @@ def test_frequent_words_are_dropped_as_often_as_they_should_be(make_corpus):
     assert found[0, 1] / 20_000 == pytest.approx(3 * share * of_other, rel=0.05)
 
 
-@pytest.mark.fault("memory for pairs of words is not there", "refused", "for what, how much, what to do", "nothing")
+@pytest.mark.fault(
+    "memory for pairs of words is not there",
+    happens="refused",
+    user="for what, how much, what to do",
+    lost="nothing",
+)
 def test_memory_is_asked_for(make_corpus, monkeypatch):
     monkeypatch.setattr("xsoftmax.internal.free_memory.free_bytes", lambda: 1000)
-    with pytest.raises(InputError, match="pairs of a stretch of text: .* MB are free; lower window"):
+    with pytest.raises(InputError, match=r"pairs of a stretch of text: .* MB are free; lower window"):
         collapsed_counts(make_corpus(SENTENCES, 8), Window(2, False), np.ones(8, np.float32))

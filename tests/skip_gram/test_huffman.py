@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,13 @@ from xsoftmax.skip_gram.huffman import huffman
 
 @pytest.mark.parametrize(
     "counts",
-    [[5, 3], [1, 1, 1], [8, 4, 2, 1, 1], [100, 1, 1, 1, 1, 1, 1], *np.random.default_rng(0).integers(1, 99, (20, 30))],
+    [
+        [5, 3],
+        [1, 1, 1],
+        [8, 4, 2, 1, 1],
+        [100, 1, 1, 1, 1, 1, 1],
+        *np.random.default_rng(0).integers(1, 99, (20, 30)),
+    ],
 )
 def test_the_tree_is_optimal_and_its_codes_are_prefixes_of_none(counts):
     counts = np.sort(np.asarray(counts, np.int64))[::-1].copy()
@@ -17,7 +25,7 @@ def test_the_tree_is_optimal_and_its_codes_are_prefixes_of_none(counts):
     codes = ["".join(map(str, tree.sides[slice(*tree.starts[k : k + 2])])) for k in range(len(counts))]
     assert sum(0.5 ** len(code) for code in codes) == 1
     ordered = sorted(codes)
-    assert not any(second.startswith(first) for first, second in zip(ordered, ordered[1:], strict=False))
+    assert not any(second.startswith(first) for first, second in pairwise(ordered))
 
 
 def test_a_node_has_one_code_whoever_passes_it():

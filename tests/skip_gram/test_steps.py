@@ -46,7 +46,9 @@ def test_negative_sampling(seed):
     vectors, x, y, rate = vectors_of(seed), seed, (seed + 2) % N, 1e-3
     before = in_float64(vectors)
     workspace = Workspace(np.empty(1, np.int32), np.empty(4, np.int64), by_cache_lines(1, 16))
-    one_step(Negatives(noise_table(np.array([9, 7, 5, 3, 2, 1]), 0.75), 4), vectors, workspace, x, y, np.float32(rate))
+    one_step(
+        Negatives(noise_table(np.array([9, 7, 5, 3, 2, 1]), 0.75), 4), vectors, workspace, x, y, np.float32(rate)
+    )
     of_inputs, of_outputs = moved(before, vectors, rate)
     drawn = workspace.drawn.tolist()
     for table, found in zip(before, (of_inputs, of_outputs), strict=True):
@@ -188,7 +190,16 @@ def test_words_and_pairs_are_drawn_by_their_shares():
     method._pairs.u[:] = -log_p.ravel()
     n_steps = 200_000
     take_steps(
-        method._method, vectors, method._pairs, method._noise, by_cache_lines(1, 16), n_steps, 1e-3 / n_steps * 1e2, 0, 0, 0
+        method._method,
+        vectors,
+        method._pairs,
+        method._noise,
+        by_cache_lines(1, 16),
+        n_steps,
+        1e-3 / n_steps * 1e2,
+        0,
+        0,
+        0,
     )
     expected = slopes(lambda: softmax_objective(inputs, outputs, counts), outputs)
     found = moved([inputs, outputs], vectors, 1e-1)[1]

@@ -7,8 +7,8 @@ An epoch moves all inputs, then all outputs, each row by ``rate`` times its grad
     in_x: q(x) sum_k (p(k | x) + q(k | x)) |out_k|^2        out_y: sum_x q(x) (p(y | x) + q(y | x)) |in_x|^2
 
 Since diag(p) - p p' is below diag(p), what p gives holds for all outputs moving at once, near where they are, and
-what q gives where a step ends, far away as long as p is far from q. So rare words go as far as frequent ones, and no rate
-depends on how long vectors are. Scores are held for a block of words at a time, never for all.
+what q gives where a step ends, far away as long as p is far from q. So rare words go as far as frequent ones, and no
+rate depends on how long vectors are. Scores are held for a block of words at a time, never for all.
 
 Where classes are found, the sum over k is over those, and the word's neighbours. Clusters are those of
 ``kernels/clusters.py``, by all columns or by each of some blocks; what a block retrieves is scored by all columns,

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -75,35 +76,68 @@ def fit(
         If it was told to stop.
     """
     vectors = new_vectors(len(corpus.vocabulary.words), settings.dimension, settings.seed)
-    method = method_of(corpus, settings, vectors)
-    total, done = settings.epochs * method.n_units, 0
+    stages = _stages(corpus, settings, vectors)
+    arrays = {name: array for stage in stages for name, array in stage.method.arrays().items()}
+    total, done = sum(stage.n_units for stage in stages), 0
     identity = _identity(corpus, settings) if checkpoint else ""
     if checkpoint:
         check_checkpoint(checkpoint)
-        found = read_checkpoint(checkpoint, identity, lambda arrays: _restore(method.arrays(), arrays))
-        done = min(int(found["done"]), total) if found else 0
-    if settings.warmed and not done:
-        warm_up(corpus, settings, vectors, stop)
-    pool, began, first = ThreadPool(settings.threads), time.perf_counter(), done
+        found = read_checkpoint(checkpoint, identity, partial(_restore, arrays), _Done)
+        done = min(found.done, total) if found else 0
+    pool, began, epochs = ThreadPool(settings.threads), time.perf_counter(), 0.0
     written = time.monotonic()
-    with one_blas_thread(), Progress("embed", "epochs", done / method.n_units, settings.epochs) as progress:
+    with one_blas_thread(), Progress("embed", "of the fit", done / max(total, 1), 1.0) as progress:
         while done < total:
-            epoch, unit = divmod(done, method.n_units)
-            last = min(unit + method.at_once, method.n_units)
-            method.run(epoch, unit, last, pool)
-            done += last - unit
-            progress.move_to(done / method.n_units)
-            if last == method.n_units:
-                _check_finite(vectors, settings, done // method.n_units)
+            stage, epoch, unit = _place(stages, done)
+            n_units = stage.method.n_units
+            last = min(unit + stage.method.at_once, n_units)
+            stage.method.run(epoch, unit, last, pool)
+            done, epochs = done + last - unit, epochs + (last - unit) / n_units
+            progress.move_to(done / total)
+            if last == n_units:
+                _check_finite(vectors, stage.settings, epoch + 1)
             asked = stop is not None and stop.is_set() and done < total
             if checkpoint and (asked or time.monotonic() - written >= checkpoint_seconds) and done < total:
-                write_checkpoint(checkpoint, identity, method.arrays(), {"done": done})
+                write_checkpoint(checkpoint, identity, arrays, {"done": done})
                 written = time.monotonic()
             if asked:
-                raise StoppedError(f"at epoch {done / method.n_units:.2f}; the same command goes on from there")
+                raise StoppedError(f"at {done / total:.1%} of the fit; the same command goes on from there")
     pool.close()
-    seconds = time.perf_counter() - began
-    return Fitted(_embedding(corpus, settings, vectors), seconds, (done - first) / method.n_units)
+    return Fitted(_embedding(corpus, settings, vectors), time.perf_counter() - began, epochs)
+
+
+@dataclass(frozen=True)
+class _Done:
+    """Progress in a checkpoint: units, of all stages."""
+
+    done: int
+
+
+@dataclass(frozen=True)
+class _Stage:
+    method: Any
+    settings: Settings
+
+    @property
+    def n_units(self) -> int:
+        """Units of all its epochs."""
+        return self.settings.epochs * self.method.n_units
+
+
+def _stages(corpus: Corpus, settings: Settings, vectors: Vectors) -> list[_Stage]:
+    """Plan negative sampling for some epochs first, from which other losses begin, as in Yen et al. 2018."""
+    first = replace(settings, loss="negative-sampling", learning_rate=None, epochs=settings.warmed, warm_epochs=0)
+    stages = [first, settings] if settings.warmed else [settings]
+    return [_Stage(method_of(corpus, each, vectors), each) for each in stages]
+
+
+def _place(stages: list[_Stage], done: int) -> tuple[_Stage, int, int]:
+    """Say which stage, epoch and unit come after so many units."""
+    for stage in stages:
+        if done < stage.n_units:
+            return stage, *divmod(done, stage.method.n_units)
+        done -= stage.n_units
+    raise IndexError(done)
 
 
 def method_of(corpus: Corpus, settings: Settings, vectors: Vectors) -> Any:
@@ -119,13 +153,6 @@ def method_of(corpus: Corpus, settings: Settings, vectors: Vectors) -> Any:
         if settings.loss in OF_PAIRS
         else CollapsedDescent(counts, settings, vectors)
     )
-
-
-def warm_up(corpus: Corpus, settings: Settings, vectors: Vectors, stop: threading.Event | None = None) -> None:
-    """Train by negative sampling for some epochs first, from which other losses begin, as in Yen et al. 2018."""
-    first = replace(settings, loss="negative-sampling", learning_rate=None, epochs=settings.warmed, warm_epochs=0)
-    found, n = fit(corpus, first, stop=stop).embedding, settings.dimension
-    vectors.inputs[:, :n], vectors.outputs[:, :n] = found.inputs, found.outputs
 
 
 def _embedding(corpus: Corpus, settings: Settings, vectors: Vectors) -> Embedding:

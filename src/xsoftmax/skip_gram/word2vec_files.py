@@ -19,6 +19,7 @@ from xsoftmax.skip_gram.vectors import MOST_DIMENSION, Embedding
 
 FORMATS = ("text", "binary")
 MOST_WORDS, MOST_NAME, READ_AT_ONCE = 2**31 - 1, 2**16, 2**20
+LARGEST = float(np.finfo(np.float32).max)
 # What a number takes at least: of text, a digit and what parts it from the next.
 LEAST_BYTES = {"text": 2, "binary": 4}
 
@@ -194,6 +195,6 @@ def _text_words(path: Path, vectors: np.ndarray) -> Iterator[bytes]:
 def _number(text: bytes) -> float:
     """Read a number; what float32 does not hold is as bad as none."""
     value = float(text)
-    if not math.isfinite(value) or abs(value) > np.finfo(np.float32).max:
+    if not math.isfinite(value) or abs(value) > LARGEST:
         raise ValueError(text)
     return value
