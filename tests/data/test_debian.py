@@ -103,7 +103,11 @@ def test_labels_are_all_tags(tmp_path):
     ]
 
 
-@pytest.mark.fault("tags of a package that are none", "an error names the paragraph", subsystem="prepare")
+@pytest.mark.fault(
+    "tags of a package that are none",
+    happens="the index is not read",
+    user="`error: …/Packages.xz, paragraph 2: expected tags 'facet::tag' and ',' between, found …`",
+)
 @pytest.mark.parametrize("tag", ["a::b,", "a::b c", "a::{b,c}", "ab", "a::b,, c::d"])
 def test_bad_tags_are_named(tmp_path, tag):
     paths = write(tmp_path, f"{GOOD}Package: a\nDescription: b\nTag: {tag}\n")

@@ -125,7 +125,9 @@ def test_labels_that_never_count_go_by_name_where_labels_have_names(tmp_path):
 
 
 @pytest.mark.fault(
-    "a damaged file of pairs that never count", "an error names file, line and value", subsystem="prepare"
+    "a file of pairs that never count that is damaged, or of other rows",
+    happens="each line is a row that there is and a label, or nothing is prepared",
+    user="`error: …/filter_labels_test.txt, line 2: row 5 of 5, counted from 0; …`",
 )
 @pytest.mark.parametrize(
     ("pairs", "message"),

@@ -13,6 +13,7 @@ from sklearn.preprocessing import normalize
 
 from xsoftmax.data.readers import arrays, documents, folders, gaussians, hierarchy, icd10, idx, table, zipf
 from xsoftmax.data.readers import images as images_reader
+from xsoftmax.data.rows import Form
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 
@@ -522,3 +523,71 @@ def test_documents_follow_zipf_and_can_be_learned():
 def test_documents_refuse_options(options, says):
     with pytest.raises(InputError, match=says):
         documents.read(**options)
+
+
+SEVERAL = [
+    ("a", ["a"]),
+    ("a;b", ["a", "b"]),
+    (" b ;  a;b", ["b", "a"]),
+    (";;", []),
+    ("", []),
+    (" ; a b;", ["a b"]),
+    (r"a\;b;c", ["a;b", "c"]),
+    (r"a\\;b", ["a\\", "b"]),
+    (r"a\b;\;", [r"a\b", ";"]),
+    (r"C:\dir;a", [r"C:\dir", "a"]),
+    ("a\\", ["a\\"]),
+    (r"\;;\;", [";"]),
+]
+
+
+@pytest.mark.parametrize(("cell", "expected"), SEVERAL)
+def test_a_cell_may_have_several_labels(cell, expected):
+    assert table.split_labels(cell, ";") == expected
+
+
+def test_labels_between_separators(tmp_path):
+    pd.DataFrame({"label": [cell for cell, _ in SEVERAL], "x": range(12)}).to_csv(tmp_path / "a.csv", index=False)
+    expected = [labels for _, labels in SEVERAL]
+    for options in ({}, {"delimiter": ","}):
+        rows = table.read(data=tmp_path / "a.csv", label_separator=";", **options)
+        assert labels_of(rows) == expected
+        assert rows.features[:, 0].tolist() == list(range(12))
+    assert labels_of(table.read(data=tmp_path / "a.csv"))[1] == ["a;b"]
+    frame = pd.DataFrame({"label": [cell for cell, _ in SEVERAL], "text": list("abcdefghijkl")})
+    frame.to_parquet(tmp_path / "a.parquet")
+    rows = table.read(data=tmp_path / "a.parquet", text="text", label_separator=";")
+    assert labels_of(rows) == expected
+    assert list(rows.features) == list("abcdefghijkl")
+    form = Form("texts", source={"options": {"text": "text", "label_separator": ";"}})
+    assert labels_of(table.read_labelled(tmp_path / "a.parquet", form)) == expected
+    (tmp_path / "b.csv").write_text("label,x\na|;,1\n|b,2\n")
+    assert labels_of(table.read(data=tmp_path / "b.csv", label_separator="|")) == [["a", ";"], ["b"]]
+
+
+def test_separators_that_are_none(tmp_path):
+    (tmp_path / "a.csv").write_text("label,x\na;b,1\nb;c\0d,2\n")
+    for separator in ("", ", ", "\\"):
+        with pytest.raises(InputError, match=r"options.label_separator is '.*'; give one character, such as ';'"):
+            table.read(data=tmp_path / "a.csv", label_separator=separator)
+    with pytest.raises(InputError, match=r"a.csv, row 2: the label has a character that is no text: 'c\\x00d'"):
+        table.read(data=tmp_path / "a.csv", label_separator=";")
+
+
+def test_arrays_of_several_labels(tmp_path):
+    X, indicator = np.arange(6.0).reshape(3, 2), np.array([[0, 1, 1], [0, 0, 0], [1, 0, 0]])
+    np.save(tmp_path / "X.npy", X)
+    np.savez(tmp_path / "both.npz", X=X, y=indicator)
+    np.save(tmp_path / "y.npy", indicator.astype(bool))
+    sparse.save_npz(tmp_path / "y.npz", sparse.csr_array(indicator))
+    for given in ({"data": "both.npz"}, {"data": "X.npy", "labels": "y.npy"}, {"data": "X.npy", "labels": "y.npz"}):
+        rows = arrays.read(**{role: tmp_path / name for role, name in given.items()})
+        assert labels_of(rows) == [[1, 2], [], [0]]
+        assert rows.labels.dtype == rows.label_starts.dtype == np.int64
+    for wrong, message in (
+        (2 * indicator, "y.npy: row 0, column 1 is 2; give 0 or 1"),
+        (indicator[:2], "labels of 2 rows for 3 rows"),
+    ):
+        np.save(tmp_path / "y.npy", wrong)
+        with pytest.raises(InputError, match=message):
+            arrays.read(data=tmp_path / "X.npy", labels=tmp_path / "y.npy")

@@ -128,8 +128,9 @@ BAD_DENSE = [
         LABELS.replace("8:1", "9:1"),
         r"y, line 2: the label is out of range \(the header says 9, from 0\): '9:1",
     ),
-    (DENSE, LABELS.replace("8:1", "8"), "y, line 2: expected 'label:1'"),
-    (DENSE, LABELS + "1:1\n", "y: 4 rows, its header says 3, and .*x has 3; do they belong together"),
+    (DENSE, LABELS.replace("8:1", "8"), "y, line 2: expected 'label:value'"),
+    (DENSE, LABELS + "1:1\n", "y, line 1: the header says 3 rows, the file has 4; fetch it again"),
+    (DENSE, "4 9\n8:1 2:1\n\n5:1\n1:1\n", "y: 4 rows, and .*x has 3; do they belong together"),
 ]
 
 

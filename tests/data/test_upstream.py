@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from xsoftmax.data.config import load_config
 from xsoftmax.data.download import download
@@ -86,7 +87,13 @@ UPSTREAM = {
     "wiki-small": (lshtc, 10_000),
     "amazon-670k": (xml_cnn, 512),
     "wikipedia-500k": (xml_cnn, 512),
+    "eurlex-4k-sets": (lambda: xc("Eurlex", "eurlex"), N_FEATURES),
+    "amazoncat-13k-sets": (lambda: xc("AmazonCat", "amazonCat"), N_FEATURES),
+    "wiki10-31k-sets": (lambda: xc("Wiki10", "wiki10"), N_FEATURES),
+    "wikilshtc-325k-sets": (lambda: xc("WikiLSHTC", "wikiLSHTC"), N_FEATURES),
+    "amazon-670k-sets": (xml_cnn, 512),
 }
+PROPENSITY = {"wikilshtc-325k-sets": (0.5, 0.4), "amazon-670k-sets": (0.6, 2.6)}
 
 
 def served(name, content, server, folder, n_features):
@@ -114,8 +121,9 @@ def test_the_entry_fits_upstream_files(name, server, tmp_path):
     assert min(sizes["validation"], sizes["test"], sizes["classes"]) > 5
     with open_prepared(tmp_path / "a.h5") as data:
         check_values(config.normalize, data.split("train").X)
+        check_labels(data, name)
 
-    assert (tmp_path / f"{name}.sha256").exists() != pinned
+    assert (tmp_path / f"{config.files_of}.sha256").exists() != pinned
     server.files["a"] = lshtc() if make is not lshtc else xml_cnn()
     with pytest.raises(InputError, match=r"sha256 of the download is|nothing to unpack; expected"):
         download(config, tmp_path / "again", patience=QUICK)
@@ -123,6 +131,7 @@ def test_the_entry_fits_upstream_files(name, server, tmp_path):
 
 def check_values(normalize, X):
     if normalize == "l2":
+        X = csr_array(X)
         np.testing.assert_allclose(X.multiply(X).sum(axis=1), 1, rtol=1e-5)
     elif normalize == "column_max":
         assert X.max() == pytest.approx(1)
@@ -130,6 +139,16 @@ def check_values(normalize, X):
     else:
         assert X.shape[1] == 512
         assert (X == 0).any()
+
+
+def check_labels(data, name):
+    assert data.multilabel == name.endswith("-sets")
+    assert data.propensity == PROPENSITY.get(name, (0.55, 1.5))
+    if data.multilabel:
+        for split in ("train", "validation", "test"):
+            counts = np.diff(data.split(split).label_sets.starts)
+            assert counts.max() == 3
+            assert counts.min() == (3 if name.startswith("amazon-670k") else 1)
 
 
 def test_billion_words(server, tmp_path):

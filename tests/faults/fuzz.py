@@ -131,6 +131,13 @@ WORDS = pd.DataFrame({"label": ["cat", None, "dog"], "text": ['Meow, "loud"\nmeo
 XC = "3 6 4\n0,3 1:0.5 5:2\n1 0:-3e38\n 2:1 3:3\n"
 SVMLIGHT = "3,1 1:0.5 4:3e38 # two\n-2 qid:3 2:1\n\n+1 3:7\n"
 TEXT = "the cat and the dog\nthe dog\n\ncaf\u00e9 and the cat\n"
+SEVERAL = "a,label\n1.5,x;y\n2,\\;; y;\n3,\n"
+MATRIX = "3 6\n1:0.5 5:2\n\n0:-3e38 2:1\n"
+TEXT_OF_THREE = "the cat\n\ncaf\u00e9\n"
+JSON_LINES = (
+    '{"uid": "0", "title": "the cat", "content": "caf\u00e9", "target_ind": [3, 1], "target_rel": [1.0, 0.5]}\n'
+    '{"title": "dog", "content": "", "target_ind": []}\n'
+)
 ONE, TABLE = {"data": "data"}, {"data": "data.parquet"}
 XML_1 = '<?xml version="1.0" encoding="utf-8"?>\n'
 PIXELS = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
@@ -180,7 +187,16 @@ CASES: dict[str, list[Variant]] = {
         variant("table", TABLE, {"data.parquet": _parquet(WORDS, "snappy")}, text="text"),
         variant("table", TABLE, {"data.parquet": _parquet(pd.read_csv(io.StringIO(NUMBERS)), None)}),
     ],
+    "table-several-labels": packed("table", ONE, {"data": SEVERAL.encode()}, label_separator=";"),
     "xc": packed("xc", ONE, {"data": XC.encode()}),
+    "xc-filter": packed("xc", ONE | {"filter": "pairs"}, {"data": XC.encode(), "pairs": b"0 3\n2 1\n2 7\n"}),
+    "xc-separate": packed(
+        "xc-separate", {"features": "x", "labels": "y"}, {"x": MATRIX.encode(), "y": LABELS.encode()}
+    ),
+    "xc-text": [
+        *packed("xc-text", {"texts": "x.json"}, {"x.json": JSON_LINES.encode()}),
+        *packed("xc-text", {"texts": "x", "labels": "y"}, {"x": TEXT_OF_THREE.encode(), "y": LABELS.encode()}),
+    ],
 }
 
 EXTREMES = (-(2**63), -(2**31), -1, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**64 - 1)

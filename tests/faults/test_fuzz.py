@@ -57,6 +57,10 @@ def check(rows):
     if rows.label_names is not None:
         assert ((rows.labels >= 0) & (rows.labels < len(rows.label_names))).all()
         assert b"\0" not in "".join(rows.label_names).encode()
+    if rows.filtered is not None:
+        assert rows.filtered.dtype == np.int64
+        assert (rows.filtered >= 0).all()
+        assert (rows.filtered[:, 0] < n).all()
     X = rows.features
     if isinstance(X, Texts):
         assert sum(isinstance(text, str) for text in X) == len(X) == n

@@ -81,11 +81,39 @@ def pairs_of(y: Any, n_classes: int, what: str) -> Pairs:
     if not are_several(y):
         labels = one_axis(y, what)
         return Pairs(np.arange(len(labels)), labels, len(labels), False)
-    found = _of_indicator(y, n_classes, what) if _is_indicator(y) else _of_lists(y, what)
+    found = of_indicator(y, n_classes, what) if _is_indicator(y) else _of_lists(y, what)
     counts = np.bincount(found.rows, minlength=found.n_samples)
     if not counts.all():
         raise InputError(f"{what}: row {np.argmin(counts)} has no label; leave it out")
     return found
+
+
+def of_indicator(y: Any, n_classes: int, what: str) -> Pairs:
+    """Take pairs from a table, sparse or not, of 0 or 1 for each class; a row may have none.
+
+    Raises
+    ------
+    InputError
+        If it has other numbers, or other columns.
+    """
+    found: Any = csr_array(y) if issparse(y) else np.asarray(y)
+    if found.dtype.kind not in "fiub":
+        raise InputError(f"{what}: a table of {found.dtype}; give 0 or 1 for each class, or a list for each row")
+    if found.shape[1] != n_classes:
+        raise InputError(f"{what}: {found.shape[1]} columns for {n_classes} classes; give one for each")
+    if issparse(found):
+        found = found.copy()
+        found.sum_duplicates()
+        rows, columns, values = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), found.indices, found.data
+    else:
+        rows, columns = np.nonzero(found)
+        values = found[rows, columns]
+    wrong = np.flatnonzero((values != 1) & (values != 0))
+    if wrong.size:
+        where = f"row {rows[wrong[0]]}, column {columns[wrong[0]]}"
+        raise InputError(f"{what}: {where} is {values[wrong[0]]}; give 0 or 1 for each class, or a list for each row")
+    kept = values != 0
+    return Pairs(rows[kept], columns[kept].astype(np.int32), found.shape[0], True)
 
 
 def places(labels: np.ndarray, classes: np.ndarray, rows: np.ndarray | None, what: str) -> np.ndarray:
@@ -130,27 +158,6 @@ def _are_lists(y: Any) -> bool:
         return False
     lengths = {labels.shape for labels in y if isinstance(labels, np.ndarray)}
     return len(lengths) > 1 or any(isinstance(labels, (*SETS, tuple)) for labels in y)
-
-
-def _of_indicator(y: Any, n_classes: int, what: str) -> Pairs:
-    found: Any = csr_array(y) if issparse(y) else np.asarray(y)
-    if found.dtype.kind not in "fiub":
-        raise InputError(f"{what}: a table of {found.dtype}; give 0 or 1 for each class, or a list for each row")
-    if found.shape[1] != n_classes:
-        raise InputError(f"{what}: {found.shape[1]} columns for {n_classes} classes; give one for each")
-    if issparse(found):
-        found = found.copy()
-        found.sum_duplicates()
-        rows, columns, values = np.repeat(np.arange(found.shape[0]), np.diff(found.indptr)), found.indices, found.data
-    else:
-        rows, columns = np.nonzero(found)
-        values = found[rows, columns]
-    wrong = np.flatnonzero((values != 1) & (values != 0))
-    if wrong.size:
-        where = f"row {rows[wrong[0]]}, column {columns[wrong[0]]}"
-        raise InputError(f"{what}: {where} is {values[wrong[0]]}; give 0 or 1 for each class, or a list for each row")
-    kept = values != 0
-    return Pairs(rows[kept], columns[kept].astype(np.int32), found.shape[0], True)
 
 
 def _of_lists(y: Iterable[Any], what: str) -> Pairs:

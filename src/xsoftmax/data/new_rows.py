@@ -6,14 +6,13 @@ without endings it takes any file that no other reader takes, for models whose d
 here; those of files may be in upper case, and that of a compressed file may follow.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 from xsoftmax.data import checksum
 from xsoftmax.data.reading import READERS
 from xsoftmax.data.rows import Features, Form, Rows, Texts
-from xsoftmax.data.sparse_text import line_blocks
+from xsoftmax.data.text_lines import text_lines
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 
@@ -36,7 +35,7 @@ def read_new_rows(path: str | Path, form: Form) -> Features:
     path = _there(path)
     reader = _reader(path, form)
     if reader is None:
-        found: Features = Texts(lambda: _lines(path), sum(1 for _ in _lines(path)))
+        found: Features = Texts(lambda: text_lines(path), sum(1 for _ in text_lines(path)))
     else:
         found = reader.read_new(path, form)
     if (len(found) if isinstance(found, Texts) else found.shape[0]) == 0:
@@ -84,13 +83,3 @@ def _reader(path: Path, form: Form) -> ModuleType | None:
         found = f"unknown ending {suffix!r}" if suffix else "no ending"
         raise InputError(f"{path}: {found}, which says how rows are to be read; known: {', '.join(known)}")
     return None if form.kind == "texts" else able["svmlight"]
-
-
-def _lines(path: Path) -> Iterator[str]:
-    for block in line_blocks(path):
-        try:
-            lines = block.text.decode("utf-8").removesuffix("\n").split("\n")
-            yield from (line.removesuffix("\r") for line in lines)
-        except UnicodeDecodeError as error:
-            line = block.first_line + block.text.count(b"\n", 0, error.start)
-            raise InputError(f"{path}, line {line}: not utf-8 ({error.reason}); save it as utf-8") from error

@@ -134,7 +134,7 @@ def _check_labels(parts: Mapping[str, Rows], config: DatasetConfig) -> None:
     print(
         f"warning: {config.name}: rows with several labels ({parts_of}) keep {kept}, test rows too: {left} of "
         f"{n_labels} labels are left out, and what is measured is measured by one label a row; "
-        "`labels: pairs` makes a row of each",
+        "`labels: sets` keeps all of them, `labels: pairs` makes a row of each",
         file=sys.stderr,
     )
 

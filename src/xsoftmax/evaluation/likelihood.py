@@ -68,7 +68,8 @@ def score_rows(
         Whether the confidence is asked for where it costs something: of links other than the softmax.
     label_sets : LabelSets, optional
         All labels of each row, which count instead of ``y``: the likelihood of a row is the mean over its labels of
-        log p(label | x), its rank that of its best label, and ``label_ranks`` are known (see ``label_ranks``).
+        log p(label | x), or, where a row may have any number of classes, as of link sigmoid, that of having these and
+        no others; its rank that of its best label, and ``label_ranks`` are known (see ``label_ranks``).
     filtered : LabelSets, optional
         Classes that do not count for a row, perhaps none: they take no rank, and are no hit if they are labels.
         Likelihoods are those of all classes.
@@ -183,7 +184,11 @@ def _score_rows_of_link(
 
     def visit(block: ScoreBlock) -> None:
         rows = slice(block.first_row, block.first_row + len(block.scores))
-        log_likelihood[rows] = _mean_log_probabilities(link, block.scores, sets.of_rows(rows))
+        own = sets.of_rows(rows)
+        if hasattr(link, "log_likelihoods"):
+            log_likelihood[rows] = link.log_likelihoods(block.scores, own.starts, own.classes)
+        else:
+            log_likelihood[rows] = _mean_log_probabilities(link, block.scores, own)
         if confident:
             likeliest = block.scores.argmax(axis=1)[:, None]
             confidence[rows] = np.exp(link.log_probabilities(block.scores, likeliest)[:, 0])

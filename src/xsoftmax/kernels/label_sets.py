@@ -15,7 +15,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit, overload
 from xsoftmax.kernels import LEAN, OPTIONS
-from xsoftmax.kernels.dispatch import declared, lean
+from xsoftmax.kernels.dispatch import NO_COUNTS, declared, lean
 from xsoftmax.kernels.protocol import (
     Candidates,
     Draws,
@@ -122,7 +122,7 @@ def coefficients_of_set(objective, optimizer, features, i, rate, states, log_q_t
     """
 
 
-@overload(coefficients_of_set, jit_options={"_nrt": False})
+@overload(coefficients_of_set, jit_options=NO_COUNTS)
 def _coefficients_of_set(objective, optimizer, features, i, rate, states, log_q_true, share, places, n_true, total):
     if getattr(objective.instance_class, "takes_sets", False):
 

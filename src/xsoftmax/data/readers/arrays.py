@@ -16,6 +16,7 @@ from numpy.lib import format as npy
 from scipy.sparse import csr_array, issparse, load_npz
 
 from xsoftmax.data import checksum
+from xsoftmax.data.given_labels import of_indicator
 from xsoftmax.data.rows import Form, Rows, not_text
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
@@ -39,11 +40,14 @@ def read(*, data: Path, labels: Path | None = None, x: str = "X", y: str = "y") 
         ``.npy``; ``.npz`` with an array ``x`` (and ``y``, unless ``labels`` is given); or a sparse matrix as
         ``scipy.sparse.save_npz`` writes it.
     labels : Path, optional
-        ``.npy`` with one label, number or text, per row.
+        ``.npy`` with one label, number or text, per row; or, where rows have several, ``.npy`` of shape
+        (n_samples, n_classes) or a sparse matrix, 0 or 1 for each class.
     """
     X = load_matrix(data, x)
     path = labels or data
     found = _load(path)
+    if labels is not None and _is_sparse(found):
+        return _several(X, _sparse(path), path)
     if isinstance(found, np.lib.npyio.NpzFile):
         if y not in found:
             raise InputError(
@@ -52,6 +56,8 @@ def read(*, data: Path, labels: Path | None = None, x: str = "X", y: str = "y") 
         found = _member(found, y, path)
     elif labels is None:
         raise InputError(f"{data}: no labels in it; name a file 'labels'")
+    if found.ndim == 2 and found.shape[1] > 1:
+        return _several(X, found, path)
     if found.shape != (X.shape[0],):
         raise InputError(f"{path}: labels of shape {found.shape} for {X.shape[0]} rows; expected one per row")
     return _labelled(X, found, path)
@@ -66,7 +72,7 @@ def load_matrix(path: Path, key: str = "X") -> Any:
     """Load features, float32: an ndarray or csr_array of shape (n_samples, n_features)."""
     loaded = _load(path)
     if isinstance(loaded, np.lib.npyio.NpzFile):
-        if {"format", "data", "shape"} <= set(loaded):
+        if _is_sparse(loaded):
             return _finite(_sparse(path), path)
         if key not in loaded:
             raise InputError(f"{path}: no array {key!r} in it; arrays: {', '.join(loaded)}")
@@ -80,6 +86,20 @@ def read_labelled(path: Path, form: Form) -> Rows:
     """Read new rows with their labels, of an npz file that has arrays for both."""
     options = form.source.get("options", {})
     return read(data=path, **{key: options[key] for key in ("x", "y") if key in options})
+
+
+def _is_sparse(loaded: Any) -> bool:
+    """Tell whether this is what ``save_npz`` writes."""
+    return isinstance(loaded, np.lib.npyio.NpzFile) and {"format", "data", "shape"} <= set(loaded)
+
+
+def _several(X: Any, indicator: Any, path: Path) -> Rows:
+    """Make rows with any number of labels; these are the columns of an indicator."""
+    if indicator.shape[0] != X.shape[0]:
+        raise InputError(f"{path}: labels of {indicator.shape[0]} rows for {X.shape[0]} rows; expected as many")
+    found = of_indicator(indicator, indicator.shape[1], str(path))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(found.rows, minlength=found.n_samples))])
+    return Rows(X, starts.astype(np.int64), found.labels.astype(np.int64))
 
 
 @contextmanager

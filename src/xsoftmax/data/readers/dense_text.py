@@ -3,43 +3,27 @@
 Labels are in a file of their own: a header ``rows labels``, then ``l:1 l:1 ...``, numbered from 0.
 """
 
-from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from xsoftmax.data import checksum, parsing
 from xsoftmax.data.rows import Rows
-from xsoftmax.data.sparse_text import LineBlock, SparseRows, fail, header_sizes, line_blocks
+from xsoftmax.data.sparse_matrix import check_together, header, read_labels
+from xsoftmax.data.sparse_text import fail
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 
 
 def read(*, features: Path, labels: Path) -> Rows:
     """Read features and labels; a row may have no label or several, which count in order of their numbers."""
-    X = _features(features)
-    (n_rows, n_labels), blocks = _header(labels, "rows labels")
-    hints = {
-        parsing.INDEX_RANGE: f"the label is out of range (the header says {n_labels}, from 0)",
-        **dict.fromkeys(
-            (parsing.BAD_INDEX, parsing.NO_COLON, parsing.BAD_LABEL, parsing.LABEL_RANGE), "expected 'label:1'"
-        ),
-    }
-    collected = SparseRows(labels, hints)
-    for block in blocks:
-        collected.add(block, parsing.parse_labelled, 0, n_labels, 0, False, False, True)
-    found = collected.rows(n_labels).features
-    if not found.shape[0] == n_rows == len(X):
-        raise InputError(
-            f"{labels}: {found.shape[0]} rows, its header says {n_rows}, and {features} has {len(X)};"
-            " do they belong together?"
-        )
-    return Rows(X, found.indptr.astype(np.int64), found.indices.astype(np.int64))
+    X, found = _features(features), read_labels(labels)
+    check_together(labels, found.n_samples, features, len(X))
+    return Rows(X, found.starts, found.labels)
 
 
 def _features(path: Path) -> np.ndarray:
-    (n_rows, n_features), blocks = _header(path, "rows columns")
+    (n_rows, n_features), blocks = header(path, "rows columns")
     if 2 * n_rows * n_features - 1 > checksum.most_content(path):  # a digit and what parts it from the next
         size = f"{n_rows} rows of {n_features} numbers"
         raise InputError(f"{path}, line 1: the header says {size}, more than the file can hold; fetch it again")
@@ -58,10 +42,3 @@ def _features(path: Path) -> np.ndarray:
     if row != n_rows:
         raise InputError(f"{path}, line 1: the header says {n_rows} rows, the file has {row}; fetch it again")
     return X
-
-
-def _header(path: Path, expected: str) -> tuple[list[int], Iterator[LineBlock]]:
-    """Read the numbers of the first line; give them, and the lines below it."""
-    blocks = line_blocks(path)
-    line, _, rest = next(blocks).text.partition(b"\n")
-    return header_sizes(path, line, expected), chain([LineBlock(rest, 2)] if rest else [], blocks)

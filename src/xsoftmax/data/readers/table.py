@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ def read(
     header: bool = True,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    label_separator: str | None = None,
 ) -> Rows:
     """Read a table; rows with an empty label count as unlabelled.
 
@@ -48,10 +50,14 @@ def read(
         The first line names the columns (CSV).
     delimiter : str, optional
         Otherwise a tab for ``.tsv`` and a comma for all else.
+    label_separator : str, optional
+        Stands between the labels of a row, such as ``;``. Spaces around a label are no part of it, an empty one is
+        none, and one that comes twice counts once; after a backslash, separator and backslash are part of a label.
     """
+    separator = _separator(label_separator, data)
     table = Table(data, header, delimiter, encoding)
     features = None if text is not None else table.other_columns(label, weight)
-    rows = _read(table, label, text, features)
+    rows = _read(table, label, text, features, separator)
     if weight is not None:
         rows = replace(rows, weight=_weights(table, weight))
     if not table.named:
@@ -82,12 +88,12 @@ def read_labelled(path: Path, form: Form) -> Rows:
     """Read new rows with their labels, in columns of the same names."""
     options = form.source.get("options", {})
     table = Table(path, options.get("header", True), options.get("delimiter"), options.get("encoding", "utf-8"))
-    label = options.get("label", "label")
+    label, separator = options.get("label", "label"), _separator(options.get("label_separator"), path)
     if form.kind == "texts":
-        return _read(table, label, _column_of_texts(options), None)
+        return _read(table, label, _column_of_texts(options), None, separator)
     named = form.feature_names and table.named
     beside = _columns_beside(table, form) or [label]
-    return _read(table, label, None, form.feature_names if named else table.other_columns(*beside))
+    return _read(table, label, None, form.feature_names if named else table.other_columns(*beside), separator)
 
 
 def _columns_beside(table: "Table", form: Form) -> list[Any]:
@@ -111,12 +117,19 @@ def _weights(table: "Table", column: str | int) -> np.ndarray:
     return weight
 
 
-def _read(table: "Table", label: str | int, text: str | int | None, features: Sequence[str | int] | None) -> Rows:
+def _read(
+    table: "Table",
+    label: str | int,
+    text: str | int | None,
+    features: Sequence[str | int] | None,
+    separator: str | None,
+) -> Rows:
     names: list[str] = []
     if text is None:
-        return _labelled(table.numbers(label, features or [], names), names, table.path)
+        return _labelled(table.numbers(label, features or [], names), names, table.path, separator)
     names.extend(name for name, _ in table.columns([label, text]))
-    return _labelled(Texts(lambda: (row[0] for row in table.columns([text])), len(names)), names, table.path)
+    texts = Texts(lambda: (row[0] for row in table.columns([text])), len(names))
+    return _labelled(texts, names, table.path, separator)
 
 
 def _column_of_texts(options: Mapping[str, Any]) -> Any:
@@ -124,13 +137,36 @@ def _column_of_texts(options: Mapping[str, Any]) -> Any:
     return options.get("text", "text")
 
 
-def _labelled(features: Texts | np.ndarray, names: list[str], path: Path) -> Rows:
+def _separator(separator: str | None, path: Path) -> str | None:
+    if separator is not None and (len(separator) != 1 or separator == "\\"):
+        raise InputError(
+            f"{path}: options.label_separator is {separator!r}; give one character, such as ';', no backslash"
+        )
+    return separator
+
+
+def split_labels(cell: str, separator: str) -> list[str]:
+    """Split a cell into labels, in order; see ``label_separator`` of ``read``."""
+    if "\\" not in cell:
+        found = [label.strip() for label in cell.split(separator)]
+    else:
+        escaped = re.compile(rf"\\([\\{re.escape(separator)}])")
+        parts = re.findall(rf"(?:\\[\\{re.escape(separator)}]|[^{re.escape(separator)}])+", cell)
+        found = [escaped.sub(r"\1", part.strip()) for part in parts]
+    return list(dict.fromkeys(label for label in found if label))
+
+
+def _labelled(features: Texts | np.ndarray, names: list[str], path: Path, separator: str | None) -> Rows:
     if not names:
         raise InputError(f"{path}: no row in it")
-    rows = Rows.with_names(features, names)
+    if separator is None:
+        rows = Rows.with_names(features, names)
+    else:
+        rows = Rows.with_several_names(features, [split_labels(cell, separator) for cell in names])
     odd = not_text(rows.label_names)
     if odd is not None:
-        where = f"{path}, row {names.index(odd) + 1}"
+        row = next(row for row, cell in enumerate(names, 1) if not_text([cell]) is not None)
+        where = f"{path}, row {row}"
         raise InputError(f"{where}: the label has a character that is no text: {odd[:40]!r}")
     if rows.label_names and rows.label_names[0] == "":
         kept = rows.labels > 0
