@@ -40,7 +40,8 @@ class Settings:
         Begin with so many epochs of negative sampling. Default: 1 for ``softmax``, whose gradient is zero where all
         outputs are; 0 otherwise.
     threads : int
-        More than one do not wait for each other (Recht et al. 2011): bits differ from run to run.
+        More than one do not wait for each other (Recht et al. 2011): bits differ from run to run. ``softmax`` uses
+        one, but for its warm-up.
     found_by : str
         Of ``softmax``, which classes the sum is over, beside those that a word stands near: ``all``; the ``share``
         that score highest, found by ``search`` through all; by ``clusters`` of vectors; by clusters of each of

@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--dimension", type=int, default=100, help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=3, help="fits of each, in turn (default: %(default)s)")
+    parser.add_argument("--encoding", default="utf-8", help="of the texts (default: %(default)s)")
     parser.add_argument("--without-gensim", action="store_true", help="measure ours alone")
     parser.add_argument("--environments", type=Path, default=Path(".peers"), help="default: %(default)s")
 
@@ -62,7 +63,7 @@ def _python(environments: Path) -> Path | None:
 def _measured(text: Path, base: Settings, options: argparse.Namespace, python: Path | None) -> list[dict[str, Any]]:
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        options_of_text = CorpusOptions(sentence="paragraph", lowercase=True, token=WORDS)
+        options_of_text = CorpusOptions(sentence="paragraph", lowercase=True, token=WORDS, encoding=options.encoding)
         training, rest = held_out(read_corpus(text, folder / "words", options_of_text), HELD_OUT)
         pairs = known_pairs(training, rest, base)
         (folder / "text").write_text("\n".join(sentences(training)), encoding="utf-8")
