@@ -10,7 +10,7 @@ LOSSES = ("negative-sampling", "hierarchical-softmax", "implicit", "u-max", "sof
 OF_PAIRS = ("implicit", "u-max")
 FOUND_BY = ("all", "search", "clusters", "blocks")
 # Learning rates that serve where none is given, measured on War and Peace: see `benchmark skip-gram`.
-RATES = {"negative-sampling": 0.025, "hierarchical-softmax": 0.025, "implicit": 0.05, "u-max": 0.01, "softmax": 3.0}
+RATES = {"negative-sampling": 0.025, "hierarchical-softmax": 0.025, "implicit": 0.05, "u-max": 0.003, "softmax": 3.0}
 LOWEST_RATE = 1e-4
 # Epochs of negative sampling to begin with, where none are given: as in Yen et al. 2018.
 WARM_EPOCHS = {"softmax": 1}

@@ -8,6 +8,7 @@ import pytest
 
 from xsoftmax.cli import main
 from xsoftmax.lab.benchmark import skip_gram as suite
+from xsoftmax.skip_gram import settings
 
 STAND_IN = """
 import json, sys
@@ -53,6 +54,13 @@ def test_both_are_measured_on_the_same_sentences(text, tmp_path, monkeypatch, ca
     assert results[0]["rounds"][0]["log_likelihood"] == pytest.approx(-np.log(8), abs=0.2)
     shown = capsys.readouterr().out
     assert "book.txt, gensim, negative-sampling: 2,700 words/s (5,400 by the processor's time)" in shown
+
+
+def test_a_fit_that_diverges_is_a_result(text, monkeypatch, capsys):
+    monkeypatch.setitem(settings.RATES, "u-max", 1e25)
+    words = ["--losses", "u-max", "--epochs", "1", "--rounds", "1", "--dimension", "8", "--without-gensim"]
+    assert main(["benchmark", "skip-gram", "--texts", str(text), *words]) == 0
+    assert "book.txt, xsoftmax, u-max: u-max diverged in epoch 1" in capsys.readouterr().out
 
 
 def test_a_worker_that_fails_says_why(text, tmp_path, monkeypatch, capsys):
