@@ -143,7 +143,7 @@ def test_memory_is_asked_for_before_it_is_taken(groups, monkeypatch):
 def test_no_epochs_leave_vectors_where_they_begin(groups):
     found = fit.fit(groups, replace(SMALL, epochs=0))
     assert found.epochs == 0
-    assert abs(found.embedding.inputs).max() <= 0.5 / 12
+    assert abs(found.embedding.inputs).max() <= 1 / 12
     assert not found.embedding.outputs.any()
 
 

@@ -86,14 +86,14 @@ def fit(
         done = min(found.done, total) if found else 0
     pool, began, epochs = ThreadPool(settings.threads), time.perf_counter(), 0.0
     written = time.monotonic()
-    with one_blas_thread(), Progress("embed", "of the fit", done / max(total, 1), 1.0) as progress:
+    with one_blas_thread(), Progress("embed", "%", 100 * done / max(total, 1), 100.0) as progress:
         while done < total:
             stage, epoch, unit = _place(stages, done)
             n_units = stage.method.n_units
             last = min(unit + stage.method.at_once, n_units)
             stage.method.run(epoch, unit, last, pool)
             done, epochs = done + last - unit, epochs + (last - unit) / n_units
-            progress.move_to(done / total)
+            progress.move_to(100 * done / total)
             if last == n_units:
                 _check_finite(vectors, stage.settings, epoch + 1)
             asked = stop is not None and stop.is_set() and done < total

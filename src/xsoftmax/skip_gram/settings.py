@@ -10,7 +10,7 @@ LOSSES = ("negative-sampling", "hierarchical-softmax", "implicit", "u-max", "sof
 OF_PAIRS = ("implicit", "u-max")
 FOUND_BY = ("all", "search", "clusters", "blocks")
 # Learning rates that serve where none is given, measured on War and Peace: see `benchmark skip-gram`.
-RATES = {"negative-sampling": 0.025, "hierarchical-softmax": 0.025, "implicit": 0.05, "u-max": 0.01, "softmax": 3.0}
+RATES = {"negative-sampling": 0.025, "hierarchical-softmax": 0.025, "implicit": 0.05, "u-max": 0.003, "softmax": 3.0}
 LOWEST_RATE = 1e-4
 # Epochs of negative sampling to begin with, where none are given: as in Yen et al. 2018.
 WARM_EPOCHS = {"softmax": 1}
@@ -40,7 +40,8 @@ class Settings:
         Begin with so many epochs of negative sampling. Default: 1 for ``softmax``, whose gradient is zero where all
         outputs are; 0 otherwise.
     threads : int
-        More than one do not wait for each other (Recht et al. 2011): bits differ from run to run.
+        More than one do not wait for each other (Recht et al. 2011): bits differ from run to run. ``softmax`` uses
+        one, but for its warm-up.
     found_by : str
         Of ``softmax``, which classes the sum is over, beside those that a word stands near: ``all``; the ``share``
         that score highest, found by ``search`` through all; by ``clusters`` of vectors; by clusters of each of

@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--dimension", type=int, default=100, help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=3, help="fits of each, in turn (default: %(default)s)")
+    parser.add_argument("--encoding", default="utf-8", help="of the texts (default: %(default)s)")
     parser.add_argument("--without-gensim", action="store_true", help="measure ours alone")
     parser.add_argument("--environments", type=Path, default=Path(".peers"), help="default: %(default)s")
 
@@ -62,17 +63,19 @@ def _python(environments: Path) -> Path | None:
 def _measured(text: Path, base: Settings, options: argparse.Namespace, python: Path | None) -> list[dict[str, Any]]:
     with TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        options_of_text = CorpusOptions(sentence="paragraph", lowercase=True, token=WORDS)
+        options_of_text = CorpusOptions(sentence="paragraph", lowercase=True, token=WORDS, encoding=options.encoding)
         training, rest = held_out(read_corpus(text, folder / "words", options_of_text), HELD_OUT)
         pairs = known_pairs(training, rest, base)
         (folder / "text").write_text("\n".join(sentences(training)), encoding="utf-8")
-        fit(_beginning(training), replace(base, epochs=1))  # what compiling takes is no part of any time
+        fit(
+            _beginning(training), replace(base, epochs=1, learning_rate=1e-4)
+        )  # what compiling takes is no part of any time
         results = []
         for loss in options.losses:
             settings = replace(base, loss=loss)
             rounds: dict[str, list[dict[str, Any]]] = {"xsoftmax": []}
             if loss not in OF_GENSIM[:1]:
-                fit(_beginning(training), replace(settings, epochs=1))
+                fit(_beginning(training), replace(settings, epochs=1, learning_rate=1e-4))
             for seed in range(options.rounds):
                 seeded = replace(settings, seed=seed)
                 rounds["xsoftmax"].append(_ours(training, pairs, seeded))
@@ -112,7 +115,10 @@ def _beginning(corpus: Corpus) -> Corpus:
 
 def _ours(training: Corpus, pairs: csr_array, settings: Settings) -> dict[str, Any]:
     wall, cpu = time.perf_counter(), time.process_time()
-    fitted = fit(training, settings)
+    try:
+        fitted = fit(training, settings)
+    except InputError as error:  # a fit that diverges is a result
+        return {"failed": str(error)}
     whole, cpu = time.perf_counter() - wall, time.process_time() - cpu
     inputs, outputs = fitted.embedding.inputs, fitted.embedding.outputs
     seconds = {"seconds": fitted.seconds, "whole_seconds": whole, "cpu_seconds": cpu}
@@ -147,6 +153,8 @@ def _quality(
 
 def line(found: dict[str, Any]) -> str:
     """Say what came out, for people: medians over rounds."""
+    if failures := [each["failed"] for each in found["rounds"] if "failed" in each]:
+        return f"{found['text']}, {found['program']}, {found['loss']}: {failures[0]}"
     of = {key: median(each[key] for each in found["rounds"]) for key in ("seconds", "cpu_seconds")}
     speed = {key: found["words"] * found["epochs"] / value for key, value in of.items()}
     said = f"{found['text']}, {found['program']}, {found['loss']}: {speed['seconds']:,.0f} words/s"
