@@ -354,3 +354,14 @@ def test_metrics_of_sets_may_judge_and_no_rows_have_no_value():
     none = known(score(np.zeros((0, 12)), []))
     measured = metrics.measure(none, "end")
     assert all(math.isnan(value) for value in measured.values())
+
+
+def test_the_likelihood_of_a_sigmoid_is_that_of_the_whole_set_of_labels():
+    from xsoftmax.evaluation.links import sigmoid
+
+    S = np.random.default_rng(0).normal(0, 2, (3, 5)).astype(np.float32)
+    starts, classes = np.array([0, 2, 3, 3]), np.array([1, 4, 0], np.int32)
+    own = [[1, 4], [0], []]
+    p = 1 / (1 + np.exp(-S.astype(float)))
+    expected = [sum(np.log(p[i, k] if k in own[i] else 1 - p[i, k]) for k in range(5)) for i in range(3)]
+    np.testing.assert_allclose(sigmoid.log_likelihoods(S, starts, classes), expected, rtol=1e-12)

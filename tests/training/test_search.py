@@ -23,6 +23,16 @@ def test_the_highest_likelihood_is_taken(folder):
     assert choose(folder, GRID, "validation_log_likelihood")["value"] == -1.0
 
 
+def test_a_column_without_a_value_is_named_with_the_reason(folder):
+    for name in ("slow", "swift"):
+        path = folder / name / "history.csv"
+        pd.read_csv(path).assign(validation_p_at_3="").to_csv(path, index=False)
+    with pytest.raises(
+        InputError, match=r"validation_p_at_3 is empty \(p_at_3 needs label_ranks: rows have one label"
+    ):
+        choose(folder, GRID, "validation_p_at_3")
+
+
 def test_of_a_metric_whose_lower_values_are_better_the_lowest(folder, monkeypatch):
     error = Metric("error", "error", ["rank"], lambda rows: (rows.rank > 0).mean(), 0, 1, higher_is_better=False)
     monkeypatch.setattr(metrics, "known", lambda: {"error": error})

@@ -22,7 +22,7 @@ from xsoftmax.data.labels import choose
 from xsoftmax.data.rows import Rows as LabelledRows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import legacy_metrics, metrics
-from xsoftmax.evaluation.likelihood import filtered_of, score_rows
+from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prepared import check_same
 from xsoftmax.evaluation.reliability import reliability
 from xsoftmax.evaluation.score_file import read_scores, rows_of_scores, sizes_of
@@ -100,9 +100,7 @@ def _of_scores(options: argparse.Namespace) -> dict[str, Any]:
         _check_unweighted(data)
         _check_sizes(options, data)
         rows = _prepared(data, options.split)
-        scores = rows_of_scores(
-            read_scores(options.model), rows.split.y, rows.split.label_sets, filtered_of(rows.split)
-        )
+        scores = rows_of_scores(read_scores(options.model), rows.split.y, rows.split.label_sets, rows.split.filtered)
     measured = {"n_samples": rows.split.n_samples} | _measured(replace(scores, **rows.training))
     return {"status": "scores", "dataset": rows.dataset, rows.name: measured}
 
@@ -152,7 +150,7 @@ def _of_model(options: argparse.Namespace) -> dict[str, Any]:
 def _scores(model: Model, rows: Rows, pool: ThreadPool) -> metrics.RowScores:
     """Give all that metrics may need."""
     split = rows.split
-    scores = score_rows(model, split.X, split.y, pool, True, split.label_sets, filtered_of(split))
+    scores = score_rows(model, split.X, split.y, pool, True, split.label_sets, split.filtered)
     return replace(scores, **rows.training)
 
 
@@ -187,7 +185,7 @@ def _prepared(data: Dataset, name: str) -> Rows:
     training = {
         "class_counts": data.class_counts,
         "n_train": data.n_samples("train"),
-        "propensity": getattr(data, "propensity", metrics.PROPENSITY),
+        "propensity": data.propensity,
     }
     return Rows(name, data.name, data.split(name), training)
 

@@ -68,7 +68,8 @@ def score_rows(
         Whether the confidence is asked for where it costs something: of links other than the softmax.
     label_sets : LabelSets, optional
         All labels of each row, which count instead of ``y``: the likelihood of a row is the mean over its labels of
-        log p(label | x), its rank that of its best label, and ``label_ranks`` are known (see ``label_ranks``).
+        log p(label | x), or, where a row may have any number of classes, as of link sigmoid, that of having these and
+        no others; its rank that of its best label, and ``label_ranks`` are known (see ``label_ranks``).
     filtered : LabelSets, optional
         Classes that do not count for a row, perhaps none: they take no rank, and are no hit if they are labels.
         Likelihoods are those of all classes.
@@ -124,8 +125,7 @@ def score_together(
     """Score several sets of rows, with all their labels; sparse ones as one, as their scores copy the weights."""
     if any(isinstance(split.X, np.ndarray) for split in splits):
         return [
-            score_rows(model, split.X, split.y, pool, confident, split.label_sets, filtered_of(split))
-            for split in splits
+            score_rows(model, split.X, split.y, pool, confident, split.label_sets, split.filtered) for split in splits
         ]
     parts: list[Any] = [split.X for split in splits]
     starts = np.cumsum([0, *(X.nnz for X in parts)], dtype=np.int64)
@@ -139,18 +139,13 @@ def score_together(
     return [_part(found, start, stop, split) for split, (start, stop) in zip(splits, pairwise(ends), strict=True)]
 
 
-def filtered_of(split: Split) -> LabelSets | None:
-    """Give the classes that do not count for each row of a split; None if all do."""
-    return getattr(split, "filtered", None)
-
-
 def _sets_of(splits: Sequence[Split]) -> Iterator[list[LabelSets | None]]:
     """Give the labels of all splits, one each where one of them has several; then what does not count in each."""
     labels = [split.label_sets for split in splits]
     if any(sets is not None for sets in labels):
         labels = [one_each(split.y) if split.label_sets is None else split.label_sets for split in splits]
     yield labels
-    yield [filtered_of(split) for split in splits]
+    yield [split.filtered for split in splits]
 
 
 def _joined(parts: Sequence[LabelSets | None], splits: Sequence[Split]) -> LabelSets | None:
@@ -189,7 +184,11 @@ def _score_rows_of_link(
 
     def visit(block: ScoreBlock) -> None:
         rows = slice(block.first_row, block.first_row + len(block.scores))
-        log_likelihood[rows] = _mean_log_probabilities(link, block.scores, sets.of_rows(rows))
+        own = sets.of_rows(rows)
+        if hasattr(link, "log_likelihoods"):
+            log_likelihood[rows] = link.log_likelihoods(block.scores, own.starts, own.classes)
+        else:
+            log_likelihood[rows] = _mean_log_probabilities(link, block.scores, own)
         if confident:
             likeliest = block.scores.argmax(axis=1)[:, None]
             confidence[rows] = np.exp(link.log_probabilities(block.scores, likeliest)[:, 0])

@@ -253,7 +253,7 @@ def check_label_sets(starts: Any, classes: Any, y: Any, n_classes: int) -> None:
 def _sets(
     starts: Any, classes: Any, n_samples: int, n_classes: int, least: int
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """Walk through checked classes, those of some rows at a time: the first of these, the classes, the row of each."""
+    """Walk through checked classes, those of some rows at a time: the first one, the classes, the row of each."""
     check_array(starts, np.int64, n_samples + 1)
     check_array(classes, np.int32, None)
     check_starts(starts, classes.shape[0])

@@ -14,6 +14,7 @@ FILES = ("model.h5", "history.csv", "status.json", "metrics.json")  # of a fit
 CHOSEN = "chosen.json"  # of a search
 WRITTEN = (
     "output",
+    "contexts",
     "checkpoint",
     "figure",
     "json",

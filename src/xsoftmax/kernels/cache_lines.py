@@ -36,6 +36,46 @@ def _inner(_typing_context, A, i, B, j):
     return types.float32(A, types.int64, B, types.int64), codegen
 
 
+def _exchange(_typing_context, A, i, change, j, B, k, a):
+    """Add ``a`` times row ``k`` of ``B`` to row ``j`` of ``change``, and ``a`` times row ``i`` of ``A`` to ``B[k]``.
+
+    All are a multiple of 16 float32 wide; ``B[k]`` is read before it is written.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        first, row_of_a = _row(context, builder, signature, arguments, 0)
+        _, row_of_change = _row(context, builder, signature, arguments, 2)
+        _, row_of_b = _row(context, builder, signature, arguments, 4)
+        line = _line_of(types.float32)
+        factor = _splat(builder, arguments[6], line)
+        n_lines = builder.udiv(builder.extract_value(first.shape, 1), _INT64(FLOATS))
+        with cgutils.for_range(builder, n_lines) as loop:
+            values = [_load(builder, row, loop.index, line) for row in (row_of_a, row_of_b, row_of_change)]
+            for value, moved, row in ((values[1], values[2], row_of_change), (values[0], values[1], row_of_b)):
+                product = builder.fmul(factor, value, flags=("contract",))
+                _store(builder, builder.fadd(product, moved, flags=("contract",)), row, loop.index)
+        return context.get_dummy_value()
+
+    return types.void(A, types.int64, change, types.int64, B, types.int64, types.float32), codegen
+
+
+def _hand_over(_typing_context, change, j, A, i):
+    """Add row ``j`` of ``change`` to row ``i`` of ``A``, both a multiple of 16 float32 wide, and clear it."""
+
+    def codegen(context, builder, signature, arguments):
+        first, row_of_change = _row(context, builder, signature, arguments, 0)
+        _, row_of_a = _row(context, builder, signature, arguments, 2)
+        line = _line_of(types.float32)
+        n_lines = builder.udiv(builder.extract_value(first.shape, 1), _INT64(FLOATS))
+        with cgutils.for_range(builder, n_lines) as loop:
+            total = builder.fadd(*(_load(builder, row, loop.index, line) for row in (row_of_change, row_of_a)))
+            _store(builder, total, row_of_a, loop.index)
+            _store(builder, ir.Constant(line, [0.0] * FLOATS), row_of_change, loop.index)
+        return context.get_dummy_value()
+
+    return types.void(change, types.int64, A, types.int64), codegen
+
+
 def _prefetch(_typing_context, A, i):
     """Ask for the first cache line of row ``i`` of ``A`` (of any dimension), without waiting for it."""
     return types.void(A, types.int64), _asking_for(1)
@@ -187,6 +227,8 @@ def _sum(builder, line):
 
 # Typed for compiled code only.
 inner: Any = intrinsic(_inner)
+exchange: Any = intrinsic(_exchange)
+hand_over: Any = intrinsic(_hand_over)
 prefetch: Any = intrinsic(_prefetch)
 prefetch_row: Any = intrinsic(_prefetch_row)
 score_lines: Any = intrinsic(_score_lines)

@@ -65,7 +65,7 @@ class Evaluator:
         counted = method.calibration == "temperature-and-frequency"
         needs = metrics.needs("fit", one_label=not data.multilabel)
         counts = train.class_counts(data.n_classes) if counted or "class_counts" in needs else None
-        self._propensity = getattr(data, "propensity", metrics.PROPENSITY)
+        self._propensity = data.propensity
         self._frequencies = frequencies_of(counts, self.validation.y) if counted and counts is not None else None
         self._class_counts, self._confident = counts, "confidence" in needs
         splits = {name: some(split, rows) for name, split in whole.items()}
@@ -107,7 +107,8 @@ class Evaluator:
             rows = replace(
                 scores, class_counts=self._class_counts, n_train=self._n_samples, propensity=self._propensity
             )
-            row |= {f"{name}_{column}": value for column, value in metrics.measure(rows, "fit").items()}
+            measured, known = metrics.measure(rows, "fit"), metrics.known()
+            row |= {f"{name}_{column}": value for column, value in measured.items() if known[column].suits(rows)}
         return row
 
     def _loss(self, model: Model, log_likelihood: float, auxiliary: np.ndarray) -> float:

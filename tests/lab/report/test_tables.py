@@ -96,6 +96,20 @@ def test_a_summary_read_from_its_file_gives_the_same_tables(tmp_path):
     assert tables.markdown_table(pd.read_csv(tmp_path / "summary.csv")) == tables.markdown_table(table)
 
 
+def test_a_table_has_the_metrics_of_its_kind_of_labels(tmp_path):
+    fits = read_fits(write_fits(tmp_path, datasets=("icd10", "bibtex"), methods=("softmax",)))
+    for fit in fits:
+        if fit.dataset == "bibtex":
+            fit.metrics["test"].update(
+                {"p_at_3": 0.25, "psp_at_5": 0.5, "top_3_accuracy": None, "top_5_accuracy": None}
+            )
+    bibtex, icd10 = tables.markdown_table(tables.summary(fits)).split("**icd10**")
+    assert "| accuracy | P@3 | PSP@5 |" in bibtex
+    assert "| 0.250 | 0.500 |" in bibtex
+    assert "| accuracy | top-3 accuracy | top-5 accuracy | kept" in icd10
+    assert "P@" not in icd10
+
+
 def test_all_fits_diverged_is_a_table_too(tmp_path):
     diverged = tuple(("icd10", method, 0) for method in METHODS)
     table = tables.summary(read_fits(write_fits(tmp_path, diverged=diverged)))

@@ -111,7 +111,7 @@ class Text:
 
     def _sentences(self) -> Iterator[list[str]]:
         left = self.max_tokens or sys.maxsize
-        for file in _files(self.path):
+        for file in files_of(self.path):
             for text in self._texts(file):
                 tokens = self.token.findall(text.lower() if self.lowercase else text)[:left]
                 left -= len(tokens)
@@ -140,7 +140,7 @@ class Text:
             yield from text.removesuffix("\n").split("\n")
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
     """List the files of a folder, at any depth; a file is itself."""
     if path.is_file():
         return [path]

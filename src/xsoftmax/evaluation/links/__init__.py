@@ -1,7 +1,8 @@
 """How scores become probabilities; one file each, named as a model's ``link``.
 
 A file holds ``log_probabilities(scores, classes)``: of some classes of each row, from the scores of all, float64 of
-shape (n, m); and, where the paper had to sample, ``sampled_log_probabilities(scores, y, rng)``.
+shape (n, m); where the paper had to sample, ``sampled_log_probabilities(scores, y, rng)``; and where a row may have
+any number of classes, ``log_likelihoods(scores, starts, classes)``, of having those of each row and no others.
 """
 
 from types import ModuleType

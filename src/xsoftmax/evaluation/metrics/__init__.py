@@ -20,8 +20,6 @@ JUDGE = "log_likelihood"
 # What stands before a metric's column in files of several splits.
 SPLITS = ("train", "validation", "test")
 WHEN = ("fit", "end")
-# A and B of propensities where a data set names no others: Jain et al., KDD 2016.
-PROPENSITY = (0.55, 1.5)
 # What may be unknown of rows, and why.
 UNKNOWN = {
     "log_likelihood": "the scores of all classes are not given",
@@ -146,6 +144,10 @@ class Metric:
     def lacks(self, rows: RowScores) -> list[str]:
         """Name what it needs and these rows do not have."""
         return [need for need in self.needs if getattr(rows, need) is None]
+
+    def suits(self, rows: RowScores) -> bool:
+        """Tell whether it is one of rows with so many labels each: one, or several."""
+        return not set(self.lacks(rows)) & set(KINDS)
 
     def of(self, rows: RowScores) -> float:
         """Measure rows; NaN if there are none.

@@ -12,4 +12,4 @@ from types import ModuleType
 def suites() -> dict[str, ModuleType]:
     """Import all suites, by name."""
     folders = sorted(path.parent.name for path in Path(__file__).parent.glob("[!_]*/__init__.py"))
-    return {name: import_module(f"{__name__}.{name}") for name in folders}
+    return {name.replace("_", "-"): import_module(f"{__name__}.{name}") for name in folders}

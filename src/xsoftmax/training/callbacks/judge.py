@@ -38,12 +38,11 @@ class Judge(Callback):
         state = fit.state
         if state.status == "diverged":
             return
-        value = self.sign * row[self.column]
+        found = row.get(self.column, np.nan)
+        value = self.sign * found
         if not np.isfinite(value) and state.best == -np.inf:
             why = metrics.why_empty(self.column.partition("_")[2])
-            raise InputError(
-                f"{self.column} is {row[self.column]}, which cannot judge weights{why}; take another --by"
-            )
+            raise InputError(f"{self.column} is {found}, which cannot judge weights{why}; take another --by")
         if value > state.best:
             state.best, state.best_epoch, state.without_gain = value, row["epoch"], 0
         else:
