@@ -159,19 +159,21 @@ def test_identity_covers_weights_and_several_labels():
 
 
 @pytest.mark.parametrize("verb", ["proposal", "evaluate"])
-def test_verbs_that_would_pass_over_weights_or_labels_refuse_them(tmp_path, verb, capsys):
+def test_verbs_that_would_pass_over_weights_refuse_them_and_several_labels_are_taken(tmp_path, verb, capsys):
     splits = with_all(tmp_path / "a.h5", True)
     several = {name: replace(split, weight=None) for name, split in splits.items()}
     write(tmp_path / "b.h5", True, splits=several)
-    save_model(Model(np.eye(3, 6), list("abc"), 6, attributes={"status": "finished"}), tmp_path / "model.h5")
-    for path, message in (("a.h5", "sample weights yet; leave"), ("b.h5", "several labels per row yet; prepare")):
+    with open_prepared(tmp_path / "b.h5") as data:
+        names = list(data.class_names)
+    save_model(Model(np.eye(3, 6), names, 6, attributes={"status": "finished"}), tmp_path / "model.h5")
+    for path, status in (("a.h5", 1), ("b.h5", 0)):
         words = {
             "proposal": ["proposal", path, "--kind", "tree", "-o", "tree.h5"],
             "evaluate": ["evaluate", "model.h5", path],
         }[verb]
-        assert main([str(tmp_path / word) if word.endswith(".h5") else word for word in words]) == 1
-        assert message in capsys.readouterr().err
-    assert not (tmp_path / "tree.h5").exists()
+        assert main([str(tmp_path / word) if word.endswith(".h5") else word for word in words]) == status
+        assert ("sample weights yet; leave" in capsys.readouterr().err) == (status == 1)
+        assert (tmp_path / "tree.h5").exists() == (status == 0 and verb == "proposal")
 
 
 def changed(name, change):
