@@ -110,6 +110,9 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         for name, expected in splits.items():
             found = data.split(name)
             assert found.nbytes == data.nbytes(name) - (0 if dense else 4 * (found.n_samples + 1))  # int32 in memory
+            n_labels = expected.label_sets.classes.size + expected.filtered.classes.size
+            assert data.label_bytes(name) == (4 + 4) * found.n_samples + 2 * 8 * (found.n_samples + 1) + 4 * n_labels
+            assert without.label_bytes(name) == 4 * found.n_samples
             for key, values in expected.label_arrays.items():
                 assert found.label_arrays[key].dtype == values.dtype
                 np.testing.assert_array_equal(found.label_arrays[key], values)
@@ -118,6 +121,9 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         for i in range(14):
             assert of_row(part.label_sets, i) == of_row(splits["train"].label_sets, 3 + i)
             assert of_row(part.filtered, i) == of_row(splits["train"].filtered, 3 + i)
+        windows = training_windows(data, 1)
+        row_bytes = data.nbytes("train") // 50
+        assert windows.nbytes == row_bytes * 50 + 8 * 50 + data.label_bytes("train")
         for rows, chosen in ((training_windows(data, 1).split, [4, 0, 49]), (splits["train"], [4, 0, 49])):
             few = taken(rows, np.array(chosen))
             np.testing.assert_array_equal(few.weight, splits["train"].weight[chosen])
