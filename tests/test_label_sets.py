@@ -179,3 +179,18 @@ def test_predicting_prepared_rows_of_another_data_set_is_refused(folder, prepare
 def test_scores_are_not_written_over_what_is_read(folder, capsys):
     assert called("predict", folder / "model.h5", folder / "toy.h5", "--scores", folder / "toy.h5") == 1
     assert "is also what is read" in capsys.readouterr().err
+
+
+def test_a_metric_of_sets_judges_a_fit_and_one_of_single_labels_does_not(folder, tmp_path, capsys):
+    words = ["train", folder / "toy.h5", "--method", "softmax", "--epochs", 4, "--points", 4, "--by"]
+    assert called(*words, "psp_at_3", "-o", tmp_path / "fit") == 0
+    kept = json.loads((tmp_path / "fit" / "status.json").read_text())["kept"]
+    rows = (tmp_path / "fit" / "history.csv").read_text().splitlines()
+    column = rows[0].split(",").index("validation_psp_at_3")
+    values = [float(row.split(",")[column]) for row in rows[1:]]
+    assert kept["value"] == max(values)
+    found, _ = evaluated(capsys, tmp_path / "fit" / "model.h5", folder / "toy.h5")
+    assert found["validation"]["psp_at_3"] == pytest.approx(max(values), rel=1e-9)
+    assert called(*words, "top_3_accuracy", "-o", tmp_path / "none") == 1
+    assert "(top_3_accuracy needs one_label: rows have several labels); take another --by" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()

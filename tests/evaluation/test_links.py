@@ -34,8 +34,8 @@ def model_of(*scores, link="probit", n_rows=1):
 
 
 def test_every_link_is_found_by_its_name():
-    assert registry.names("xsoftmax.evaluation.links") == ["logistic", "probit", "softmax"]
-    with pytest.raises(InputError, match="unknown link 'cauchy'; known: logistic, probit, softmax"):
+    assert registry.names("xsoftmax.evaluation.links") == ["logistic", "probit", "sigmoid", "softmax"]
+    with pytest.raises(InputError, match="unknown link 'cauchy'; known: logistic, probit, sigmoid, softmax"):
         links.load("cauchy")
 
 

@@ -112,8 +112,13 @@ def _row_scores(
 
 
 def evaluate(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None) -> dict[str, float]:
-    """Score rows by the model's link, in most cases the full softmax, and give their metrics, as along a fit."""
-    return metrics.measure(score_rows(model, X, y, pool), "fit")
+    """Score rows by the model's link, in most cases the full softmax; give their metrics, as along a fit, by column.
+
+    Metrics that need what is not known of rows with one label each are left out.
+    """
+    rows = score_rows(model, X, y, pool)
+    measured = metrics.measure(rows, "fit")
+    return {column: value for column, value in measured.items() if not metrics.known()[column].lacks(rows)}
 
 
 def score_together(

@@ -16,6 +16,7 @@ import numpy as np
 from xsoftmax.internal.compiled import njit, overload
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.dispatch import NO_COUNTS, declared, lean
+from xsoftmax.kernels.draws import part_of
 from xsoftmax.kernels.protocol import (
     Candidates,
     Draws,
@@ -86,23 +87,10 @@ def places_like(scores):
 
 
 @njit(inline="always", **LEAN)
-def places_of(draws, first, stop):
-    """View the places ``first`` to ``stop``."""
-    return Draws(
-        draws.classes[first:stop],
-        draws.log_q[first:stop],
-        draws.weights[first:stop],
-        draws.scores[first:stop],
-        draws.out[first:stop],
-        draws.rng,
-    )
-
-
-@njit(inline="always", **LEAN)
 def as_candidates(places):
     """View places as the candidates of a step, the first of them as the true class."""
     n = places.classes.size
-    return Candidates(places.classes, places.weights, places.scores, places.out, places_of(places, 1, n))
+    return Candidates(places.classes, places.weights, places.scores, places.out, part_of(places, 1, n))
 
 
 @lean
@@ -135,8 +123,8 @@ def _coefficients_of_set(objective, optimizer, features, i, rate, states, log_q_
 
     def one_by_one(objective, optimizer, features, i, rate, states, log_q_true, share, places, n_true, total):
         n = places.classes.size
-        rest = places_of(places, n_true, n)
-        others = places_of(places, 1, n)
+        rest = part_of(places, n_true, n)
+        others = part_of(places, 1, n)
         for j in range(n):
             total[j] = 0
         compete = labels_compete(objective) and not proximal
@@ -190,7 +178,7 @@ def _loss_of_labels(objective, states, log_q_true, share, places, n_true, every)
         return together
 
     def one_by_one(objective, states, log_q_true, share, places, n_true, every):
-        value, others = 0.0, places_of(places, 1, places.classes.size)
+        value, others = 0.0, part_of(places, 1, places.classes.size)
         for t in range(n_true):
             places.weights[t] = labels_compete(objective)
         for t in range(n_true):

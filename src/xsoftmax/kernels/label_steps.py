@@ -12,14 +12,13 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, PART
 from xsoftmax.kernels.coefficients import OWN_NUMBERS, all_finite, lowest_of
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.draws import gather_repeats
+from xsoftmax.kernels.draws import gather_repeats, part_of
 from xsoftmax.kernels.label_sets import (
     as_candidates,
     coefficients_of_set,
     holds,
     labels_of,
     places_like,
-    places_of,
     share_of,
 )
 from xsoftmax.kernels.layout import has_room
@@ -74,9 +73,7 @@ def _take_step(parts, samples, weights, i, clock, rate, workspace):
     labels, features = labels_of(samples.labels, i), samples.features
     n_true = labels.size
     rng = start(clock.key, clock.position)
-    places = places_of(
-        workspace.places, 0, draw_for_labels(parts, features, weights, i, labels, rng, workspace.places)
-    )
+    places = part_of(workspace.places, 0, draw_for_labels(parts, features, weights, i, labels, rng, workspace.places))
     if not has_room(weights, features, i, places.classes):
         return 0
     score_step(weights, features, i, places.classes, places.scores)
@@ -124,7 +121,7 @@ def draw_for_labels(parts, features, weights, i, labels, rng, places):
     for t in range(n_true):
         places.classes[t], places.weights[t], places.log_q[t] = labels[t], np.float32(1), np.float32(0)
         lowest = min(lowest, lowest_of(parts, features, weights, i, np.int64(labels[t])))
-    drawn = places_of(places, n_true, n_true + n_drawn + (n_true if searches(parts.proposal) else 0))
+    drawn = part_of(places, n_true, n_true + n_drawn + (n_true if searches(parts.proposal) else 0))
     draw(parts.proposal, View(weights, features), i, np.int64(-1), lowest, rng, drawn)
     if not excludes_true(parts.objective):
         for j in range(n_drawn):
