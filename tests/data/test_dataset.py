@@ -89,6 +89,7 @@ def test_rows_with_several_labels(y, names, named):
     assert data.split("train").label_sets.classes.dtype == data.split("train").y.dtype == np.int32
     assert data.labels("train").tolist() == [row[0] for row in expected]
     assert data.class_counts.tolist() == INDICATOR.sum(axis=0).tolist()
+    assert data.label_bytes("train") == 4 * 6 + 8 * 7 + 4 * 10
     assert list(data.class_names) == [*("abc" if named else names)]
 
 

@@ -151,6 +151,28 @@ def test_a_label_that_comes_twice_in_a_row_counts_once(tmp_path):
     assert [name for name, _ in rows_of(path)] == ["5", "2", "2", "2", "5"]
 
 
+def test_sizes_that_only_some_data_have_may_be_expected(tmp_path):
+    expect = {"dropped_unseen_labels_test": 0, "dropped_unseen_filter_train": 0}
+    run(tmp_path, {"a": THREE}, expect=expect)
+    with pytest.raises(InputError, match="unexpected sizes: dropped_unseen_filter_test 0, expected 2"):
+        run(tmp_path, {"a": THREE}, expect={"dropped_unseen_filter_test": 2})
+
+
+def test_labels_of_a_cell_reach_the_prepared_file(tmp_path, capsys):
+    content = "text,tags\ncat dog,b;a\ndog,;\ncat,a;;c;a\ncat cat,\n"
+    options = {"text": "text", "label": "tags", "label_separator": ";"}
+    settings = {"format": "table", "options": options, "text": TextOptions(min_df=1)}
+    sizes, path = run(tmp_path, {"a.csv": content}, labels="sets", **settings)
+    assert (sizes["rows"], sizes["train"], sizes["dropped_unlabelled"]) == (4, 2, 2)
+    with open_prepared(path) as data:
+        assert sets_of(data, "train", "label_sets") == [["a", "b"], ["a", "c"]]
+        assert data.transform.source["options"]["label_separator"] == ";"
+    assert not capsys.readouterr().err
+    _, path = run(tmp_path, {"a.csv": content}, **settings)
+    assert [name for name, _ in rows_of(path)] == ["b", "a"]
+    assert "rows with several labels (2 of 4 in all) keep the first" in capsys.readouterr().err
+
+
 def test_propensity_reaches_the_prepared_file(tmp_path):
     _, path = run(tmp_path, {"a": THREE}, propensity=(0.6, 2.6))
     with open_prepared(path) as data:

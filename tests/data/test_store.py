@@ -110,6 +110,9 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         for name, expected in splits.items():
             found = data.split(name)
             assert found.nbytes == data.nbytes(name) - (0 if dense else 4 * (found.n_samples + 1))  # int32 in memory
+            n_labels = expected.label_sets.classes.size + expected.filtered.classes.size
+            assert data.label_bytes(name) == (4 + 4) * found.n_samples + 2 * 8 * (found.n_samples + 1) + 4 * n_labels
+            assert without.label_bytes(name) == 4 * found.n_samples
             for key, values in expected.label_arrays.items():
                 assert found.label_arrays[key].dtype == values.dtype
                 np.testing.assert_array_equal(found.label_arrays[key], values)
@@ -118,6 +121,9 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         for i in range(14):
             assert of_row(part.label_sets, i) == of_row(splits["train"].label_sets, 3 + i)
             assert of_row(part.filtered, i) == of_row(splits["train"].filtered, 3 + i)
+        windows = training_windows(data, 1)
+        row_bytes = data.nbytes("train") // 50
+        assert windows.nbytes == row_bytes * 50 + 8 * 50 + data.label_bytes("train")
         for rows, chosen in ((training_windows(data, 1).split, [4, 0, 49]), (splits["train"], [4, 0, 49])):
             few = taken(rows, np.array(chosen))
             np.testing.assert_array_equal(few.weight, splits["train"].weight[chosen])
@@ -159,19 +165,21 @@ def test_identity_covers_weights_and_several_labels():
 
 
 @pytest.mark.parametrize("verb", ["proposal", "evaluate"])
-def test_verbs_that_would_pass_over_weights_or_labels_refuse_them(tmp_path, verb, capsys):
+def test_verbs_that_would_pass_over_weights_refuse_them_and_several_labels_are_taken(tmp_path, verb, capsys):
     splits = with_all(tmp_path / "a.h5", True)
     several = {name: replace(split, weight=None) for name, split in splits.items()}
     write(tmp_path / "b.h5", True, splits=several)
-    save_model(Model(np.eye(3, 6), list("abc"), 6, attributes={"status": "finished"}), tmp_path / "model.h5")
-    for path, message in (("a.h5", "sample weights yet; leave"), ("b.h5", "several labels per row yet; prepare")):
+    with open_prepared(tmp_path / "b.h5") as data:
+        names = list(data.class_names)
+    save_model(Model(np.eye(3, 6), names, 6, attributes={"status": "finished"}), tmp_path / "model.h5")
+    for path, status in (("a.h5", 1), ("b.h5", 0)):
         words = {
             "proposal": ["proposal", path, "--kind", "tree", "-o", "tree.h5"],
             "evaluate": ["evaluate", "model.h5", path],
         }[verb]
-        assert main([str(tmp_path / word) if word.endswith(".h5") else word for word in words]) == 1
-        assert message in capsys.readouterr().err
-    assert not (tmp_path / "tree.h5").exists()
+        assert main([str(tmp_path / word) if word.endswith(".h5") else word for word in words]) == status
+        assert ("sample weights yet; leave" in capsys.readouterr().err) == (status == 1)
+        assert (tmp_path / "tree.h5").exists() == (status == 0 and verb == "proposal")
 
 
 def changed(name, change):

@@ -228,6 +228,7 @@ BAD_JSON = {
     '{"title": "a\\ud800", "target_ind": [0]}\n': "line 1: the title is .*; expected text",
     '{"title": "a", "target_ind": 5}\n': "line 1: target_ind is 5, .*; expected lists of one length",
     '{"title": "a", "target_ind": [5], "target_rel": [1, 1]}\n': r"target_rel \[1, 1\]; expected lists of one length",
+    '{"title": "a", "target_ind": [5], "target_rel": ["x"]}\n': r"line 1: target_rel is \['x'\]; expected numbers",
     '{"title": "a", "target_ind": [-1]}\n': "line 1: the label -1 is no whole number from 0 to 2147483647",
     '{"title": "a", "target_ind": [true]}\n': "line 1: the label True is no whole number",
     '{"title": "a", "target_ind": ["b"]}\n': "line 1: the label 'b' is no whole number",

@@ -262,6 +262,10 @@ class Dataset(ABC):
         """Bytes that a whole split takes in memory."""
 
     @abstractmethod
+    def label_bytes(self, split: str) -> int:
+        """Bytes of these that are not features: classes, 4 each, and where a row has several, 8 more for the row."""
+
+    @abstractmethod
     def labels(self, split: str) -> np.ndarray:
         """Classes of all rows of a split, int32; of several labels the first."""
 
@@ -347,6 +351,10 @@ class ArrayDataset(Dataset):
     def nbytes(self, split: str) -> int:
         """See ``Dataset``."""
         return self.split(split).nbytes
+
+    def label_bytes(self, split: str) -> int:
+        """See ``Dataset``."""
+        return sum(array.nbytes for array in self.split(split).label_arrays.values())
 
     def labels(self, split: str) -> np.ndarray:
         """See ``Dataset``; not a copy."""

@@ -27,10 +27,10 @@ def read_pairs(path: Path, n_samples: int) -> np.ndarray:
     found = []
     for block in line_blocks(path):
         lines = block.text.split(b"\n")
-        for number, words in enumerate(map(bytes.split, lines), block.first_line):
-            if words:
-                found.append(_pair(words, n_samples, f"{path}, line {number}"))
-    return np.array(found, np.int64).reshape(-1, 2)
+        words = enumerate(map(bytes.split, lines), block.first_line)
+        pairs = [_pair(each, n_samples, f"{path}, line {number}") for number, each in words if each]
+        found.append(np.array(pairs, np.int64).reshape(-1, 2))
+    return np.concatenate(found)
 
 
 def _pair(words: list[bytes], n_samples: int, where: str) -> tuple[int, int]:

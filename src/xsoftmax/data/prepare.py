@@ -277,9 +277,9 @@ def _check_weights(splits: Mapping[str, Split], dataset: str) -> None:
 
 def _check_sizes(config: DatasetConfig, sizes: Mapping[str, int]) -> None:
     wrong = [
-        f"{name} {sizes[name]}, expected {expected}"
+        f"{name} {sizes.get(name, 0)}, expected {expected}"
         for name, expected in config.expect.items()
-        if sizes[name] != expected
+        if sizes.get(name, 0) != expected
     ]
     if wrong:
         raise InputError(

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -134,11 +135,11 @@ class Rows:
     @classmethod
     def with_several_names(cls, features: Features, names: Sequence[Sequence[str]]) -> "Rows":
         """Make rows with any number of named labels each; ids follow the order of the names."""
-        distinct, ids = np.unique(
-            np.array([name for row in names for name in row], dtype=object), return_inverse=True
-        )
-        starts = np.cumsum([0, *(len(row) for row in names)], dtype=np.int64)
-        return cls(features, starts, ids.astype(np.int64), tuple(str(name) for name in distinct))
+        distinct = tuple(sorted(set(chain.from_iterable(names))))
+        ids = {name: number for number, name in enumerate(distinct)}
+        starts = np.cumsum([0, *map(len, names)], dtype=np.int64)
+        labels = np.fromiter((ids[name] for name in chain.from_iterable(names)), np.int64, int(starts[-1]))
+        return cls(features, starts, labels, distinct)
 
     @classmethod
     def with_ids(cls, features: Features, ids: np.ndarray, label_names: tuple[str, ...] | None = None) -> "Rows":

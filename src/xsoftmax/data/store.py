@@ -125,7 +125,12 @@ class Prepared(Dataset):
         """Bytes that a whole split takes in memory."""
         group = self._group(split)
         stored = list(group["X"].values()) if self.sparse else [group["X"]]
-        return sum(dataset.nbytes for dataset in [*stored, *(group[name] for name in LABELLING if name in group)])
+        return sum(dataset.nbytes for dataset in stored) + self.label_bytes(split)
+
+    def label_bytes(self, split: str) -> int:
+        """See ``Dataset``."""
+        group = self._group(split)
+        return sum(group[name].nbytes for name in LABELLING if name in group)
 
     def labels(self, split: str) -> np.ndarray:
         """Classes of all rows of a split, int32; of several labels the first."""

@@ -53,7 +53,7 @@ class Windows:
         May be closed.
     split : str
     window_bytes : int
-        Size of a window; at most two of them are in memory, and 12 bytes for each row of the split.
+        Size of a window; at most two of them are in memory, and for each row of the split its labels and 8 bytes.
     block_bytes : int
         Size of a block. The more blocks a window has, the better rows mix; the larger they are, the fewer reads.
     multiple : int
@@ -87,7 +87,7 @@ class Windows:
         row_bytes = max(1, data.nbytes(split) // max(1, n_samples))
         self.block_rows = multiple * max(1, block_bytes // (row_bytes * multiple))
         self.window_rows = self.block_rows * max(1, window_bytes // (row_bytes * self.block_rows))
-        self.nbytes = row_bytes * min(2 * self.window_rows, n_samples) + 12 * n_samples
+        self.nbytes = row_bytes * min(2 * self.window_rows, n_samples) + 8 * n_samples + data.label_bytes(split)
 
     def __len__(self) -> int:
         """Count the windows of an epoch."""

@@ -102,7 +102,8 @@ def estimate(
     n_rows = max(data.n_samples(split) for split in SPLITS)
     data_bytes = 0 if data.in_memory else sum(data.nbytes(split) for split in SPLITS)
     if streams:
-        data_bytes += min(2 * WINDOW_BYTES, data.nbytes("train")) + 16 * n_train - data.nbytes("train")
+        data_bytes += min(2 * WINDOW_BYTES, data.nbytes("train")) - data.nbytes("train")
+        data_bytes += 12 * n_train + data.label_bytes("train")
     needed = {
         "the data": data_bytes,
         "weights and what the optimizer keeps": solver.copies(method) * one_copy,

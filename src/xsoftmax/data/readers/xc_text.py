@@ -102,6 +102,8 @@ def _labels(line: dict[str, Any], where: str) -> list[int]:
         raise InputError(
             f"{where}: target_ind is {labels!r:.40}, target_rel {values!r:.40}; expected lists of one length"
         )
+    if not all(isinstance(value, int | float) for value in values):
+        raise InputError(f"{where}: target_rel is {values!r:.40}; expected numbers")
     for label in labels:
         if type(label) is not int or not 0 <= label <= LARGEST_SIZE:
             raise InputError(f"{where}: the label {label!r:.40} is no whole number from 0 to {LARGEST_SIZE}")

@@ -43,6 +43,8 @@ DROPPED = {
     "n_dropped_unlabelled": "examples without a label dropped",
     "n_dropped_unseen_validation": "validation examples of classes unseen in training dropped",
     "n_dropped_unseen_test": "test examples of classes unseen in training dropped",
+    "n_dropped_unseen_labels_validation": "labels of validation examples unseen in training dropped",
+    "n_dropped_unseen_labels_test": "labels of test examples unseen in training dropped",
 }
 
 

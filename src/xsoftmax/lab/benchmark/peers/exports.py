@@ -86,4 +86,5 @@ def _write_prepared(data: Prepared, splits: dict[str, Split], path: Path) -> Non
         parameters=data.attributes["parameters"],
         source_sha256=data.attributes["source_sha256"],
         dropped=data.dropped,
+        propensity=data.propensity,
     )
