@@ -151,17 +151,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         finally:
             pool.close()
 
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Score every class of every row, float32 of shape (n_samples, n_classes).
-
-        Of one-vs-rest these are the log-odds of a label. Of methods whose probabilities are of a softmax they are the
-        logarithms of these.
-
-        Raises
-        ------
-        InputError
-            If there is no memory for all scores; ``predict_top_k`` needs less.
-        """
+    def _values(self, X: Any) -> np.ndarray:
+        """Give what a threshold is compared with, of every class: float32 of shape (n_samples, n_classes)."""
         with self._scored(X) as (X, pool):
             shape = (X.shape[0], self.model_.n_classes)
             check_free(
@@ -272,8 +263,8 @@ class MultiLabelClassifier(LinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted; of an indicator matrix the numbers of its columns.
     threshold_ : float
-        A row has the labels whose ``decision_function`` reaches it. It gives validation rows the highest micro-F1,
-        and may be set to another number.
+        A row has the labels whose log-odds reach it or, with a softmax, whose share's logarithm does. It gives
+        validation rows the highest micro-F1, and may be set to another number: log(p / (1 - p)) for probability p.
     model_ : Model
     n_features_in_ : int
     """
@@ -357,6 +348,21 @@ class MultiLabelClassifier(LinearClassifier):
         """
         return self._form_of_fit().given(self._labels(X))
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Tell how far above the threshold every label is, float32 of shape (n_samples, n_classes).
+
+        With one-vs-rest these are log-odds, and with a softmax logarithms of the classes' shares, each less
+        ``threshold_``: ``predict`` gives a row the labels of which it is above 0.
+
+        Raises
+        ------
+        InputError
+            If there is no memory for all; ``predict_top_k`` needs less.
+        """
+        found = self._values(X)
+        found -= np.float32(self.threshold_)
+        return found
+
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give the probability of each label by itself, float32 of shape (n_samples, n_classes).
 
@@ -372,7 +378,7 @@ class MultiLabelClassifier(LinearClassifier):
                 "over all labels, so that none is that of a label by itself; take decision_function, predict_top_k, "
                 "or method one-vs-rest"
             )
-        return expit(self.decision_function(X))
+        return expit(self._values(X))
 
     def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
         """Give the share of rows whose labels are all right and no others: scikit-learn's, for several labels.
