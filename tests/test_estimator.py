@@ -1,5 +1,7 @@
 """The estimator for rows with several labels: against scikit-learn's conventions, its own numbers by plain loops."""
 
+import csv
+import io
 import json
 import pickle
 import subprocess
@@ -17,6 +19,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 import xsoftmax
 from xsoftmax import MultiLabelClassifier
@@ -182,14 +185,14 @@ def test_parameters_do_what_they_say(capsys):
 @pytest.mark.parametrize(
     ("parameters", "labels", "message"),
     [
-        ({}, Y[:, 0], r"Y: one label for each row, shape \(500,\); give an indicator matrix .* \[\[label\]"),
-        ({}, Y[:-1], "X has 500 rows, Y 499, .*; give labels for each row"),
+        ({}, Y[:, 0], r"y: one label for each row, shape \(500,\); give an indicator matrix .* \[\[label\]"),
+        ({}, Y[:-1], "X has 500 rows, y 499, .*; give labels for each row"),
         ({}, 2 * Y, r"row 0, column \d is 2; give 0 or 1 for each class, or a list for each row"),
         ({}, Y * 0, "none of 500 rows has a label; give some that have"),
         ({}, None, "requires y to be passed, but the target y is None"),
         ({}, [["a"]] * 500, "has 1 class; a softmax needs at least 2"),
         ({"method": "one-versus-rest"}, Y, "unknown method 'one-versus-rest'; known: .* did you mean 'one-vs-rest'"),
-        ({"method": "u-max"}, Y, "method u-max: rows have several labels, and"),
+        ({"method": "implicit-batch"}, Y, "method implicit-batch: rows have several labels, and"),
         ({"method": {"objective": {"name": "softmax"}}}, Y, "method given: "),
         ({"epochs": 1.5}, Y, "epochs is 1.5; set it to a whole number"),
         ({"validation_fraction": 1}, Y, "validation_fraction is 1; set it to 0 or more, below 1"),
@@ -219,9 +222,9 @@ def test_a_fit_that_diverges_says_so():
     fast = {
         "objective": {"name": "softmax"},
         "proposal": {"name": "all"},
-        "optimizer": {"name": "sgd", "learning_rate": 1e37},
+        "optimizer": {"name": "sgd", "learning_rate": 3e38},
     }
-    with pytest.raises(DivergedError, match="diverged at step .* lower learning_rate"):
+    with pytest.raises(DivergedError, match=r"diverged at step .* lower learning_rate"):
         MultiLabelClassifier(fast).fit(X, Y)
 
 
@@ -256,8 +259,8 @@ def test_a_file_is_a_model_of_the_command_line(fitted, tmp_path, capsys):
     np.save(tmp_path / "new.npy", NEW[:5])
     assert main(["predict", str(tmp_path / "model.h5"), str(tmp_path / "new.npy"), "--top", "2"]) == 0
     best = fitted.predict_top_k(NEW[:5], 2)[0]
-    said = capsys.readouterr().out.splitlines()
-    assert [line.split("\t")[0] for line in said][-5:] == [str(k) for k in best[:, 0]]
+    said = csv.DictReader(io.StringIO(capsys.readouterr().out))
+    assert [int(line["class"]) for line in said] == best.ravel().tolist()
 
 
 @pytest.mark.fault(
@@ -352,27 +355,51 @@ def test_the_package_imports_it_late():
 
 
 class OneLabel(MultiLabelClassifier):
-    """Rows of one label each, in a column, as most of scikit-learn's checks have them; the best label is predicted."""
+    """Takes rows of one label each, as most of scikit-learn's checks have them, and predicts the best one."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.single_output = True
+        return tags
 
     def fit(self, X, y):
-        if isinstance(y, np.ndarray) and (y.ndim == 1 or y.shape[1:] == (1,)):
+        y = y if y is None or isinstance(y, list) else np.asarray(y)
+        if isinstance(y, np.ndarray) and y.size == len(y):
             check_classification_targets(y)
-            y = [[label] for label in y.ravel()]
+            y = [[label] for label in column_or_1d(y, warn=True)]
         return super().fit(X, y)
 
     def predict(self, X):
-        return self.predict_top_k(X, 1)[0][:, 0] if self._form.kind == "lists" else super().predict(X)
+        found = super().predict(X)
+        return self.predict_top_k(X, 1)[0][:, 0] if isinstance(found, list) else found
 
 
-def failed(estimator, expected):
-    """Run scikit-learn's checks; the names of those that failed, without the expected."""
+BY_DESIGN = {
+    "check_classifier_multioutput": "labels are predicted at the threshold of the highest micro-F1, not at p = 0.5",
+    "check_classifiers_multilabel_representation_invariance": "lists are of labels, not rows of an indicator",
+}
+OF_TWO = dict.fromkeys(
+    ["check_classifiers_train", "check_classifiers_classes", "check_decision_proba_consistency"],
+    "decision_function has a column for each of two classes, as either may be a row's label",
+)
+
+
+def failures(estimator, expected):
+    """Run scikit-learn's checks; what those raised that failed, by name, without the expected."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = check_estimator(estimator, expected_failed_checks=expected, on_fail=None, on_skip=None)
-    assert len(found) > 50
+    assert sum(each["status"] == "passed" for each in found) >= 20
     return {each["check_name"]: each["exception"] for each in found if each["status"] == "failed"}
 
 
 @pytest.mark.slow
 def test_checks_of_scikit_learn():
-    print(failed(OneLabel(epochs=2), {}))
+    assert not failures(OneLabel(epochs=2), BY_DESIGN | OF_TWO)
+
+
+@pytest.mark.slow
+def test_checks_of_scikit_learn_fail_only_where_rows_have_one_label():
+    for name, error in failures(MultiLabelClassifier(epochs=2), BY_DESIGN).items():
+        said = " ".join(str(each) for each in (error, error.__cause__, error.__context__))
+        assert "y: one label for each row" in said, name

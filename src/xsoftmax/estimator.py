@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from xsoftmax.data.dataset import ArrayDataset, Dataset, Split, features_of
 from xsoftmax.data.label_form import KINDS, LISTS, LabelForm
+from xsoftmax.data.training_set import check_seed
 from xsoftmax.evaluation.likelihood import visit_whole_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.evaluation.thresholds import best_threshold, labels_above, values
@@ -89,9 +90,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
         return features_of(X, f"{self._name}: X", issparse(X))
 
     def _seed(self) -> int:
-        if isinstance(self.random_state, Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        if not isinstance(self.random_state, Integral):
+            return int(check_random_state(self.random_state).randint(2**31 - 1))
+        check_seed(int(self.random_state))
+        return int(self.random_state)
 
     def _held_out(self, n_samples: int, seed: int) -> np.ndarray:
         """Choose validation rows: bool of shape (n_samples,); one row at least remains for training."""
@@ -299,13 +301,13 @@ class MultiLabelClassifier(LinearClassifier):
         tags.target_tags.multi_output, tags.target_tags.single_output = True, False
         return tags
 
-    def fit(self, X: Any, Y: Any) -> "MultiLabelClassifier":
+    def fit(self, X: Any, y: Any) -> "MultiLabelClassifier":
         """Train on rows, each with all of its labels.
 
         Parameters
         ----------
         X : array or sparse array of shape (n_samples, n_features)
-        Y : array or sparse array of shape (n_samples, n_classes); or list of lists or sets
+        y : array or sparse array of shape (n_samples, n_classes); or list of lists or sets
             0 or 1 for each class, or the labels of each row. Rows without any are left out, with a warning.
 
         Raises
@@ -314,9 +316,9 @@ class MultiLabelClassifier(LinearClassifier):
             If shapes differ, rows have one label each, a number is none, or the method does not take such rows;
             ``DivergedError`` if weights grew beyond all bounds.
         """
-        X, Y = self._rows(X, reset=True), _given(Y, self._name)
-        form = LabelForm.of(Y, f"{self._name}: Y")
-        labels = self._indicator(Y, X, form)
+        X, y = self._rows(X, reset=True), _given(y, self._name)
+        form = LabelForm.of(y, f"{self._name}: y")
+        labels = self._indicator(y, X, form)
         with_labels = np.diff(labels.indptr) > 0
         if not with_labels.all():
             X, labels = _labelled(X, labels, with_labels, self._name)
@@ -344,7 +346,7 @@ class MultiLabelClassifier(LinearClassifier):
         Returns
         -------
         ndarray or csr_array of shape (n_samples, n_classes), int64; or list of lists
-            As ``Y`` was given to ``fit``.
+            As ``y`` was given to ``fit``.
         """
         return self._form_of_fit().given(self._labels(X))
 
@@ -380,13 +382,13 @@ class MultiLabelClassifier(LinearClassifier):
             )
         return expit(self._values(X))
 
-    def score(self, X: Any, Y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Give the share of rows whose labels are all right and no others: scikit-learn's, for several labels.
 
         With many labels hardly any row is; searches may take ``scoring="f1_micro"``, which the threshold is for.
         """
         found = self._labels(X)
-        true = self._indicator(_given(Y, self._name), found, self._form)
+        true = self._indicator(_given(y, self._name), found, self._form)
         return float(accuracy_score(true, found, sample_weight=sample_weight))
 
     def _chosen_threshold(self, model: Model, rows: Split) -> float:
@@ -405,11 +407,11 @@ class MultiLabelClassifier(LinearClassifier):
         check_is_fitted(self, "model_")
         return self._form
 
-    def _indicator(self, Y: Any, X: Any, form: LabelForm) -> csr_array:
-        found = form.indicator(Y, f"{self._name}: Y")
+    def _indicator(self, y: Any, X: Any, form: LabelForm) -> csr_array:
+        found = form.indicator(y, f"{self._name}: y")
         if found.shape[0] != X.shape[0]:
             raise InputError(
-                f"{self._name}: X has {X.shape[0]} rows, Y {found.shape[0]}, inconsistent numbers of samples; give "
+                f"{self._name}: X has {X.shape[0]} rows, y {found.shape[0]}, inconsistent numbers of samples; give "
                 "labels for each row"
             )
         return found
@@ -431,11 +433,11 @@ class MultiLabelClassifier(LinearClassifier):
         self._form = LabelForm(kind, self.classes_)
 
 
-def _given(Y: Any, name: str) -> Any:
+def _given(y: Any, name: str) -> Any:
     """Take labels as they are, a table of another library as an array."""
-    if Y is None:
+    if y is None:
         raise InputError(f"{name} requires y to be passed, but the target y is None; give labels for each row")
-    return Y if issparse(Y) or isinstance(Y, list | tuple) else np.asarray(Y)
+    return y if issparse(y) or isinstance(y, list | tuple) else np.asarray(y)
 
 
 def _labelled(X: Any, labels: csr_array, chosen: np.ndarray, name: str) -> tuple[Any, csr_array]:

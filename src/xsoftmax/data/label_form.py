@@ -80,7 +80,7 @@ class LabelForm:
             check_free(
                 8 * n_samples * n_classes,
                 f"labels of {n_samples} rows and {n_classes} classes",
-                "give fewer rows at a time, or fit with a sparse Y, which gives sparse predictions",
+                "give fewer rows at a time, or fit with a sparse y, which gives sparse predictions",
             )
             return indicator.toarray()
         labels = self.classes[indicator.indices].tolist()
