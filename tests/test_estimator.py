@@ -22,6 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 import xsoftmax
+from pages import Page
 from xsoftmax import MultiLabelClassifier
 from xsoftmax.cli import main
 from xsoftmax.internal.checksummed import DamagedError
@@ -264,7 +265,9 @@ def test_a_file_is_a_model_of_the_command_line(fitted, tmp_path, capsys):
 
 
 @pytest.mark.fault(
-    "an estimator's file whose threshold is made up", "`MultiLabelClassifier.load` ends", "what is wrong", "nothing"
+    "an estimator's file with a threshold, labels or parameters that are none, or a model that no estimator wrote",
+    happens="it is refused as it is read",
+    user="`InputError: …: not what xsoftmax writes (…); write it with MultiLabelClassifier.save`",
 )
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -293,7 +296,6 @@ def test_a_file_of_others_is_refused(changes, message, fitted, of_lists, tmp_pat
         MultiLabelClassifier.load(tmp_path / "model.h5")
 
 
-@pytest.mark.fault("an estimator's file with a flipped bit", "`load` ends", "that the file is damaged", "nothing")
 def test_a_damaged_file_is_refused(fitted, tmp_path):
     fitted.save(tmp_path / "model.h5")
     content = bytearray((tmp_path / "model.h5").read_bytes())
@@ -344,6 +346,15 @@ def test_a_pipeline_takes_texts():
     texts = [" ".join(f"word{letter}" for letter in labels) for labels in LISTS]
     found = make_pipeline(TfidfVectorizer(), MultiLabelClassifier(epochs=5)).fit(texts, LISTS)
     assert found.predict(["wordb", "wordc worda"]) == [["b"], ["a", "c"]]
+
+
+def test_the_example_of_the_page_runs():
+    names = {}
+    exec(Page("estimator.md").block("python"), names)
+    truth = names["labels"][1400:]
+    assert np.mean([set(found) == true for found, true in zip(names["found"], truth, strict=True)]) > 0.7
+    assert np.mean([set(best[:2]) == true for best, true in zip(names["best"], truth, strict=True)]) > 0.7
+    assert (np.diff(names["probabilities"]) <= 0).all()
 
 
 def test_the_package_imports_it_late():

@@ -40,7 +40,7 @@ class LabelForm:
         """
         if not given_labels.are_several(Y):
             raise InputError(
-                f"{what}: one label for each row, shape {np.shape(Y)}; give an indicator matrix with a column for each "
+                f"{what}: one label for each row, shape {np.shape(Y)}; give an indicator matrix, a column for each "
                 "class, or a list of labels for each row: [[label] for label in y]"
             )
         kind = LISTS
