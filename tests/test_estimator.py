@@ -186,7 +186,7 @@ def test_parameters_do_what_they_say(capsys):
 @pytest.mark.parametrize(
     ("parameters", "labels", "message"),
     [
-        ({}, Y[:, 0], r"y: one label for each row, shape \(500,\); give an indicator matrix .* \[\[label\]"),
+        ({}, Y[:, 0], r"y: one label for each row, shape \(500,\); give an indicator matrix, .* \[\[label\]"),
         ({}, Y[:-1], "X has 500 rows, y 499, .*; give labels for each row"),
         ({}, 2 * Y, r"row 0, column \d is 2; give 0 or 1 for each class, or a list for each row"),
         ({}, Y * 0, "none of 500 rows has a label; give some that have"),
@@ -333,6 +333,19 @@ def test_it_clones_and_pickles(fitted, of_lists):
         again = pickle.loads(pickle.dumps(each))  # noqa: S301 - of our own making
         assert np.array_equal(again.decision_function(NEW), each.decision_function(NEW))
     assert clone(MultiLabelClassifier(SOFTMAX)).set_params(epochs=7).get_params()["epochs"] == 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["sampled-softmax-frequency", "adversarial", "probit"])
+def test_any_method_that_takes_sets_is_fitted_kept_and_pickled(method, tmp_path):
+    found = MultiLabelClassifier(method, epochs=3).fit(csr_array(X), LISTS)
+    assert np.array_equal(found.decision_function(NEW) > 0, found._labels(NEW).toarray())
+    assert (
+        np.mean(found.predict_top_k(NEW, 1)[0][:, 0] == found.classes_[found.decision_function(NEW).argmax(1)]) == 1
+    )
+    found.save(tmp_path / "model.h5")
+    for again in (MultiLabelClassifier.load(tmp_path / "model.h5"), pickle.loads(pickle.dumps(found))):  # noqa: S301
+        assert again.predict(NEW) == found.predict(NEW)
 
 
 def test_a_grid_is_searched():
