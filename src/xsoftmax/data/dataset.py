@@ -414,7 +414,7 @@ def known_split(splits: Mapping[str, Any], name: str) -> Any:
 def _split(X: Any, y: Any, classes: np.ndarray, what: str, sparse: bool, several: bool, weight: Any = None) -> Split:
     label_sets = _label_sets(y, classes, what) if several else None
     labels = _one_each(y, classes, what) if label_sets is None else label_sets.classes[label_sets.starts[:-1]]
-    features = _features(X, what, sparse)
+    features = features_of(X, what, sparse)
     if features.shape[0] != len(labels):
         raise InputError(f"{what}: X has {features.shape[0]} rows, y {len(labels)}; give a label for each row")
     weights = None if weight is None else _weights(weight, len(labels), what)
@@ -433,8 +433,14 @@ def _label_sets(y: Any, classes: np.ndarray, what: str) -> LabelSets:
     return LabelSets.of_pairs(found.rows, labels, found.n_samples)
 
 
-def _features(X: Any, what: str, sparse: bool) -> Any:
-    """Bring features to float32, dense in C order or CSR with sorted indices; without a copy if they are that."""
+def features_of(X: Any, what: str, sparse: bool) -> Any:
+    """Bring features to float32, dense in C order or CSR with sorted indices; without a copy if they are that.
+
+    Raises
+    ------
+    InputError
+        If they are something else, or a number is none; ``what`` begins the message.
+    """
     if issparse(X) != sparse:
         raise InputError(f"{what}: X is {'sparse' if issparse(X) else 'dense'}, training rows are not; give the same")
     try:

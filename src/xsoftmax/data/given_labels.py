@@ -42,7 +42,7 @@ def distinct(y: Any, what: str) -> np.ndarray:
     """
     if not are_several(y):
         return _sorted(one_axis(y, what), what)
-    if _is_indicator(y):
+    if is_indicator(y):
         return np.arange(y.shape[1] if issparse(y) else np.asarray(y).shape[1])
     return _sorted(_of_lists(y, what).labels, what)
 
@@ -78,14 +78,19 @@ def pairs_of(y: Any, n_classes: int, what: str) -> Pairs:
     InputError
         If a row has no label, or something is no indicator or no list of labels.
     """
-    if not are_several(y):
-        labels = one_axis(y, what)
-        return Pairs(np.arange(len(labels)), labels, len(labels), False)
-    found = of_indicator(y, n_classes, what) if _is_indicator(y) else _of_lists(y, what)
+    found = any_pairs_of(y, n_classes, what)
     counts = np.bincount(found.rows, minlength=found.n_samples)
     if not counts.all():
         raise InputError(f"{what}: row {np.argmin(counts)} has no label; leave it out")
     return found
+
+
+def any_pairs_of(y: Any, n_classes: int, what: str) -> Pairs:
+    """Take rows as ``pairs_of`` does, also those that have no label."""
+    if not are_several(y):
+        labels = one_axis(y, what)
+        return Pairs(np.arange(len(labels)), labels, len(labels), False)
+    return of_indicator(y, n_classes, what) if is_indicator(y) else _of_lists(y, what)
 
 
 def of_indicator(y: Any, n_classes: int, what: str) -> Pairs:
@@ -148,7 +153,8 @@ def _sorted(labels: np.ndarray, what: str) -> np.ndarray:
         raise InputError(f"{what}: labels do not compare ({error}); give labels of one type") from None
 
 
-def _is_indicator(y: Any) -> bool:
+def is_indicator(y: Any) -> bool:
+    """Tell whether labels are a table, a column for each class."""
     return issparse(y) or (not _are_lists(y) and np.asarray(y).ndim == 2)
 
 
