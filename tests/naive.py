@@ -171,8 +171,8 @@ def rank(s, y):
     return sum(1 for k in range(len(s)) if k != y and not s[k] < s[y])
 
 
-def precision_at(k, ranks):
-    return np.mean([1.0 if r < k else 0.0 for r in ranks]) / k
+def top_k_accuracy(k, ranks):
+    return np.mean([1.0 if r < k else 0.0 for r in ranks])
 
 
 def bins_of_confidence(confidence, right, n_bins):

@@ -110,7 +110,7 @@ def test_what_a_metric_needs_is_there_or_its_column_is_empty(judged):
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("n_labels", "metric n_labels needs label_sets: rows have one label each; take another metric"),
+        ("n_labels", "validation_n_labels is nan, which cannot judge weights (n_labels needs label_sets: rows have"),
         ("surest", "metric surest is measured by `evaluate` alone; take one of log_likelihood, accuracy, mean_rank"),
         ("undefined", "validation_undefined is nan, which cannot judge weights; take another --by"),
         ("mean_ranks", "unknown metric 'mean_ranks'; known: log_likelihood"),

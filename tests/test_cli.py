@@ -129,7 +129,9 @@ def test_train_and_evaluate(data, tmp_path, capsys):
         rows = list(csv.DictReader(file))
     best = max(rows, key=lambda row: float(row["validation_log_likelihood"]))
     assert float(best["test_log_likelihood"]) == pytest.approx(printed["test"]["log_likelihood"], rel=1e-12)
-    assert float(best["validation_p_at_3"]) == pytest.approx(printed["validation"]["p_at_3"], rel=1e-12)
+    assert float(best["validation_top_3_accuracy"]) == pytest.approx(
+        printed["validation"]["top_3_accuracy"], rel=1e-12
+    )
     assert json.loads((tmp_path / "fit" / "status.json").read_text())["kept"]["epoch"] == float(best["epoch"])
 
 

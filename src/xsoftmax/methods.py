@@ -26,7 +26,7 @@ STARTS = "xsoftmax.starts"
 AUTO = "auto"
 _KEYS = {
     *AXES,
-    *("schedule", "batch", "l2", "decay", "average", "weights", "start", "frequency_power", "prune"),
+    *("schedule", "batch", "l2", "decay", "average", "weights", "start", "frequency_power", "prune", "positives"),
     *("bias", "bias_start", "calibration", "device", "solver", "source"),
 }
 # Keys of earlier versions, and what they are now.
@@ -34,6 +34,7 @@ RENAMED = {"ridge": "l2"}
 DEVICES = ("cpu", "cuda")
 AVERAGES = ("none", "all", "half")
 WEIGHTS = ("dense", "sparse")
+POSITIVES = ("mean", "sum")
 BIAS_STARTS = ("zero", "minus-log-q")
 CALIBRATIONS = ("none", "temperature", "temperature-and-frequency")
 # Of how many rows have a feature, in the length of steps along it.
@@ -78,6 +79,9 @@ class Method:
     prune : float
         Of the weights of the model that are not zero, the share that is dropped once training has ended, the smallest
         ones: 0.5 drops the smaller half, and the model is sparse; 0 drops none. Calibration comes afterwards.
+    positives : {"mean", "sum"}
+        Whether the loss of a row with several labels is the mean of the losses of its labels, so that all rows count
+        alike, or their sum, so that all labels do; an objective that is a loss of all labels together has its own.
     start : NamedTuple
         Where weights begin, biases left out: a member of ``xsoftmax.starts``.
     bias : bool
@@ -110,6 +114,7 @@ class Method:
     weights: str
     frequency_power: float
     prune: float
+    positives: str
     start: Any
     bias: bool
     bias_start: str
@@ -183,6 +188,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         "weights": as_type_of(f"{where}: weights", WEIGHTS, settings.get("weights", "dense")),
         "frequency_power": as_type_of(f"{where}: frequency_power", 0.0, settings.get("frequency_power", 0.0)),
         "prune": as_type_of(f"{where}: prune", 0.0, settings.get("prune", 0.0)),
+        "positives": as_type_of(f"{where}: positives", POSITIVES, settings.get("positives", "mean")),
         "start": _start(where, settings.get("start", {"name": "zero"})),
         "bias": as_type_of(f"{where}: bias", True, settings.get("bias", True)),
         "bias_start": as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),

@@ -15,6 +15,8 @@ from xsoftmax.training.plan import Plan
 
 X = np.arange(12, dtype=np.float32).reshape(6, 2)
 LABELS = ["b", "a", "b", "c", "a", "c"]
+SETS = [["b", "a"], ["c"], ("a", "c", "b"), {"b"}, ["c", "b", "c"], frozenset("a")]
+INDICATOR = np.array([[1, 1, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0]])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -46,6 +48,69 @@ def test_labels_of_any_kind_are_numbered_in_their_order():
     named = Dataset.from_arrays(X[:2], ["z", "a"], classes=["z", "y", "a"])
     assert named.labels("train").tolist() == [0, 2]
     assert named.n_classes == 3
+
+
+def sets_of(data, split):
+    found = data.split(split).label_sets
+    return [found.of_rows(np.array([i])).classes.tolist() for i in range(data.n_samples(split))]
+
+
+LISTS = [
+    SETS,
+    tuple(SETS),
+    [np.array(list(each)) for each in SETS],
+    np.array([list(each) for each in SETS], object),
+]
+TABLES = [
+    INDICATOR,
+    INDICATOR == 1,
+    INDICATOR.astype(float),
+    list(INDICATOR),
+    csr_array(INDICATOR),
+    csc_matrix(INDICATOR),
+    csr_array((np.r_[np.ones(10), 0], (np.r_[INDICATOR.nonzero()[0], 1], np.r_[INDICATOR.nonzero()[1], 0]))),
+]
+
+
+@pytest.mark.parametrize(("y", "names"), [*((y, "abc") for y in LISTS), *((y, "012") for y in TABLES)])
+@pytest.mark.parametrize("named", [False, True])
+def test_rows_with_several_labels(y, names, named):
+    classes = {"classes": ["a", "b", "c"]} if named else {}
+    others = {"validation": (X[1:3], y[1:3]), "test": (X[:1], csr_array([[0, 1, 1]]))}
+    data = Dataset.from_arrays(X, y, **others, **classes)
+    expected = [np.flatnonzero(row).tolist() for row in INDICATOR]
+    assert data.multilabel
+    assert (sets_of(data, "train"), sets_of(data, "validation"), sets_of(data, "test")) == (
+        expected,
+        expected[1:3],
+        [[1, 2]],
+    )
+    assert data.split("train").label_sets.starts.dtype == np.int64
+    assert data.split("train").label_sets.classes.dtype == data.split("train").y.dtype == np.int32
+    assert data.labels("train").tolist() == [row[0] for row in expected]
+    assert data.class_counts.tolist() == INDICATOR.sum(axis=0).tolist()
+    assert list(data.class_names) == [*("abc" if named else names)]
+
+
+def test_classes_of_several_labels_are_in_the_order_given():
+    data = Dataset.from_arrays(X, SETS, classes=["c", "z", "a", "b"], test=(X[:2], ["z", "a"]))
+    assert sets_of(data, "train") == [[2, 3], [0], [0, 2, 3], [3], [0, 3], [2]]
+    assert sets_of(data, "test") == [[1], [2]]  # one each
+    assert sets_of(data, "validation") == []
+    assert data.class_counts.tolist() == [3, 0, 3, 4]
+    numbers = Dataset.from_arrays(X[:2], [[30, -2], [7]])
+    assert numbers.classes.tolist() == [-2, 7, 30]
+    assert Dataset.from_arrays(X[:2], [[0, 1], [1, 0]]).class_names == ["0", "1"]
+
+
+def test_one_column_or_one_axis_is_one_label_for_each_row():
+    for y in (LABELS, np.array(LABELS), np.array(LABELS)[:, None], np.array([*"abcabc"], object)):
+        assert not Dataset.from_arrays(X, y).multilabel
+
+
+def test_propensity_is_said_with_the_rows():
+    assert Dataset.from_arrays(X, LABELS).propensity == (0.55, 1.5)
+    assert Dataset.from_arrays(X, LABELS, propensity=[0.5, 0.4]).propensity == (0.5, 0.4)
 
 
 def test_what_training_reads_is_not_copied(tmp_path):
@@ -134,7 +199,35 @@ def test_a_file_is_known_by_all_that_it_holds(prepare):
         ((X, LABELS), {"sample_weight": [1, 2]}, "sample_weight has shape"),
         ((X, LABELS), {"sample_weight": [1, 1, 1, 1, 1, -1]}, "numbers below 0"),
         ((X, LABELS), {"feature_names": ["width"]}, "1 feature_names for 2 features"),
-        ((X, [LABELS, LABELS]), {}, "2 axes; give one label"),
+        ((X, np.zeros((6, 2, 2))), {}, "3 axes; give one label"),
+        ((X, [*SETS[:5], []]), {}, "training rows, labels: row 5 has no label; leave it out"),
+        ((X, [set(), *SETS[1:]]), {}, "row 0 has no label; leave it out"),
+        ((X, [*SETS[:5], "ab"]), {}, "row 5 is 'ab'; give a list of labels for each row"),
+        ((X, [*SETS[:5], [["a"], ["b", "c"]]]), {}, "something in the lists is no label; give numbers or strings"),
+        ((X, [*SETS[:5], [None, 1, "a"]]), {}, "labels do not compare"),
+        ((X, [[0.5, np.nan]] * 6), {}, "something in the lists is no label"),
+        ((X, SETS[:5]), {}, "X has 6 rows, y 5"),
+        ((X, [[0, 0, 1], [0, 1, 0]] * 3), {}, r"lists of 0 and 1; give np.array\(y\) if these say which labels"),
+        (
+            (X, SETS),
+            {"test": (X[:2], [["a"], ["b", "d"]])},
+            "test rows: row 1 has label 'd', which no training row has",
+        ),
+        ((X, SETS), {"classes": ["a", "b"]}, "row 1 has label 'c', which no training row has"),
+        ((X, LABELS), {"test": (X, SETS)}, "test rows: several labels for each row, training rows have one"),
+        ((X, SETS), {"test": (X, INDICATOR[:, :2])}, "test rows, labels: 2 columns for 3 classes; give one for each"),
+        (
+            (X, INDICATOR),
+            {"classes": ["a", "b"]},
+            "training rows, labels: 3 columns for 2 classes; give one for each",
+        ),
+        ((X, 2 * INDICATOR), {}, "row 0, column 0 is 2; give 0 or 1 for each class, or a list for each row"),
+        ((X, INDICATOR * np.nan), {}, "row 0, column 0 is nan; give 0 or 1"),
+        ((X, csr_array(-INDICATOR)), {}, "row 0, column 0 is -1; give 0 or 1"),
+        ((X, INDICATOR * (np.arange(6) != 4)[:, None]), {}, "row 4 has no label; leave it out"),
+        ((X, csr_array(INDICATOR)[:5]), {}, "X has 6 rows, y 5"),
+        ((X, np.array([["a", "b"]] * 6)), {}, "a table of <U1; give 0 or 1 for each class, or a list for each row"),
+        ((X, LABELS), {"propensity": (0.5, 0)}, r"propensity is \(0.5, 0.0\); give two numbers above 0"),
     ],
 )
 def test_what_cannot_be_trained_on_is_refused(given, options, message):

@@ -86,8 +86,31 @@ def test_texts_are_joined_by_package_and_checksum(tmp_path):
 def test_labels_are_source_packages_or_sections(tmp_path):
     assert labels_of(debian.read(**write(tmp_path))) == ["0ad", "0ad-data", "0ad-data", "0ad"]
     assert labels_of(debian.read(**write(tmp_path), label="section")) == ["games", "games", "libs", "utils"]
-    with pytest.raises(InputError, match="unknown label 'task'; known: source, section"):
+    with pytest.raises(InputError, match="unknown label 'task'; known: source, section, tags"):
         debian.read(**write(tmp_path), label="task")
+
+
+def test_labels_are_all_tags(tmp_path):
+    packages = PACKAGES.replace("Description-md5: ffff\n", "Tag: role::program,x11::a:b\nDescription-md5: ffff\n")
+    rows = debian.read(**write(tmp_path, packages), label="tags")
+    names = ("game::strategy", "interface::graphical", "role::program", "uitoolkit::sdl", "x11::a:b")
+    assert rows.label_names == names
+    assert rows.label_starts.tolist() == [0, 4, 4, 4, 6]
+    assert labels_of(rows) == [
+        *("game::strategy", "interface::graphical", "uitoolkit::sdl"),
+        *2 * ["role::program"],
+        names[4],
+    ]
+
+
+@pytest.mark.fault("tags of a package that are none", "an error names the paragraph", subsystem="prepare")
+@pytest.mark.parametrize("tag", ["a::b,", "a::b c", "a::{b,c}", "ab", "a::b,, c::d"])
+def test_bad_tags_are_named(tmp_path, tag):
+    paths = write(tmp_path, f"{GOOD}Package: a\nDescription: b\nTag: {tag}\n")
+    with pytest.raises(
+        InputError, match=r"Packages\.xz, paragraph 2: expected tags 'facet::tag'.*, found '.*'; fetch"
+    ):
+        debian.read(**paths, label="tags")
 
 
 def test_blank_lines_and_line_ends_do_not_matter(tmp_path):

@@ -48,12 +48,14 @@ def test_labels_that_no_training_row_has_leave_their_rows(tmp_path, capsys):
     contents = {"train": "1,2 1:1\n2 2:1\n", "test": "3 1:1\n3,2 1:1\n2,1 2:1\n"}
     sizes, path = run(tmp_path, contents, parts={"train": "train", "test": "test"}, labels="sets")
     assert (sizes["test"], sizes["dropped_unseen_test"]) == (2, 1)
+    assert sizes["dropped_unseen_labels_test"] == 2
     assert "2 of 5 labels of test rows are of classes that no training row has" in capsys.readouterr().err
     with open_prepared(path) as data:
         found = data.split("test")
         assert found.y.tolist() == [1, 1]  # the first that is known
         assert found.label_sets.starts.tolist() == [0, 1, 3]
         assert found.label_sets.classes.tolist() == [1, 0, 1]
+        assert (data.dropped["unseen_labels_test"], data.dropped["unseen_labels_validation"]) == (2, 0)
 
 
 def test_several_labels_are_split_and_dropped_with_their_rows(tmp_path):
@@ -67,6 +69,90 @@ def test_several_labels_are_split_and_dropped_with_their_rows(tmp_path):
                 {data.class_names[k] for k in found.label_sets.of_rows(np.array([i])).classes} for i in range(10)
             ]
             assert names == [{str(i % 5), str(5 + i % 3)} for i in found.X.indices[:10]]
+
+
+def sets_of(data, split, name):
+    """Names of classes of each row."""
+    found = getattr(data.split(split), name)
+    return [[data.class_names[k] for k in found.of_rows(np.array([i])).classes] for i in range(data.n_samples(split))]
+
+
+FILTERED = {
+    "train": "5,7 1:1\n6 2:1\n8 3:1\n5\n",
+    "test": "9 1:1\n5 2:1\n8,9 3:1\n6 1:2\n7\n",
+    "pairs": "3 6\n1 9\n1 5\n\n 1  7 \n0 5\n2 8\n1 5\n4 5\n3 4",
+}
+FILTERED_PARTS = {"train": "train", "test": {"data": "test", "filter": "pairs"}}
+
+
+@pytest.mark.parametrize("rule", ["sets", "first", "pairs"])
+def test_labels_that_never_count_stay_with_their_row(tmp_path, rule):
+    """The first test row has no class that is trained on, and the last no feature: they leave with their pairs."""
+    sizes, path = run(tmp_path, FILTERED, parts=FILTERED_PARTS, labels=rule)
+    assert (sizes["test"], sizes["dropped_unseen_test"]) == (3, 2 if rule == "pairs" else 1)
+    assert sizes["dropped_unseen_filter_test"] == (3 if rule == "first" else 2)
+    with open_prepared(path) as data:
+        assert data.split("train").filtered is data.split("validation").filtered is None
+        assert sets_of(data, "test", "filtered") == [["5", "7"] if rule != "first" else ["5"], ["8"], ["6"]]
+        assert data.rows("test", 1, 3).filtered.starts.tolist() == [0, 1, 2]
+        assert data.dropped["unseen_filter_test"] == sizes["dropped_unseen_filter_test"]
+
+
+def test_labels_that_never_count_are_split_and_cut_with_their_rows(tmp_path):
+    rows = "".join(f"{i % 5} {i + 1}:1\n" for i in range(40))
+    pairs = "".join(f"{i} {(i + 1) % 5}\n" for i in range(0, 40, 2))
+    split = SplitOptions(validation=0.25, test=0.25)
+    parts = {"all": {"data": "a", "filter": "b"}}
+    _, path = run(tmp_path, {"a": rows, "b": pairs}, parts=parts, split=split, max_samples=36)
+    with open_prepared(path) as data:
+        for name, n in (("train", 18), ("validation", 9), ("test", 9)):
+            X = data.split(name).X
+            assert X.shape[0] == n
+            assert sets_of(data, name, "filtered") == [[] if i % 2 else [str((i + 1) % 5)] for i in X.indices]
+
+
+def test_labels_that_never_count_go_by_name_where_labels_have_names(tmp_path):
+    contents = {"a.csv": "label,x\nc,1\na,1\nb,1\n", "b.csv": "label,x\nb,1\nd,2\nc,3\n", "pairs": "0 2\n2 0\n2 1\n"}
+    parts = {"train": "a.csv", "test": {"data": "b.csv", "filter": "pairs"}}  # there b, c and d are 0, 1 and 2
+    _, path = run(tmp_path, contents, format="table", parts=parts)
+    with open_prepared(path) as data:
+        assert sets_of(data, "test", "filtered") == [[], ["b", "c"]]
+    contents["pairs"] = "0 3\n"
+    with pytest.raises(
+        InputError, match="test rows have 3 labels, and the filter has number 3, from 0; do they belong"
+    ):
+        run(tmp_path, contents, format="table", parts=parts)
+
+
+@pytest.mark.fault(
+    "a damaged file of pairs that never count", "an error names file, line and value", subsystem="prepare"
+)
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ("", "pairs: the file is empty"),
+        ("0 5\n\n1\n", "pairs, line 3: expected 'row label', two numbers from 0, found '1'; fetch it again"),
+        ("0 5 1\n", "line 1: expected 'row label', .* found '0 5 1'"),
+        ("0 -5\n", "line 1: expected 'row label', .* found '0 -5'"),
+        ("0 5\n5 5\n", "line 2: row 5 of 5, counted from 0; is it the filter of these rows"),
+        ("0 3000000000\n", "line 1: label 3000000000 is more than 2147483647"),
+        ("0 " + "9" * 99, r"line 1: expected 'row label', .* found '0 9{38}\.\.\.'"),
+    ],
+)
+def test_bad_pairs_that_never_count(tmp_path, pairs, message):
+    with pytest.raises(InputError, match=message):
+        run(tmp_path, {**FILTERED, "pairs": pairs}, parts=FILTERED_PARTS)
+
+
+def test_a_label_that_comes_twice_in_a_row_counts_once(tmp_path):
+    _, path = run(tmp_path, {"a": "5,2,5 1:1\n2 2:2\n2,5,2,2 3:1\n"}, labels="pairs")
+    assert [name for name, _ in rows_of(path)] == ["5", "2", "2", "2", "5"]
+
+
+def test_propensity_reaches_the_prepared_file(tmp_path):
+    _, path = run(tmp_path, {"a": THREE}, propensity=(0.6, 2.6))
+    with open_prepared(path) as data:
+        assert data.propensity == (0.6, 2.6)
 
 
 WEIGHTED = "a,b,label,count\n1,2,x,0.5\n3,4,,9\n5,6,y,0\n7,8,x,2\n0,0,y,4\n"

@@ -8,14 +8,14 @@ from scipy import sparse
 from edited import edited
 from xsoftmax.cli import main
 from xsoftmax.data import store
-from xsoftmax.data.dataset import ArrayDataset, Dataset, LabelSets
+from xsoftmax.data.dataset import ArrayDataset, Dataset, LabelSets, check_plain
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
-from xsoftmax.internal.hdf5_checks import ContentError, check_label_sets
+from xsoftmax.internal.hdf5_checks import ContentError, check_label_sets, check_sets
 from xsoftmax.model import Model, save_model
 from xsoftmax.training.fit import check_question
 
@@ -74,13 +74,14 @@ def test_round_trip_and_partial_reads(tmp_path, dense):
 
 
 def labelled(splits):
-    """The same rows with weights, and with one or two labels each."""
+    """The same rows with weights, one or two labels each, and at most three that never count."""
     found = {}
     for name, split in splits.items():
         n, rng = split.n_samples, np.random.default_rng(7)
         pairs = np.concatenate([np.arange(n)] * 2), np.concatenate([split.y, rng.integers(0, 3, n)])
         weight = rng.random(n, dtype=np.float32)
-        found[name] = Split(split.X, split.y, weight, LabelSets.of_pairs(*pairs, n))
+        filtered = LabelSets.of_pairs(rng.integers(0, max(n, 1), n), rng.integers(0, 3, n), n)
+        found[name] = Split(split.X, split.y, weight, LabelSets.of_pairs(*pairs, n), filtered)
     return found
 
 
@@ -104,6 +105,7 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         assert data.multilabel
         assert (without.weighted, without.multilabel) == (False, False)
         assert without.split("train").weight is without.split("train").label_sets is None
+        assert without.split("train").filtered is None
         assert data.identity != without.identity
         for name, expected in splits.items():
             found = data.split(name)
@@ -115,12 +117,13 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
         np.testing.assert_array_equal(part.weight, splits["train"].weight[3:17])
         for i in range(14):
             assert of_row(part.label_sets, i) == of_row(splits["train"].label_sets, 3 + i)
+            assert of_row(part.filtered, i) == of_row(splits["train"].filtered, 3 + i)
         for rows, chosen in ((training_windows(data, 1).split, [4, 0, 49]), (splits["train"], [4, 0, 49])):
             few = taken(rows, np.array(chosen))
             np.testing.assert_array_equal(few.weight, splits["train"].weight[chosen])
-            assert [of_row(few.label_sets, i) for i in range(3)] == [
-                of_row(splits["train"].label_sets, i) for i in chosen
-            ]
+            for name in ("label_sets", "filtered"):
+                expected = getattr(splits["train"], name)
+                assert [of_row(getattr(few, name), i) for i in range(3)] == [of_row(expected, i) for i in chosen]
 
 
 def test_rows_in_memory_are_stored_with_their_weights(tmp_path):
@@ -143,15 +146,16 @@ def test_identity_covers_weights_and_several_labels():
         replace(split, weight=whole.weight[::-1].copy()),
         replace(split, label_sets=whole.label_sets),
         replace(split, label_sets=LabelSets.of_pairs(np.arange(9), split.y, 9)),
+        replace(split, filtered=LabelSets.of_pairs(np.arange(9), split.y, 9)),
     ]
     found = [ArrayDataset("a", {"train": each, "validation": none, "test": none}, np.arange(3)) for each in splits]
     assert len({each.identity for each in found}) == len(splits)
-    assert [each.weighted for each in found] == [False, True, True, False, False]
-    assert [each.multilabel for each in found] == [False, False, False, True, True]
+    assert [each.weighted for each in found] == [False, True, True, False, False, False]
+    assert [each.multilabel for each in found] == [False, False, False, True, True, False]
     assert found[3].class_counts.sum() == whole.label_sets.classes.size
     several = r"no method trains with several labels per row yet; prepare it with labels: pairs .* or labels: first"
     with pytest.raises(InputError, match=several):
-        check_question(found[3], 0)
+        check_plain(found[3], "no method trains with")
 
 
 @pytest.mark.parametrize("verb", ["proposal", "evaluate"])
@@ -218,6 +222,14 @@ CRAFTED = [
     (changed("label_classes", lambda values: values * 0), "labels of row .* do not rise"),
     (changed("label_classes", lambda values: None), "KeyError"),
     (changed("y", lambda values: (values + 1) % 3), "the first label of row .* is none of its labels"),
+    (changed("filter_classes", lambda values: values + 3), "filter_classes: "),
+    (changed("filter_classes", np.zeros_like), "filter_classes: the labels of row . do not rise"),
+    (changed("filter_starts", lambda values: values + 1), "filter_starts: does not begin with 0"),
+    (changed("filter_starts", lambda values: values[:-1]), "filter_starts"),
+    (changed("filter_classes", lambda values: None), "KeyError"),
+    (changed("filter_starts", lambda values: None), "KeyError"),
+    (lambda file: file.attrs.__setitem__("propensity_a", 0.0), r"propensity 0.0, 1.5"),
+    (lambda file: file.attrs.__setitem__("propensity_b", float("nan")), r"propensity 0.55, nan"),
     (several_in_training_only, "KeyError"),
     (several_in_test_only, "validation has several labels per row, training rows have one"),
 ]
@@ -226,7 +238,7 @@ CRAFTED = [
 @pytest.mark.fault(
     "a prepared file with weights that are none, or labels of rows that are no sets of classes",
     happens="weights must be finite, 0 or more and not all 0; each row has labels, in rising order, its first among "
-    "them: all is compared as the file is opened",
+    "them; classes that never count rise, too: all is compared as the file is opened",
     user="`error: …: not what xsoftmax writes (/train/weight: nan at 3 is no weight …)`",
 )
 @pytest.mark.parametrize(("edit", "message"), CRAFTED)
@@ -249,6 +261,25 @@ def test_labels_are_compared_beyond_the_first_block(monkeypatch):
         check_label_sets(sets.starts, wrong, y, 3)
     with pytest.raises(ContentError, match="the first label of row 4 is none of its labels"):
         check_label_sets(sets.starts, sets.classes, np.where(np.arange(8) == 4, 0, y).astype(np.int32), 3)
+
+
+def test_filters_are_compared_beyond_the_first_block(monkeypatch):
+    monkeypatch.setattr("xsoftmax.internal.hdf5_checks.AT_A_TIME", 3)
+    starts, classes = np.array([0, 0, 2, 2, 2, 4, 4]), np.array([0, 2, 1, 2], np.int32)
+    check_sets(starts, classes, 6, 3)
+    with pytest.raises(ContentError, match="the labels of row 4 do not rise"):
+        check_sets(starts, np.array([0, 2, 1, 1], np.int32), 6, 3)
+
+
+def test_propensity_survives(tmp_path):
+    write(tmp_path / "a.h5", propensity=(0.6, 2.6))
+    write(tmp_path / "b.h5")
+    with open_prepared(tmp_path / "a.h5") as data, open_prepared(tmp_path / "b.h5") as without:
+        assert (data.propensity, without.propensity) == ((0.6, 2.6), (0.55, 1.5))
+    with edited(tmp_path / "b.h5") as file:  # a file of before there were any
+        del file.attrs["propensity_a"], file.attrs["propensity_b"]
+    with open_prepared(tmp_path / "b.h5") as data:
+        assert data.propensity == (0.55, 1.5)
 
 
 def test_layout(tmp_path):

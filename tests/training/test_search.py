@@ -36,7 +36,7 @@ def test_of_a_metric_whose_lower_values_are_better_the_lowest(folder, monkeypatc
 @pytest.mark.parametrize(
     ("by", "message"),
     [
-        ("validation_p_at_3", "no column validation_p_at_3; prepare the data with validation rows"),
+        ("validation_top_3_accuracy", "no column validation_top_3_accuracy; prepare the data with validation rows"),
         ("validation_nothing", "unknown column 'validation_nothing'; known: validation_log_likelihood, "),
     ],
 )

@@ -11,7 +11,7 @@ from xsoftmax.advice.options import AutoOptions
 from xsoftmax.advice.race import contender_names, contenders
 from xsoftmax.advice.raced import choose_by_race
 from xsoftmax.advice.statistics import statistics_of
-from xsoftmax.data.dataset import Dataset
+from xsoftmax.data.dataset import Dataset, check_plain
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
@@ -32,6 +32,7 @@ def choice_for(
         If the data or the seed suit no fit, no candidate fits into memory, or what was asked cannot be.
     """
     check_question(data, seed)
+    check_plain(data, "auto chooses no method for")
     model, options = model or shipped(), options or AutoOptions()
     if plan.checkpoint is None:
         return _choose(data, seed, plan, options, model)

@@ -77,7 +77,7 @@ class TrialContext:
         """Where weights begin."""
         rows, found = self.train, partial(find_beginning, self.method, self.data)
         return self._known_by(
-            json.dumps(self.method.settings["start"], sort_keys=True), make=lambda: found(rows.X, rows.y, self.pool)
+            json.dumps(self.method.settings["start"], sort_keys=True), make=lambda: found(rows, self.pool)
         )
 
     @cached_property

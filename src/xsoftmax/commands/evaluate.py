@@ -1,26 +1,31 @@
 """Evaluate a model, or a fitted proposal, by its exact likelihood (mostly the softmax's) on validation and test rows.
 
 New rows with labels do as well: what `predict` takes, with a column or numbers of labels as the training rows had.
+A file of scores in pyxclib's text form, by any program, may stand in the place of the model.
 """
 
 import argparse
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 
-from xsoftmax.data.dataset import Split, check_plain
+from xsoftmax.data.dataset import SPLITS, Dataset, LabelSets, Split
 from xsoftmax.data.labels import choose
+from xsoftmax.data.rows import Rows as LabelledRows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import legacy_metrics, metrics
-from xsoftmax.evaluation.likelihood import score_rows
+from xsoftmax.evaluation.likelihood import filtered_of, score_rows
+from xsoftmax.evaluation.prepared import check_same
 from xsoftmax.evaluation.reliability import reliability
+from xsoftmax.evaluation.score_file import read_scores, rows_of_scores, sizes_of
 from xsoftmax.evaluation.weight_distance import weight_distance
 from xsoftmax.internal.checksummed import is_hdf5
 from xsoftmax.internal.errors import InputError
@@ -32,20 +37,26 @@ from xsoftmax.training.folders import check_model
 
 
 class Rows(NamedTuple):
-    """Rows to be measured, and what is known of where they come from; counts are training rows of each class."""
+    """Rows to be measured, and what is known of the training rows, as ``metrics.RowScores`` has it."""
 
     name: str
     dataset: str
     split: Split
-    class_counts: np.ndarray | None = None
+    training: Mapping[str, Any] = MappingProxyType({})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
-    parser.add_argument("model", type=Path, help="model.h5 of a fit, or what `proposal` wrote")
+    parser.add_argument("model", type=Path, help="model.h5 of a fit, what `proposal` wrote, or a file of scores")
     parser.add_argument("data", type=Path, help="prepared data set (HDF5), or a file of new rows with labels")
     parser.add_argument("--reference", type=Path, help="a model.h5 to tell the distance of the weights from")
     parser.add_argument("--train", action="store_true", help="evaluate on all training rows, too")
+    parser.add_argument(
+        "--split",
+        choices=SPLITS,
+        default="test",
+        help="the rows of a prepared data set that a file of scores is of (default: %(default)s)",
+    )
     parser.add_argument(
         "--as-published",
         nargs="+",
@@ -61,6 +72,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate; metrics of a fit that diverged are null."""
+    found = _of_scores(options) if _is_score_file(options.model) else _of_model(options)
+    text = json.dumps(found, indent=2, sort_keys=True) + "\n"
+    if options.output is None:
+        print(text, end="")
+        return
+    write_text(options.output, text)
+
+
+def _is_score_file(path: Path) -> bool:
+    """Whether a file is meant to be one of scores: text, by another name than models have."""
+    return path.is_file() and not is_hdf5(path) and path.suffix not in (".h5", ".hdf5")
+
+
+def _of_scores(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure a file of scores."""
+    for option, given in (
+        ("--reference", options.reference),
+        ("--train", options.train),
+        ("--as-published", options.legacy_metrics),
+    ):
+        if given:
+            raise InputError(f"{options.model}: {option} needs a model, which scores are not; leave it out")
+    if not is_hdf5(options.data):
+        raise InputError(f"{options.data}: scores are measured on a prepared data set; give its HDF5 file")
+    with open_prepared(options.data) as data:
+        _check_unweighted(data)
+        _check_sizes(options, data)
+        rows = _prepared(data, options.split)
+        scores = rows_of_scores(
+            read_scores(options.model), rows.split.y, rows.split.label_sets, filtered_of(rows.split)
+        )
+    measured = {"n_samples": rows.split.n_samples} | _measured(replace(scores, **rows.training))
+    return {"status": "scores", "dataset": rows.dataset, rows.name: measured}
+
+
+def _check_sizes(options: argparse.Namespace, data: Dataset) -> None:
+    """Make sure that a file of scores has as many rows and classes as the data."""
+    n_rows, n_classes = sizes_of(options.model)
+    if n_classes != data.n_classes:
+        raise InputError(
+            f"{options.model}: {n_classes} classes, {data.name} has {data.n_classes}; predict rows of this data set"
+        )
+    if n_rows != data.n_samples(options.split):
+        others = ", ".join(f"{name} {data.n_samples(name)}" for name in SPLITS)
+        raise InputError(
+            f"{options.model}: {n_rows} rows, but the {options.split} rows of {data.name} are "
+            f"{data.n_samples(options.split)} ({others}); say with --split which rows they are of"
+        )
+
+
+def _of_model(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure a model on all the rows that are asked for."""
     pool = ThreadPool(options.threads)
     found: dict[str, Any] = {"status": "diverged"}
     model: Model | None = None
@@ -78,39 +141,60 @@ def run(options: argparse.Namespace) -> None:
         found["dataset"], found[rows.name] = rows.dataset, {"n_samples": rows.split.n_samples}
         if model is not None:
             scores = _scores(model, rows, pool)
-            binned, values = reliability(scores), metrics.measure(scores, "end")
+            binned = reliability(scores)
             found.setdefault("reliability", {})[rows.name] = binned.as_json() if math.isfinite(binned.error) else None
-            values |= legacy_metrics.log_likelihoods(model, rows.split.X, rows.split.y, options.legacy_metrics, pool)
-            found[rows.name] |= {key: value if math.isfinite(value) else None for key, value in values.items()}
+            found[rows.name] |= _measured(scores) | _as_published(options, model, rows, pool)
     if options.reference is not None:
         found["weight_distance"] = _weight_distance(model, options.reference)
-    text = json.dumps(found, indent=2, sort_keys=True) + "\n"
-    if options.output is None:
-        print(text, end="")
-        return
-    write_text(options.output, text)
+    return found
 
 
 def _scores(model: Model, rows: Rows, pool: ThreadPool) -> metrics.RowScores:
     """Give all that metrics may need."""
-    scores = score_rows(model, rows.split.X, rows.split.y, pool, confident=True)
-    return replace(scores, class_counts=rows.class_counts, label_sets=rows.split.label_sets)
+    split = rows.split
+    scores = score_rows(model, split.X, split.y, pool, True, split.label_sets, filtered_of(split))
+    return replace(scores, **rows.training)
+
+
+def _measured(scores: metrics.RowScores) -> dict[str, float | None]:
+    """Give all metrics; None where there is no value."""
+    return _finite(metrics.measure(scores, "end"))
+
+
+def _as_published(options: argparse.Namespace, model: Model, rows: Rows, pool: ThreadPool) -> dict[str, float | None]:
+    """Give log-likelihoods as papers report them, which are of rows with one label each."""
+    if options.legacy_metrics and rows.split.label_sets is not None:
+        raise InputError(f"{options.data}: --as-published is of rows with one label each; leave it out")
+    return _finite(legacy_metrics.log_likelihoods(model, rows.split.X, rows.split.y, options.legacy_metrics, pool))
+
+
+def _finite(values: dict[str, float]) -> dict[str, float | None]:
+    return {key: value if math.isfinite(value) else None for key, value in values.items()}
 
 
 def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows]:
     """Go through the splits of a prepared file."""
     with open_prepared(options.data) as data:
-        check_plain(data, "no metric counts")
+        _check_unweighted(data)
         if model is not None:
-            if model.class_names != data.class_names:
-                raise InputError(f"{options.model} has other classes than {data.name}; train it on this data set")
-            if not model.has_features(data.n_features, data.transform.sha256):
-                raise InputError(
-                    f"{options.model} has other features than {options.data}, prepared in another way or from other"
-                    " rows; train it on these data, or evaluate it on rows as they were before they were prepared"
-                )
+            check_same(model, options.model, data, options.data)
         for name in ("train", "validation", "test") if options.train else ("validation", "test"):
-            yield Rows(name, data.name, data.split(name), data.class_counts)
+            yield _prepared(data, name)
+
+
+def _prepared(data: Dataset, name: str) -> Rows:
+    """Read a split of a prepared file."""
+    training = {
+        "class_counts": data.class_counts,
+        "n_train": data.n_samples("train"),
+        "propensity": getattr(data, "propensity", metrics.PROPENSITY),
+    }
+    return Rows(name, data.name, data.split(name), training)
+
+
+def _check_unweighted(data: Dataset) -> None:
+    if data.weighted:
+        raise InputError(f"{data.name}: no metric counts sample weights yet; leave them out, or repeat rows")
 
 
 def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows]:
@@ -118,30 +202,46 @@ def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows
     if model is None or model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit that has one")
     rows = model.transform.labelled_rows_of(options.data)
-    labelled, names = choose({"new": rows}, "first")
-    chosen, known = labelled["new"], {name: k for k, name in enumerate(model.class_names)}
-    called = [str(label) if names is None else names[label] for label in chosen.labels.tolist()]
-    y = np.array([known.get(name, -1) for name in called], np.int32)
-    left_out = {
-        "rows without a label": rows.n_samples - len(y),
-        "rows of classes that the model does not know": int((y < 0).sum()),
-    }
-    several = int((np.diff(rows.label_starts) > 1).sum())
-    for what, n in left_out.items():
-        if n:
-            print(f"warning: {options.data}: {n} of {rows.n_samples} {what} are left out", file=sys.stderr)
-    if several:
-        print(f"warning: {options.data}: {several} rows have several labels, the first counts", file=sys.stderr)
-    if not (y >= 0).any():
-        example = f", such as {called[0]!r}" if called else ""
+    row, classes, example = _known_labels(rows, model)
+    known = np.unique(row[classes >= 0])
+    several = bool((np.diff(rows.label_starts) > 1).any())
+    _warn_of_left_out(options.data, rows.n_samples, row, classes, several)
+    if not known.size:
+        example = f", such as {example!r}" if row.size else ""
         raise InputError(f"{options.data}: no row has a label that the model knows{example}")
-    X = model.transform.apply(rows.features)[chosen.rows[y >= 0]]
+    X = model.transform.apply(rows.features)[known]
     empty = int((np.diff(X.indptr) == 0).sum()) if issparse(X) else 0
     if empty:
         print(
             f"warning: {options.data}: {empty} rows have no feature that the model knows; they count", file=sys.stderr
         )
-    yield Rows("new", options.data.name, Split(X, y[y >= 0]))
+    kept = classes >= 0
+    sets = LabelSets.of_pairs(np.searchsorted(known, row[kept]), classes[kept], known.size)
+    split = Split(X, sets.classes[sets.starts[:-1]], label_sets=sets if several else None)
+    yield Rows("new", options.data.name, split)
+
+
+def _known_labels(rows: LabelledRows, model: Model) -> tuple[np.ndarray, np.ndarray, str]:
+    """Give the row and the class of each label, -1 where the model does not know it; and the name of the first."""
+    labelled, names = choose({"new": rows}, "pairs")
+    chosen, known = labelled["new"], {name: k for k, name in enumerate(model.class_names)}
+    found, place = np.unique(chosen.labels, return_inverse=True)
+    called = [str(label) if names is None else names[label] for label in found.tolist()]
+    classes = np.array([known.get(name, -1) for name in called], np.int32)[place]
+    return chosen.rows, classes, called[place[0]] if called else ""
+
+
+def _warn_of_left_out(path: Path, n_rows: int, row: np.ndarray, classes: np.ndarray, several: bool) -> None:
+    """Say how many rows and labels do not count."""
+    labelled, known = np.unique(row).size, np.unique(row[classes >= 0]).size
+    left_out = [
+        (n_rows - labelled, n_rows, "rows without a label"),
+        (int((classes < 0).sum()) if several else 0, classes.size, "labels that the model does not know"),
+        (labelled - known, n_rows, "rows of classes that the model does not know"),
+    ]
+    for n, total, what in left_out:
+        if n:
+            print(f"warning: {path}: {n} of {total} {what} are left out", file=sys.stderr)
 
 
 def _weight_distance(model: Model | None, reference: Path) -> float | None:

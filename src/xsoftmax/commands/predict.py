@@ -1,4 +1,7 @@
-"""Predict the likeliest classes of new rows, with their probabilities, as CSV; texts stand beside them."""
+"""Predict the likeliest classes of new rows, with their probabilities, as CSV; texts stand beside them.
+
+Rows of a prepared data set do as well. `--scores` writes a file in pyxclib's text form, which `evaluate` takes.
+"""
 
 import argparse
 import csv
@@ -6,10 +9,15 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+from xsoftmax.data.dataset import SPLITS
 from xsoftmax.data.rows import Texts
+from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.prediction import Prediction, top_k
+from xsoftmax.evaluation.prepared import check_same
+from xsoftmax.evaluation.score_file import write_scores
+from xsoftmax.internal.checksummed import is_hdf5
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import written_aside
 from xsoftmax.internal.outputs import file_to_write
@@ -25,10 +33,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="new rows, of the kind that the model was trained on: columns of a table are found by their names in "
         "any order, others are passed over; in svmlight, a blank line is a row without features, unless only blank "
-        "lines follow; see docs/data.md",
+        "lines follow; see docs/data.md. Or a prepared data set (HDF5)",
+    )
+    parser.add_argument(
+        "--split", choices=SPLITS, default="test", help="which rows of a prepared data set (default: %(default)s)"
     )
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
     parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")
+    parser.add_argument(
+        "--scores",
+        type=file_to_write,
+        help="write probabilities by numbers of classes, from 0: a line 'rows classes', then 'class:probability ...' "
+        "for each row; no CSV is printed",
+    )
     parser.add_argument("-o", "--output", type=file_to_write, help="CSV file; default: print")
 
 
@@ -38,16 +55,31 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"--top is {options.top}; set it to 1 or more")
     pool = ThreadPool(options.threads)
     model = load_model(options.model)
-    if model.transform is None:
-        raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit")
-    rows = model.transform.rows_of(options.rows)
-    prediction = top_k(model, model.transform.apply(rows), options.top, pool)
-    lines = _lines(model, prediction, rows if isinstance(rows, Texts) else None)
+    X, texts = _rows(options, model)
+    prediction = top_k(model, X, options.top, pool)
+    if options.scores is not None:
+        with written_aside(options.scores) as aside, aside.open("w", encoding="utf-8") as file:
+            write_scores(file, prediction, model.n_classes)
+        if options.output is None:
+            return
+    lines = _lines(model, prediction, texts)
     if options.output is None:
         csv.writer(_Lines(sys.stdout), lineterminator="\r\n").writerows(lines)
         return
     with written_aside(options.output) as aside, aside.open("w", encoding="utf-8", newline="") as file:
         csv.writer(_Lines(file), lineterminator="\r\n").writerows(lines)
+
+
+def _rows(options: argparse.Namespace, model: Model) -> tuple[Any, Texts | None]:
+    """Read the features of rows, and their texts if they are texts."""
+    if is_hdf5(options.rows):
+        with open_prepared(options.rows) as data:
+            check_same(model, options.model, data, options.rows)
+            return data.split(options.split).X, None
+    if model.transform is None:
+        raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit")
+    rows = model.transform.rows_of(options.rows)
+    return model.transform.apply(rows), rows if isinstance(rows, Texts) else None
 
 
 class _Lines:

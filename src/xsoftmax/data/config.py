@@ -15,11 +15,14 @@ from xsoftmax.internal.files import expanded
 from xsoftmax.internal.shipped import description
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+PROPENSITY = (0.55, 1.5)
 SHA256 = re.compile("[0-9a-f]{64}")
 Part = Literal["all", "train", "validation", "test"]
 Expected = Literal[
     "rows", "labels", "train", "validation", "test", "features", "classes", "dropped_empty",
-    "dropped_unlabelled", "dropped_unseen_validation", "dropped_unseen_test",
+    "dropped_unlabelled", "dropped_unseen_validation", "dropped_unseen_test", "dropped_unseen_labels_validation",
+    "dropped_unseen_labels_test", "dropped_unseen_filter_train", "dropped_unseen_filter_validation",
+    "dropped_unseen_filter_test",
 ]  # fmt: skip
 
 
@@ -95,12 +98,16 @@ class DatasetConfig:
         What is downloaded, or lies here already.
     parts : mapping
         Which file plays which role of the reader in which part; the path inside an unpacked folder may follow
-        its name. Needless for a single file, which is then split by us.
+        its name. Needless for a single file, which is then split by us. Whatever the reader, ``filter`` is a file of
+        pairs of a row and a label that never count.
     options : mapping
         What the reader takes besides files.
     labels : str
         Of several labels take the ``first`` in file order, or the one with the smallest id (``min``); or make a row
-        for each (``pairs``); or keep one row with all of them (``sets``), which no method trains on yet.
+        for each (``pairs``); or keep one row with all of them (``sets``).
+    propensity : list of two numbers
+        Of a propensity model of the labels, A and B (Jain et al., KDD 2016, section 4): how many labels that are true
+        are missing, by how many rows have them.
     text : TextOptions
     max_features : int
         Keep the first columns; of texts the most frequent words.
@@ -127,6 +134,7 @@ class DatasetConfig:
     parts: dict[Part, Any] = field(default_factory=dict)
     options: dict[str, Any] = field(default_factory=dict)
     labels: Literal["first", "min", "pairs", "sets"] = "first"
+    propensity: tuple[float, ...] = PROPENSITY
     text: TextOptions = TextOptions()
     max_features: int | None = None
     max_samples: int | None = None
@@ -242,6 +250,9 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
         if names.count(source.name) > 1:
             raise InputError(f"{where}: two files are named {source.name!r}; give one another name")
     word_pattern(config.text.token, f"{where}: text.token", groups=1)
+    if len(config.propensity) != 2 or not all(config.propensity):
+        found = list(config.propensity)
+        raise InputError(f"{where}: propensity: expected two numbers above 0, such as [0.55, 1.5], found {found}")
     for key in ("max_features", "max_samples"):
         if getattr(config, key) == 0:
             raise InputError(f"{where}: {key}: 0 keeps nothing; leave it out to keep all")

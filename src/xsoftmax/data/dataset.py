@@ -1,6 +1,7 @@
 """What training needs of data: three splits of rows with a class each, from a file or from arrays in memory."""
 
 import hashlib
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data import given_labels
+from xsoftmax.data.config import PROPENSITY
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of, row_not_finite
 from xsoftmax.data.transform import Transform
@@ -45,16 +48,25 @@ class LabelSets:
         return cls(starts.astype(np.int64), classes[kept].astype(np.int32))
 
     @property
+    def rows(self) -> np.ndarray:
+        """Number the row of each label, int64 of shape (n_labels,)."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
+    @property
     def arrays(self) -> dict[str, np.ndarray]:
         """Give both arrays, by the names that a prepared file has for them."""
         return {"label_starts": self.starts, "label_classes": self.classes}
 
+    def places_of(self, chosen: np.ndarray | slice) -> np.ndarray:
+        """Find where in ``classes`` the labels of some rows are, given by number, in that order: int64."""
+        first, counts = self.starts[:-1][chosen], np.diff(self.starts)[chosen]
+        return np.repeat(first - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+
     def of_rows(self, chosen: np.ndarray | slice) -> "LabelSets":
         """Copy the labels of some rows, given by number, in that order."""
-        first, counts = self.starts[:-1][chosen], np.diff(self.starts)[chosen]
+        counts = np.diff(self.starts)[chosen]
         starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        places = np.arange(starts[-1]) + np.repeat(first - starts[:-1], counts)
-        return LabelSets(starts, self.classes[places])
+        return LabelSets(starts, self.classes[self.places_of(chosen)])
 
 
 @dataclass(frozen=True)
@@ -70,24 +82,40 @@ class Split:
         What each row counts; None: all the same.
     label_sets : LabelSets or None
         All labels of each row; None: ``y`` is all there is.
+    filtered : LabelSets or None
+        Of each row the classes that never count, of which it may have none: neither right nor wrong where rows are
+        evaluated; None: there are none.
     """
 
     X: csr_array | np.ndarray
     y: np.ndarray
     weight: np.ndarray | None = None
     label_sets: LabelSets | None = None
+    filtered: LabelSets | None = None
 
     @property
     def label_arrays(self) -> dict[str, np.ndarray]:
         """Give all arrays but the features, by the names that a prepared file has for them."""
         found = {"y": self.y} | ({} if self.weight is None else {"weight": self.weight})
-        return found | ({} if self.label_sets is None else self.label_sets.arrays)
+        found |= {} if self.label_sets is None else self.label_sets.arrays
+        if self.filtered is not None:
+            found |= {"filter_starts": self.filtered.starts, "filter_classes": self.filtered.classes}
+        return found
 
     def with_labels_of(self, X: Any, chosen: np.ndarray | slice) -> "Split":
         """Give the features of some rows, given by number, what else these rows have."""
         weight = None if self.weight is None else self.weight[chosen]
         label_sets = None if self.label_sets is None else self.label_sets.of_rows(chosen)
-        return Split(X, self.y[chosen], weight, label_sets)
+        filtered = None if self.filtered is None else self.filtered.of_rows(chosen)
+        return Split(X, self.y[chosen], weight, label_sets, filtered)
+
+    @property
+    def pairs(self) -> "Split":
+        """Give each row as often as it has labels, with one of them each time: a copy, where rows have several."""
+        if self.label_sets is None:
+            return self
+        rows = self.label_sets.rows
+        return Split(self.X[rows], self.label_sets.classes, None if self.weight is None else self.weight[rows])
 
     def class_counts(self, n_classes: int) -> np.ndarray:
         """Rows of each class, int64 of shape (n_classes,); a row with several labels counts for each."""
@@ -123,6 +151,8 @@ class Dataset(ABC):
         Whether rows count differently.
     multilabel : bool
         Whether rows may have several labels.
+    propensity : tuple of float
+        A and B of the propensities of labels (Jain et al., KDD 2016).
     """
 
     name: str
@@ -132,6 +162,7 @@ class Dataset(ABC):
     in_memory: bool
     weighted: bool = False
     multilabel: bool = False
+    propensity: tuple[float, float] = PROPENSITY
 
     @staticmethod
     def from_arrays(
@@ -143,6 +174,7 @@ class Dataset(ABC):
         classes: Sequence[Any] | None = None,
         sample_weight: Any = None,
         feature_names: Sequence[str] = (),
+        propensity: Sequence[float] = PROPENSITY,
         name: str = "arrays",
     ) -> "ArrayDataset":
         """Take rows that are in memory.
@@ -154,36 +186,45 @@ class Dataset(ABC):
         ----------
         X : array or sparse array of shape (n_samples, n_features)
             Training rows: real, finite numbers.
-        y : array of shape (n_samples,)
-            Label of each row: numbers, strings, or what else compares.
+        y : array of shape (n_samples,); array or sparse array of shape (n_samples, n_classes); or list of lists
+            Label of each row: numbers, strings, or what else compares. Of rows with several labels an indicator
+            matrix, 0 or 1 for each class, or a list, tuple or set of labels for each row, at least one.
         validation, test : tuple of array and array, optional
             X and y of other rows, of classes that are known.
         classes : sequence, optional
-            All labels, in the order in which classes are numbered; default: those of ``y``, sorted.
+            All labels, in the order in which classes are numbered; default: those of ``y``, sorted, or the numbers of
+            the indicator's columns.
         sample_weight : array of shape (n_samples,), optional
             What each training row counts, 0 or more; not all are 0.
         feature_names : sequence of str
             Names of the columns.
+        propensity : sequence of two float
+            See ``Dataset``.
         name : str
             What messages and models call it.
 
         Raises
         ------
         InputError
-            If shapes differ, a number is none, or a label is unknown.
+            If shapes differ, a number is none, a label is unknown, or a row has none.
         """
-        known = _distinct(y, f"{name}: y") if classes is None else _one_axis(classes, f"{name}: classes")
-        kind = issparse(X)
-        rows = {"train": _split(X, y, known, f"{name}: training rows", kind, sample_weight)}
+        several, kind = given_labels.are_several(y), issparse(X)
+        if classes is None:
+            known = given_labels.distinct(y, f"{name}: y")
+        else:
+            known = given_labels.one_axis(classes, f"{name}: classes")
+        rows = {"train": _split(X, y, known, f"{name}: training rows", kind, several, sample_weight)}
         for split, given in (("validation", validation), ("test", test)):
             others, labels = (rows["train"].X[:0], known[:0]) if given is None else given
-            rows[split] = _split(others, labels, known, f"{name}: {split} rows", kind)
+            rows[split] = _split(others, labels, known, f"{name}: {split} rows", kind, several)
             width, asked = rows[split].X.shape[1], rows["train"].X.shape[1]
             if width != asked:
                 raise InputError(f"{name}: {split} rows have {width} features, training rows {asked}; give the same")
         if len(feature_names) not in (0, rows["train"].X.shape[1]):
             raise InputError(f"{name}: {len(feature_names)} feature_names for {rows['train'].X.shape[1]} features")
-        return ArrayDataset(name, rows, known, tuple(feature_names))
+        found = ArrayDataset(name, rows, known, tuple(feature_names))
+        found.propensity = _two(propensity, name)
+        return found
 
     @property
     @abstractmethod
@@ -205,7 +246,7 @@ class Dataset(ABC):
 
     @property
     def dropped(self) -> dict[str, int]:
-        """How many rows were left out on the way here, by reason."""
+        """How many rows, labels of rows, or pairs of a filter were left out on the way here, by reason."""
         return {}
 
     @abstractmethod
@@ -321,6 +362,12 @@ class ArrayDataset(Dataset):
         return known_split(self._splits, split)
 
 
+def check_unweighted(data: Dataset, who: str) -> None:
+    """Make sure that rows count alike, for those who take no others yet; as ``check_plain``."""
+    if data.weighted:
+        raise InputError(f"{data.name}: {who} sample weights yet; leave them out, or repeat rows")
+
+
 def check_plain(data: Dataset, who: str) -> None:
     """Make sure that rows count alike and have one label each, for those who take no others yet.
 
@@ -335,8 +382,7 @@ def check_plain(data: Dataset, who: str) -> None:
     InputError
         If not.
     """
-    if data.weighted:
-        raise InputError(f"{data.name}: {who} sample weights yet; leave them out, or repeat rows")
+    check_unweighted(data, who)
     if data.multilabel:
         raise InputError(
             f"{data.name}: {who} several labels per row yet; prepare it with labels: pairs (a row for each label) or "
@@ -357,13 +403,26 @@ def known_split(splits: Mapping[str, Any], name: str) -> Any:
     return splits[name]
 
 
-def _split(X: Any, y: Any, classes: np.ndarray, what: str, sparse: bool, weight: Any = None) -> Split:
-    labels = _one_axis(y, f"{what}, labels")
+def _split(X: Any, y: Any, classes: np.ndarray, what: str, sparse: bool, several: bool, weight: Any = None) -> Split:
+    label_sets = _label_sets(y, classes, what) if several else None
+    labels = _one_each(y, classes, what) if label_sets is None else label_sets.classes[label_sets.starts[:-1]]
     features = _features(X, what, sparse)
     if features.shape[0] != len(labels):
         raise InputError(f"{what}: X has {features.shape[0]} rows, y {len(labels)}; give a label for each row")
     weights = None if weight is None else _weights(weight, len(labels), what)
-    return Split(features, _places(labels, classes, what), weights)
+    return Split(features, labels, weights, label_sets)
+
+
+def _one_each(y: Any, classes: np.ndarray, what: str) -> np.ndarray:
+    if given_labels.are_several(y):
+        raise InputError(f"{what}: several labels for each row, training rows have one; give these in the same way")
+    return given_labels.places(given_labels.one_axis(y, f"{what}, labels"), classes, None, what)
+
+
+def _label_sets(y: Any, classes: np.ndarray, what: str) -> LabelSets:
+    found = given_labels.pairs_of(y, len(classes), f"{what}, labels")
+    labels = found.labels if found.numbered else given_labels.places(found.labels, classes, found.rows, what)
+    return LabelSets.of_pairs(found.rows, labels, found.n_samples)
 
 
 def _features(X: Any, what: str, sparse: bool) -> Any:
@@ -404,42 +463,6 @@ def _canonical(X: csr_array) -> csr_array:
     return found
 
 
-def _one_axis(labels: Any, what: str) -> np.ndarray:
-    found = np.asarray(labels)
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
-    if found.ndim != 1:
-        raise InputError(f"{what}: {found.ndim} axes; give one label for each row")
-    if found.dtype.kind == "f" and (row := row_not_finite(found)) is not None:
-        raise InputError(f"{what}: row {row} has label {found[row]}; leave it out")
-    return found
-
-
-def _distinct(labels: Any, what: str) -> np.ndarray:
-    try:
-        return np.unique(_one_axis(labels, what))
-    except TypeError as error:
-        raise InputError(f"{what}: labels do not compare ({error}); give labels of one type") from None
-
-
-def _places(labels: np.ndarray, classes: np.ndarray, what: str) -> np.ndarray:
-    """Number each label by its class, int32."""
-    kinds = f"labels are {labels.dtype}, classes {classes.dtype}"
-    if {labels.dtype.kind in "US", classes.dtype.kind in "US"} == {True, False}:  # NumPy would turn numbers into text
-        raise InputError(f"{what}: {kinds}; give labels of one type")
-    try:
-        order = np.argsort(classes, kind="stable")
-        places = np.minimum(np.searchsorted(classes, labels, sorter=order), max(0, len(classes) - 1))
-    except TypeError:
-        raise InputError(f"{what}: {kinds}; give labels of one type") from None
-    found = order[places].astype(np.int32) if len(classes) else np.zeros(len(labels), np.int32)
-    wrong = np.flatnonzero(classes[found] != labels) if len(classes) else np.arange(len(labels))
-    if wrong.size:
-        label = labels[wrong[0]].item() if isinstance(labels[wrong[0]], np.generic) else labels[wrong[0]]
-        raise InputError(f"{what}: row {wrong[0]} has label {label!r}, which no training row has; leave it out")
-    return found
-
-
 def _weights(weight: Any, n_samples: int, what: str) -> np.ndarray:
     found = np.asarray(weight, np.float32)
     if found.shape != (n_samples,):
@@ -448,6 +471,13 @@ def _weights(weight: Any, n_samples: int, what: str) -> np.ndarray:
         raise InputError(f"{what}: sample_weight has numbers below 0, or that are none")
     if n_samples and not found.any():
         raise InputError(f"{what}: sample_weight is 0 for every row; give some of them more")
+    return found
+
+
+def _two(propensity: Sequence[float], name: str) -> tuple[float, float]:
+    found = tuple(float(number) for number in propensity)
+    if len(found) != 2 or not all(0 < number < math.inf for number in found):
+        raise InputError(f"{name}: propensity is {found}; give two numbers above 0, such as {PROPENSITY}")
     return found
 
 

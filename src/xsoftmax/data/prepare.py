@@ -36,12 +36,15 @@ class Examples:
     starts : ndarray of shape (n_samples + 1,), int64, or None
         Labels of row i are ``labels[starts[i]:starts[i + 1]]``, in file order; None: one each.
     weight : ndarray of shape (n_samples,), float32, or None
+    filtered : LabelSets or None
+        Of each row the labels that never count, by original id.
     """
 
     X: Matrix
     labels: np.ndarray
     starts: np.ndarray | None = None
     weight: np.ndarray | None = None
+    filtered: LabelSets | None = None
 
     @property
     def n_samples(self) -> int:
@@ -55,7 +58,8 @@ class Examples:
         rows = np.flatnonzero(counts)
         starts = None if self.starts is None else np.concatenate([[0], np.cumsum(counts[rows])])
         weight = None if self.weight is None else self.weight[rows]
-        return Examples(_rows_of(self.X, rows), self.labels[kept], starts, weight)
+        filtered = None if self.filtered is None else self.filtered.of_rows(rows)
+        return Examples(_rows_of(self.X, rows), self.labels[kept], starts, weight, filtered)
 
 
 def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[str, int]:
@@ -83,6 +87,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
     entries = raw_files.checked_files(Path(raw), config.name, [source.name for source in config.files])
     parts = _truncated(read_parts(config, Path(raw), entries), config.max_samples)
     chosen, names = labelling.choose(parts, config.labels)
+    filtered = labelling.filtered(parts, names)
     _check_labels(parts, config)
     features = RawFeatures.of(parts, config)
     sizes = {
@@ -91,7 +96,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
         "dropped_unlabelled": sum(_unlabelled(rows) for rows in parts.values()),
     }
     del parts
-    examples, features = _split(features, chosen, config, sizes)
+    examples, features = _split(features, chosen, filtered, config, sizes)
     examples, classes = _seen_in_training(examples, sizes, config.name)
     transform = _fitted(features, examples["train"].X, config)
     final = {name: _final(transform, examples.pop(name), classes) for name in list(examples)}
@@ -109,6 +114,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
         parameters=parameters_of(config),
         source_sha256={name: entry["sha256"] for name, entry in entries.items()},
         dropped={name.removeprefix("dropped_"): n for name, n in sizes.items() if name.startswith("dropped_")},
+        propensity=config.propensity,
     )
     return sizes
 
@@ -141,7 +147,9 @@ def _truncated(parts: dict[str, Rows], max_samples: int | None) -> dict[str, Row
     for name, rows in parts.items():
         starts = rows.label_starts[: max_samples + 1]
         weight = None if rows.weight is None else rows.weight[:max_samples]
-        cut[name] = replace(rows, label_starts=starts, labels=rows.labels[: starts[-1]], weight=weight)
+        pairs = None if rows.filtered is None else rows.filtered[rows.filtered[:, 0] < starts.size - 1]
+        labels = rows.labels[: starts[-1]]
+        cut[name] = replace(rows, label_starts=starts, labels=labels, weight=weight, filtered=pairs)
     return cut
 
 
@@ -152,6 +160,7 @@ def _unlabelled(rows: Rows) -> int:
 def _split(
     features: RawFeatures,
     chosen: Mapping[str, labelling.Labelled],
+    filtered: Mapping[str, LabelSets | None],
     config: DatasetConfig,
     sizes: dict[str, int],
 ) -> tuple[dict[str, Examples], RawFeatures]:
@@ -168,7 +177,8 @@ def _split(
         empty = features.empty(part)
         dropped += int(empty[rows].sum())
         kept_rows = rows[~empty[rows]]
-        examples[split] = _examples(features.matrices[part], chosen[part], kept_rows, config.labels == "sets")
+        sets = config.labels == "sets"
+        examples[split] = _examples(features.matrices[part], chosen[part], filtered[part], kept_rows, sets)
     sizes["dropped_empty"] = dropped
     if examples["train"].labels.size == 0:
         raise InputError(f"{config.name}: no training row is left ({dropped} rows have no features)")
@@ -184,7 +194,9 @@ def _usable(chosen: labelling.Labelled, empty: np.ndarray) -> np.ndarray:
     return rows[~empty[rows]]
 
 
-def _examples(X: Matrix, chosen: labelling.Labelled, rows: np.ndarray, sets: bool) -> Examples:
+def _examples(
+    X: Matrix, chosen: labelling.Labelled, filtered: LabelSets | None, rows: np.ndarray, sets: bool
+) -> Examples:
     """Take the examples of the given rows: one each, or one for every label, or (sets) one with all labels."""
     mask = np.zeros(X.shape[0], dtype=bool)
     mask[rows] = True
@@ -195,7 +207,7 @@ def _examples(X: Matrix, chosen: labelling.Labelled, rows: np.ndarray, sets: boo
         first = np.flatnonzero(np.diff(rows, prepend=-1))
         rows, starts = rows[first], np.append(first, labels.size)
         weight = None if weight is None else weight[first]
-    return Examples(_rows_of(X, rows), labels, starts, weight)
+    return Examples(_rows_of(X, rows), labels, starts, weight, None if filtered is None else filtered.of_rows(rows))
 
 
 def _rows_of_labels(starts: np.ndarray) -> np.ndarray:
@@ -219,12 +231,17 @@ def _seen_in_training(
         seen = np.isin(each.labels, classes)
         kept[name] = each.with_labels(seen)
         sizes[f"dropped_unseen_{name}"] = dropped = each.n_samples - kept[name].n_samples
+        if each.starts is not None:
+            sizes[f"dropped_unseen_labels_{name}"] = int((~seen).sum())
         if each.starts is not None and not seen.all():
             print(
                 f"warning: {dataset}: {int((~seen).sum())} of {seen.size} labels of {name} rows are of classes that "
                 f"no training row has: they are left out, and {dropped} rows with no others",
                 file=sys.stderr,
             )
+    for name, each in kept.items():
+        if each.filtered is not None:
+            sizes[f"dropped_unseen_filter_{name}"] = int((~np.isin(each.filtered.classes, classes)).sum())
     return kept, classes
 
 
@@ -238,9 +255,18 @@ def _final(transform: Transform, examples: Examples, classes: np.ndarray) -> Spl
     X = transform.finish(examples.X)
     X = X if issparse(X) else np.ascontiguousarray(X, dtype=np.float32)
     y, starts = np.searchsorted(classes, examples.labels).astype(np.int32), examples.starts
+    filtered = None if examples.filtered is None else _of_classes(examples.filtered, classes)
     if starts is None:
-        return Split(X, y, examples.weight)
-    return Split(X, y[starts[:-1]], examples.weight, LabelSets.of_pairs(_rows_of_labels(starts), y, starts.size - 1))
+        return Split(X, y, examples.weight, None, filtered)
+    label_sets = LabelSets.of_pairs(_rows_of_labels(starts), y, starts.size - 1)
+    return Split(X, y[starts[:-1]], examples.weight, label_sets, filtered)
+
+
+def _of_classes(filtered: LabelSets, classes: np.ndarray) -> LabelSets:
+    """Number labels by their class; those of no class are left out."""
+    known = np.isin(filtered.classes, classes)
+    places = np.searchsorted(classes, filtered.classes[known])
+    return LabelSets.of_pairs(filtered.rows[known], places, filtered.starts.size - 1)
 
 
 def _check_weights(splits: Mapping[str, Split], dataset: str) -> None:

@@ -3,23 +3,27 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from xsoftmax.data import raw
 from xsoftmax.data.config import DatasetConfig
+from xsoftmax.data.filter_pairs import read_pairs
 from xsoftmax.data.rows import Rows
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError, suggestion
 
 READERS = "xsoftmax.data.readers"
+FILTER = "filter"
 
 
 def read_parts(config: DatasetConfig, folder: Path, entries: Mapping[str, raw.Entry]) -> dict[str, Rows]:
     """Read all parts of a data set: ``all``, or ``train`` with perhaps ``validation`` and ``test``.
 
-    A reader with a parameter ``part`` is told which one it reads.
+    A reader with a parameter ``part`` is told which one it reads. The role ``filter`` is read here, whatever the
+    reader: pairs of a row and a label that never count.
 
     Parameters
     ----------
@@ -35,8 +39,10 @@ def read_parts(config: DatasetConfig, folder: Path, entries: Mapping[str, raw.En
         arguments = {**config.options, **sources}
         if "part" in inspect.signature(reader).parameters:
             arguments["part"] = part
+        pairs = arguments.pop(FILTER, None)
         check_arguments(reader, arguments, f"{config.name}: reader {config.format}")
-        parts[part] = reader(**arguments)
+        rows = reader(**arguments)
+        parts[part] = rows if pairs is None else replace(rows, filtered=read_pairs(pairs, rows.n_samples))
     return parts
 
 

@@ -106,6 +106,8 @@ class Rows:
         Options of the reader that new rows are read with, where they differ from those of these rows.
     weight : ndarray of shape (n_samples,), float32, or None
         What each row counts; None: all the same.
+    filtered : ndarray of shape (n_pairs, 2), int64, or None
+        Pairs of a row and a label id that never count; None: there are none.
     """
 
     features: Features
@@ -115,6 +117,7 @@ class Rows:
     feature_names: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     weight: np.ndarray | None = None
+    filtered: np.ndarray | None = None
 
     @property
     def n_samples(self) -> int:
@@ -127,6 +130,15 @@ class Rows:
         distinct, ids = np.unique(np.asarray(names, dtype=object), return_inverse=True)
         rows = cls.with_ids(features, ids, tuple(str(name) for name in distinct))
         return replace(rows, feature_names=tuple(feature_names))
+
+    @classmethod
+    def with_several_names(cls, features: Features, names: Sequence[Sequence[str]]) -> "Rows":
+        """Make rows with any number of named labels each; ids follow the order of the names."""
+        distinct, ids = np.unique(
+            np.array([name for row in names for name in row], dtype=object), return_inverse=True
+        )
+        starts = np.cumsum([0, *(len(row) for row in names)], dtype=np.int64)
+        return cls(features, starts, ids.astype(np.int64), tuple(str(name) for name in distinct))
 
     @classmethod
     def with_ids(cls, features: Features, ids: np.ndarray, label_names: tuple[str, ...] | None = None) -> "Rows":

@@ -1,12 +1,14 @@
 """The prepared file: one HDF5 file with splits, classes, and how to make features of new rows.
 
 Layout (schema version 3): groups ``train``, ``validation`` and ``test``, each with ``y``, either a dense ``X`` or
-``X/{indptr,indices,data}``, perhaps ``weight``, and where rows may have several labels ``label_starts`` and
-``label_classes``; ``classes/names/{text,ends}`` and ``classes/counts``; ``transform``; JSON texts ``parameters`` and
-``source_sha256``; the rest is in attributes.
+``X/{indptr,indices,data}``, perhaps ``weight``, where rows may have several labels ``label_starts`` and
+``label_classes``, and where pairs of a row and a class never count ``filter_starts`` and ``filter_classes``;
+``classes/names/{text,ends}`` and ``classes/counts``; ``transform``; JSON texts ``parameters`` and ``source_sha256``;
+the rest is in attributes.
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -18,6 +20,7 @@ import h5py
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.data.config import PROPENSITY
 from xsoftmax.data.dataset import SPLITS, Dataset, LabelSets, Split, known_split
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
@@ -30,6 +33,7 @@ from xsoftmax.internal.hdf5_checks import (
     check_array,
     check_below,
     check_label_sets,
+    check_sets,
     check_starts,
     check_weights,
 )
@@ -39,7 +43,7 @@ CHUNK_BYTES = 2**18
 PLAIN_ABOVE = 2**24  # bytes; decompressing takes 10 to 30 times as long as reading
 PAGE = 4096
 # What a split has beside features, where it has it.
-LABELLING = ("y", "weight", "label_starts", "label_classes")
+LABELLING = ("y", "weight", "label_starts", "label_classes", "filter_starts", "filter_classes")
 
 
 class Prepared(Dataset):
@@ -63,6 +67,7 @@ class Prepared(Dataset):
                 self.n_classes = int(self.attributes["n_classes"])
                 self.weighted = any("weight" in self._file[split] for split in SPLITS)
                 self.multilabel = "label_starts" in self._file["train"]
+                self.propensity = _propensity(self.attributes)
                 self._check()
             stack.pop_all()
 
@@ -171,7 +176,7 @@ class Prepared(Dataset):
             check_below(group["X/indices"], self.n_features)
 
     def _check_labelling(self, group: h5py.Group) -> None:
-        """As ``_check``, of weights and of several labels."""
+        """As ``_check``, of weights, of several labels, and of those that never count."""
         if "weight" in group:
             check_array(group["weight"], np.float32, len(group["y"]))
             check_weights(group["weight"])
@@ -179,13 +184,16 @@ class Prepared(Dataset):
             check_label_sets(group["label_starts"], group["label_classes"], group["y"][:], self.n_classes)
         elif "label_starts" in group or "label_classes" in group:
             raise ContentError(f"{group.name} has several labels per row, training rows have one")
+        if "filter_starts" in group or "filter_classes" in group:
+            check_sets(group["filter_starts"], group["filter_classes"], len(group["y"]), self.n_classes)
 
     def _labelling(self, group: h5py.Group, start: int, stop: int) -> dict[str, Any]:
         found: dict[str, Any] = {name: group[name][start:stop] for name in ("y", "weight") if name in group}
-        if self.multilabel:
-            starts = group["label_starts"][start : stop + 1]
-            classes = group["label_classes"][int(starts[0]) : int(starts[-1])]
-            found["label_sets"] = LabelSets(starts - starts[0], classes)
+        for name, kind in (("label_sets", "label"), ("filtered", "filter")):
+            if f"{kind}_starts" in group:
+                starts = group[f"{kind}_starts"][start : stop + 1]
+                classes = group[f"{kind}_classes"][int(starts[0]) : int(starts[-1])]
+                found[name] = LabelSets(starts - starts[0], classes)
         return found
 
     def _csr(self, group: h5py.Group, start: int, stop: int) -> csr_array:
@@ -197,6 +205,13 @@ class Prepared(Dataset):
 
     def _group(self, split: str) -> h5py.Group:
         return known_split(self._file, split)
+
+
+def _propensity(found: Mapping[str, Any]) -> tuple[float, float]:
+    a, b = (float(found.get(f"propensity_{name}", PROPENSITY[i])) for i, name in enumerate("ab"))
+    if not (0 < a < math.inf and 0 < b < math.inf):
+        raise ContentError(f"propensity {a}, {b}")
+    return a, b
 
 
 def _is_sparse(storage: object) -> bool:
@@ -251,6 +266,7 @@ def write_prepared(
     parameters: Mapping[str, Any],
     source_sha256: Mapping[str, str],
     dropped: Mapping[str, int],
+    propensity: Sequence[float] = PROPENSITY,
 ) -> None:
     """Write a prepared file: aside, with a checksum, then renamed; the same input gives the same bytes.
 
@@ -261,6 +277,8 @@ def write_prepared(
         per row, or none has.
     dropped : mapping of str to int
         Counts of dropped rows, stored as attributes ``n_dropped_<key>``.
+    propensity : sequence of two float
+        See ``Dataset``.
     """
     X = splits["train"].X
     attributes = {
@@ -268,6 +286,8 @@ def write_prepared(
         "storage": "csr" if issparse(X) else "dense",
         "n_features": X.shape[1],
         "n_classes": len(class_names),
+        "propensity_a": float(propensity[0]),
+        "propensity_b": float(propensity[1]),
         **{f"n_dropped_{key}": count for key, count in sorted(dropped.items())},
     }
     aligned = {"alignment_threshold": PLAIN_ABOVE, "alignment_interval": PAGE}  # so that they can be mapped
@@ -283,7 +303,7 @@ def write_prepared(
 
 
 def _write_split(group: h5py.Group, split: Split) -> None:
-    kinds = {"weight": np.float32, "label_starts": np.int64}
+    kinds = {"weight": np.float32, "label_starts": np.int64, "filter_starts": np.int64}
     for name, values in split.label_arrays.items():
         _write(group, name, values.astype(kinds.get(name, np.int32), copy=False))
     if not issparse(split.X):

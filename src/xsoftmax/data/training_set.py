@@ -1,11 +1,12 @@
 """The training rows, as objectives and proposals learn from them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from xsoftmax.data.dataset import LabelSets
 from xsoftmax.internal.errors import InputError
 from xsoftmax.starts import Start
 
@@ -41,6 +42,7 @@ class TrainingSet:
     ----------
     X : sparse array or ndarray of shape (n_samples, n_features), float32
     y : ndarray of shape (n_samples,), int32
+        The class of each row; of several labels the first.
     n_classes : int
     seed : int
     n_sampled : int
@@ -51,6 +53,8 @@ class TrainingSet:
         Proposals that were fitted to these rows before, by ``xsoftmax.proposals.key_of`` their parameters.
     progress : callable or None
         Told, as a long fit goes on, how much of it is done and how much there is.
+    label_sets : LabelSets or None
+        All labels of each row, where rows may have several.
     """
 
     X: Any
@@ -61,8 +65,27 @@ class TrainingSet:
     start: Start | None = None
     beforehand: Mapping[str, Any] = field(default_factory=dict)
     progress: Callable[[float, float], None] | None = None
+    label_sets: LabelSets | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Count the rows."""
+        return len(self.y)
+
+    @property
+    def all_labels(self) -> np.ndarray:
+        """Labels of all rows, one after the other, int32 of shape (n_labels,)."""
+        return self.y if self.label_sets is None else self.label_sets.classes
+
+    @property
+    def pairs(self) -> "TrainingSet":
+        """Give each row as often as it has labels, with one of them each time: a copy, where rows have several."""
+        if self.label_sets is None:
+            return self
+        rows = self.label_sets.rows
+        return replace(self, X=self.X[rows], y=self.label_sets.classes, label_sets=None)
 
     @property
     def class_counts(self) -> np.ndarray:
-        """Samples of each class, int64 of shape (n_classes,)."""
-        return np.bincount(self.y, minlength=self.n_classes)
+        """Samples of each class, int64 of shape (n_classes,); one with several labels counts for each."""
+        return np.bincount(self.all_labels, minlength=self.n_classes)

@@ -4,14 +4,30 @@ The softmax goes through blocks of classes; other links look at all scores of a 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from xsoftmax.data.dataset import LabelSets, Split
 from xsoftmax.data.rows import csr_of
 from xsoftmax.evaluation import links, metrics
+from xsoftmax.evaluation.label_ranks import (
+    LabelRanks,
+    best_ranks,
+    count_before,
+    labels_between,
+    lowest_label,
+    mean_of_labels,
+    no_ranks,
+    one_each,
+    order_labels,
+    score_labels,
+)
 from xsoftmax.evaluation.metrics import RowScores
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import ThreadPool
@@ -27,9 +43,16 @@ PART_OF_WEIGHTS, PART_OF_COPIED_WEIGHTS = 64, 16
 
 
 def score_rows(
-    model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None, confident: bool = False, **blocks: int
+    model: Model,
+    X: Any,
+    y: np.ndarray,
+    pool: ThreadPool | None = None,
+    confident: bool = False,
+    label_sets: LabelSets | None = None,
+    filtered: LabelSets | None = None,
+    **blocks: int,
 ) -> RowScores:
-    """Compute the exact log-likelihood and rank of the true class of every row.
+    """Compute the exact log-likelihood and rank of the true class of every row, or of all its labels.
 
     Where all classes are not one block, the true class's score is a sum of its own, and ranks are those of scores
     that are equal up to rounding; scores that are sums of nothing but zeros are equal exactly.
@@ -43,18 +66,48 @@ def score_rows(
         Of threads; results do not depend on how many.
     confident : bool
         Whether the confidence is asked for where it costs something: of links other than the softmax.
+    label_sets : LabelSets, optional
+        All labels of each row, which count instead of ``y``: the likelihood of a row is the mean over its labels of
+        log p(label | x), its rank that of its best label, and ``label_ranks`` are known (see ``label_ranks``).
+    filtered : LabelSets, optional
+        Classes that do not count for a row, perhaps none: they take no rank, and are no hit if they are labels.
+        Likelihoods are those of all classes.
     **blocks
         Passed to ``Model.visit_scores``; links other than the softmax look at whole rows.
     """
+    if label_sets is None and filtered is not None:
+        found = score_rows(model, X, y, pool, confident, one_each(y), filtered, **blocks)
+        return replace(found, label_sets=None, label_ranks=None)
     sums = no_sums(y)
+    labels = None if label_sets is None else no_ranks(label_sets, filtered)
     if model.link != "softmax":
-        return _score_rows_of_link(model, X, sums, pool, confident)
+        return _row_scores(*_score_rows_of_link(model, X, sums, labels, pool, confident), sums, labels)
     one_block = model.n_classes <= blocks.get("classes_at_a_time", CLASSES_AT_A_TIME)
-    if not one_block:
+    if not one_block and labels is None:
         sums.score_true[:] = model.true_scores(X, y)
-    model.visit_scores(X, lambda block: accumulate(block, sums, one_block), pool, **blocks)
+    elif not one_block and labels is not None:
+        score_labels(model, X, labels)
+    model.visit_scores(X, lambda block: _add_block(block, sums, labels, one_block), pool, **blocks)
+    scores = sums.score_true if labels is None else mean_of_labels(labels.scores, labels.starts)
     with np.errstate(divide="ignore"):
-        return RowScores(sums.score_true - log_totals(sums), sums.rank, 1 / sums.total, y)
+        return _row_scores(scores - log_totals(sums), 1 / sums.total, sums, labels)
+
+
+def _add_block(block: ScoreBlock, sums: "RunningSums", labels: LabelRanks | None, takes_true: bool) -> None:
+    if labels is None:
+        accumulate(block, sums, takes_true)
+    else:
+        accumulate_sets(block, sums, labels, takes_true)
+
+
+def _row_scores(
+    log_likelihood: np.ndarray, confidence: np.ndarray, sums: "RunningSums", labels: LabelRanks | None
+) -> RowScores:
+    if labels is None:
+        return RowScores(log_likelihood, sums.rank, confidence, sums.y)
+    order_labels(labels)
+    sets = LabelSets(labels.starts, labels.classes)
+    return RowScores(log_likelihood, best_ranks(labels), confidence, sums.y, label_sets=sets, label_ranks=labels.rank)
 
 
 def evaluate(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None) -> dict[str, float]:
@@ -63,39 +116,95 @@ def evaluate(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None
 
 
 def score_together(
-    model: Model, sets: Sequence[tuple[Any, np.ndarray]], pool: ThreadPool | None = None, confident: bool = False
+    model: Model,
+    splits: Sequence[Split],
+    pool: ThreadPool | None = None,
+    confident: bool = False,
 ) -> list[RowScores]:
-    """Score several sets of rows, X and y; sparse ones as one set, since their scores take a copy of the weights."""
-    if any(isinstance(X, np.ndarray) for X, _ in sets):
-        return [score_rows(model, X, y, pool, confident) for X, y in sets]
-    indptr = [np.zeros(1, np.int64)]
-    for X, _ in sets:
-        indptr.append(X.indptr[1:] + indptr[-1][-1])
-    data, indices = (np.concatenate([getattr(X, part) for X, _ in sets]) for part in ("data", "indices"))
+    """Score several sets of rows, with all their labels; sparse ones as one, as their scores copy the weights."""
+    if any(isinstance(split.X, np.ndarray) for split in splits):
+        return [
+            score_rows(model, split.X, split.y, pool, confident, split.label_sets, filtered_of(split))
+            for split in splits
+        ]
+    parts: list[Any] = [split.X for split in splits]
+    starts = np.cumsum([0, *(X.nnz for X in parts)], dtype=np.int64)
+    indptr = [np.zeros(1, np.int64), *(X.indptr[1:] + first for X, first in zip(parts, starts, strict=False))]
+    data, indices = (np.concatenate([getattr(X, part) for X in parts]) for part in ("data", "indices"))
     rows = csr_of(data, indices, np.concatenate(indptr), model.n_features)
-    y = np.concatenate([y for _, y in sets])
-    found = score_rows(model, rows, y, pool, confident)
-    cuts = np.cumsum([len(y) for _, y in sets])[:-1]
-    parts = (np.split(each, cuts) for each in (found.log_likelihood, found.rank, found.confidence, y))
-    return [RowScores(*of_set) for of_set in zip(*parts, strict=True)]
+    y = np.concatenate([split.y for split in splits])
+    labels, without = (_joined(sets, splits) for sets in _sets_of(splits))
+    found = score_rows(model, rows, y, pool, confident, labels, without)
+    ends = np.cumsum([0, *(split.n_samples for split in splits)])
+    return [_part(found, start, stop, split) for split, (start, stop) in zip(splits, pairwise(ends), strict=True)]
+
+
+def filtered_of(split: Split) -> LabelSets | None:
+    """Give the classes that do not count for each row of a split; None if all do."""
+    return getattr(split, "filtered", None)
+
+
+def _sets_of(splits: Sequence[Split]) -> Iterator[list[LabelSets | None]]:
+    """Give the labels of all splits, one each where one of them has several; then what does not count in each."""
+    labels = [split.label_sets for split in splits]
+    if any(sets is not None for sets in labels):
+        labels = [one_each(split.y) if split.label_sets is None else split.label_sets for split in splits]
+    yield labels
+    yield [filtered_of(split) for split in splits]
+
+
+def _joined(parts: Sequence[LabelSets | None], splits: Sequence[Split]) -> LabelSets | None:
+    """Join sets of classes of several splits; None where none has any."""
+    if all(sets is None for sets in parts):
+        return None
+    counts = [
+        np.zeros(split.n_samples, np.int64) if sets is None else np.diff(sets.starts)
+        for sets, split in zip(parts, splits, strict=True)
+    ]
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(counts), dtype=np.int64)])
+    return LabelSets(starts, np.concatenate([sets.classes for sets in parts if sets is not None]))
+
+
+def _part(found: RowScores, start: int, stop: int, split: Split) -> RowScores:
+    """Take the scores of a split's rows out of those of all."""
+    rows = slice(start, stop)
+    part = RowScores(found.log_likelihood[rows], found.rank[rows], found.confidence[rows], split.y)
+    if found.label_sets is None or split.label_sets is None:
+        return part
+    first, last = found.label_sets.starts[[start, stop]]
+    return replace(part, label_sets=split.label_sets, label_ranks=found.label_ranks[first:last])
 
 
 def _score_rows_of_link(
-    model: Model, X: Any, sums: "RunningSums", pool: ThreadPool | None, confident: bool = False
-) -> RowScores:
+    model: Model,
+    X: Any,
+    sums: "RunningSums",
+    labels: LabelRanks | None,
+    pool: ThreadPool | None,
+    confident: bool = False,
+) -> tuple[np.ndarray, np.ndarray]:
     log_likelihood, link = np.empty(len(sums.y)), links.load(model.link)
     confidence = np.full(len(sums.y), np.nan)
+    sets = one_each(sums.y) if labels is None else LabelSets(labels.starts, labels.classes)
 
     def visit(block: ScoreBlock) -> None:
         rows = slice(block.first_row, block.first_row + len(block.scores))
-        log_likelihood[rows] = link.log_probabilities(block.scores, sums.y[rows, None])[:, 0]
+        log_likelihood[rows] = _mean_log_probabilities(link, block.scores, sets.of_rows(rows))
         if confident:
             likeliest = block.scores.argmax(axis=1)[:, None]
             confidence[rows] = np.exp(link.log_probabilities(block.scores, likeliest)[:, 0])
-        accumulate(block, sums, True)
+        _add_block(block, sums, labels, True)
 
     visit_whole_rows(model, X, visit, pool)
-    return RowScores(log_likelihood, sums.rank, confidence, sums.y)
+    return log_likelihood, confidence
+
+
+def _mean_log_probabilities(link: ModuleType, scores: np.ndarray, label_sets: LabelSets) -> np.ndarray:
+    """Mean over a row's labels of their log-probabilities; rows with fewer labels repeat their last, uncounted."""
+    counts = np.diff(label_sets.starts)[:, None]
+    places = np.arange(counts.max(initial=0))
+    classes = label_sets.classes[label_sets.starts[:-1, None] + np.minimum(places, counts - 1)]
+    return np.where(places < counts, link.log_probabilities(scores, classes), 0).sum(axis=1) / counts[:, 0]
 
 
 def visit_whole_rows(
@@ -168,12 +277,37 @@ def accumulate(block, sums, takes_true):
             row[k] = sums.score_true[i]  # so that it is equal to itself, and no likelihood above 1
         seen = scan(row, sums.score_true[i])
         sums.rank[i] += seen.no_lower - holds_true
-        if seen.not_finite:  # NaN or infinity anywhere makes the likelihood NaN
-            sums.total[i] = np.nan
-            continue
-        highest = np.float64(seen.highest)
-        if highest > sums.highest[i]:
-            sums.total[i] *= math.exp(sums.highest[i] - highest)
-            sums.highest[i] = highest
-        if sums.highest[i] > -np.inf:  # else: classes of probability zero only
-            sums.total[i] += sum_exp(row, np.float32(sums.highest[i]))
+        _add_exponentials(sums, i, row, seen)
+
+
+@njit(**OPTIONS)
+def accumulate_sets(block, sums, labels, takes_true):
+    """As ``accumulate``, with the ranks of all labels of each row, a ``LabelRanks``, instead of that of one."""
+    for b in range(block.scores.shape[0]):
+        row = block.scores[b]
+        i = block.first_row + b
+        begin, stopped = labels_between(labels, i, block.first_class, block.first_class + row.size)
+        for each in range(begin, stopped):
+            k = labels.classes[each] - block.first_class
+            if takes_true:
+                labels.scores[each] = row[k]
+            else:
+                row[k] = labels.scores[each]
+        seen = scan(row, lowest_label(labels, i))
+        if seen.no_lower > stopped - begin:  # others than labels may come before one of them
+            count_before(row, block.first_class, i, labels, begin, stopped)
+        _add_exponentials(sums, i, row, seen)
+
+
+@njit(**OPTIONS)
+def _add_exponentials(sums, i, row, seen):
+    """Go on with the log-sum-exp of row i, of whose scores in this block a ``Scan`` is known."""
+    if seen.not_finite:  # NaN or infinity anywhere makes the likelihood NaN
+        sums.total[i] = np.nan
+        return
+    highest = np.float64(seen.highest)
+    if highest > sums.highest[i]:
+        sums.total[i] *= math.exp(sums.highest[i] - highest)
+        sums.highest[i] = highest
+    if sums.highest[i] > -np.inf:  # else: classes of probability zero only
+        sums.total[i] += sum_exp(row, np.float32(sums.highest[i]))

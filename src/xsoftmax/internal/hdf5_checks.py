@@ -206,23 +206,54 @@ def check_weights(values: Any) -> None:
         raise ContentError(f"{name}: all weights are 0")
 
 
-def check_label_sets(starts: Any, classes: Any, y: Any, n_classes: int) -> None:
-    """Make sure that the labels of each row, in memory or in a file, are classes in rising order, and ``y`` is one.
+def check_sets(starts: Any, classes: Any, n_samples: int, n_classes: int) -> None:
+    """Make sure that the classes of each row, in memory or in a file, rise; a row may have none.
 
     Parameters
     ----------
     starts : array of shape (n_samples + 1,), int64
     classes : array, int32
         Those of row i lie from starts[i] to starts[i + 1] - 1.
+    n_samples, n_classes : int
+
+    Raises
+    ------
+    ContentError
+        If they do not, or are no classes.
+    """
+    for _ in _sets(starts, classes, n_samples, n_classes, 0):
+        pass
+
+
+def check_label_sets(starts: Any, classes: Any, y: Any, n_classes: int) -> None:
+    """As ``check_sets``, of labels, of which each row has some, and ``y`` is one.
+
+    Parameters
+    ----------
+    starts : array of shape (n_samples + 1,), int64
+    classes : array, int32
     y : array of shape (n_samples,), int32
     n_classes : int
 
     Raises
     ------
     ContentError
-        If they are not, or a row has none.
+        If not.
     """
-    n_samples = y.shape[0]
+    for first, found, row in _sets(starts, classes, y.shape[0], n_classes, 1):
+        labels = y[first : first + AT_A_TIME]
+        holds = np.bincount(row[found == labels[row]], minlength=labels.shape[0])
+        if not holds.all():
+            name = getattr(classes, "name", "an array")
+            raise ContentError(
+                f"{name}: the first label of row {first + int(np.argmin(holds))} is none of its labels"
+            )
+
+
+def _sets(
+    starts: Any, classes: Any, n_samples: int, n_classes: int, least: int
+) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Walk through checked classes, those of some rows at a time: the first of these, the classes, the row of each."""
     check_array(starts, np.int64, n_samples + 1)
     check_array(classes, np.int32, None)
     check_starts(starts, classes.shape[0])
@@ -231,17 +262,13 @@ def check_label_sets(starts: Any, classes: Any, y: Any, n_classes: int) -> None:
     for first in range(0, n_samples, AT_A_TIME):
         ends = starts[first : first + AT_A_TIME + 1]
         counts, found = np.diff(ends), classes[int(ends[0]) : int(ends[-1])]
-        if not counts.all():
+        if counts.min() < least:
             raise ContentError(f"{name}: row {first + int(np.argmin(counts))} has no label")
         row = np.repeat(np.arange(counts.size), counts)
         falls = (np.diff(found) <= 0) & (np.diff(row) == 0)
         if falls.any():
             raise ContentError(f"{name}: the labels of row {first + int(row[np.argmax(falls)])} do not rise")
-        holds = np.bincount(row[found == y[first : first + AT_A_TIME][row]], minlength=counts.size)
-        if not holds.all():
-            raise ContentError(
-                f"{name}: the first label of row {first + int(np.argmin(holds))} is none of its labels"
-            )
+        yield first, found, row
 
 
 def _blocks(values: Any) -> Iterator[tuple[int, np.ndarray]]:

@@ -18,6 +18,7 @@ WRITTEN = (
     "figure",
     "json",
     "live",
+    "scores",
 )  # options that name what is written; all other paths are read
 OF_TRIALS = tuple(f"*/{name}" for name in FILES)
 READ_IN = {  # what is read in the folders that an option names

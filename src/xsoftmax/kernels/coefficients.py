@@ -47,7 +47,7 @@ def coefficients_of(parts, samples, weights, i, key, position, rate, candidates)
     features, y, draws = samples.features, candidates.classes[0], candidates.draws
     weigh_for(objective, y, draws)
     score_step(weights, features, i, candidates.classes, candidates.scores)
-    if not _all_finite(candidates.scores):
+    if not all_finite(candidates.scores):
         return False
     log_q_true = np.float32(0)
     if uses_log_q(objective):
@@ -56,7 +56,7 @@ def coefficients_of(parts, samples, weights, i, key, position, rate, candidates)
         draws.rng[0] = start(key ^ OWN_NUMBERS, position)
     score_true, state = candidates.scores[0], samples.auxiliary[i]
     candidates.out[0] = coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws)
-    gather_repeats(candidates)
+    gather_repeats(candidates, 1)
     return True
 
 
@@ -66,7 +66,8 @@ def _log_q_of(known, proposal, view, i, y):
 
 
 @njit(**PART)
-def _all_finite(scores):
+def all_finite(scores):
+    """Tell whether a sum of scores is finite, and so each of them."""
     total = np.float32(0)
     for score in scores:
         total += score

@@ -59,14 +59,14 @@ def weigh_for(objective, y, draws):
 
 
 @njit(**PART)
-def gather_repeats(candidates):
-    """Add coefficients and weights of repeated classes into their first; what repeats the true one weighs nothing."""
+def gather_repeats(candidates, n_true):
+    """Add coefficients and weights of repeated classes into their first; what repeats a true one weighs nothing."""
     classes, weights, out = candidates.classes, candidates.weights, candidates.out
-    for j in range(1, classes.size):
+    for j in range(n_true, classes.size):
         for earlier in range(j):
             if classes[earlier] == classes[j]:
                 out[earlier] += out[j]
-                if earlier > 0:
+                if earlier >= n_true:
                     weights[earlier] += weights[j]
                 out[j] = np.float32(0)
                 weights[j] = np.float32(0)

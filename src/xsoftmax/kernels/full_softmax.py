@@ -17,6 +17,16 @@ from xsoftmax.internal.compiled import njit, overload, types
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.kernels.dispatch import declared, implements
+from xsoftmax.kernels.label_sets import (
+    AlongGradient,
+    coefficients_of_set,
+    gather_set,
+    has_several,
+    labels_of,
+    loss_of_labels,
+    places_like,
+    share_of,
+)
 from xsoftmax.kernels.layout import Multiplied, array_of, move_entry, opened
 from xsoftmax.kernels.mathematics import is_finite
 from xsoftmax.kernels.products import columns_times_columns, rows_times_rows
@@ -155,8 +165,30 @@ def slope_block(objective, rate, labels, auxiliary, samples, scores):
     for k in range(n_classes):
         ones[k], classes[k] = 1, k
     for b in range(samples.size):
-        i = samples[b]
-        slope_row(objective, rate, labels[i], auxiliary[i], scores[b], scratch, ones, classes)
+        slopes_of_sample(objective, rate, labels, auxiliary, samples[b], scores[b], scratch, ones, classes)
+
+
+@declared
+def slopes_of_sample(objective, rate, labels, auxiliary, i, scores, scratch, ones, classes):
+    """As ``slope_row``, of sample ``i``, which may have several labels."""
+
+
+@overload(slopes_of_sample)
+def _slopes_of_sample(objective, rate, labels, auxiliary, i, scores, scratch, ones, classes):
+    def of_one(objective, rate, labels, auxiliary, i, scores, scratch, ones, classes):
+        slope_row(objective, rate, labels[i], auxiliary[i], scores, scratch, ones, classes)
+
+    def of_several(objective, rate, labels, auxiliary, i, scores, scratch, ones, classes):
+        own, first = labels_of(labels, i), labels.starts[i]
+        places, share = places_like(scores), share_of(labels, own.size)
+        gather_set(own, scores, places)
+        states, log_q = auxiliary[first : first + own.size], np.zeros(own.size, np.float32)
+        along = AlongGradient()
+        coefficients_of_set(objective, along, None, i, rate, states, log_q, share, places, own.size, scratch)
+        for j in range(scores.size):
+            scores[places.classes[j]] = places.out[j]
+
+    return of_several if has_several(labels) else of_one
 
 
 @declared
@@ -202,18 +234,47 @@ def loss_block(objective, labels, auxiliary, samples, scores, log_q):
     classes, every_class = np.arange(others), np.arange(0 if excludes_true(objective) else K)
     rng = np.zeros(1, np.uint64)
     for b in range(samples.size):
-        y = labels[samples[b]]
-        state = auxiliary[samples[b]]
+        q = log_q[min(b, log_q.shape[0] - 1)]
         if excludes_true(objective):
-            score_true = _set_aside(scores[b], y, classes)
-            draws = Draws(classes, ones, ones, scores[b, :others], scores[b, :others], rng)
-            losses[b] = loss(objective, state, score_true, scores.dtype.type(0), draws)
-            _take_back(y, classes)
+            every = Draws(classes, ones, ones, scores[b, :others], scores[b, :others], rng)
         else:
-            q = log_q[min(b, log_q.shape[0] - 1)]
-            draws = Draws(every_class, q, np.exp(q), scores[b], scores[b], rng)
-            losses[b] = loss(objective, state, scores[b, y], q[y], draws)
+            every = Draws(every_class, q, np.exp(q), scores[b], scores[b], rng)
+        losses[b] = loss_of_sample(objective, labels, auxiliary, samples[b], scores[b], every)
     return losses
+
+
+@declared
+def loss_of_sample(objective, labels, auxiliary, i, scores, every):
+    """Loss of sample ``i``, from the scores of all classes.
+
+    ``every`` are all classes, weighed by the proposal, for an objective that is a mean under it; otherwise all but
+    the last, in whose place the true class is put for a while.
+    """
+
+
+@overload(loss_of_sample)
+def _loss_of_sample(objective, labels, auxiliary, i, scores, every):
+    def of_one(objective, labels, auxiliary, i, scores, every):
+        y = labels[i]
+        if excludes_true(objective):
+            score_true = _set_aside(scores, y, every.classes)
+            value = loss(objective, auxiliary[i], score_true, scores.dtype.type(0), every)
+            _take_back(y, every.classes)
+            return value
+        return loss(objective, auxiliary[i], scores[y], every.log_q[y], every)
+
+    def of_several(objective, labels, auxiliary, i, scores, every):
+        own, first = labels_of(labels, i), labels.starts[i]
+        places, share = places_like(scores), share_of(labels, own.size)
+        gather_set(own, scores, places)
+        log_q = np.zeros(own.size, scores.dtype)
+        if not excludes_true(objective):
+            for t in range(own.size):
+                log_q[t] = every.log_q[own[t]]
+        states = auxiliary[first : first + own.size]
+        return loss_of_labels(objective, states, log_q, share, places, own.size, every)
+
+    return of_several if has_several(labels) else of_one
 
 
 @njit(**OPTIONS)
@@ -221,14 +282,16 @@ def _set_aside(scores, y, classes):
     """Put the last class in the place of ``y``; return the score of ``y``."""
     score_true = scores[y]
     scores[y] = scores[scores.size - 1]
-    classes[y] = scores.size - 1
+    if y < classes.size:  # the last class has no place where the true one is left out
+        classes[y] = scores.size - 1
     return score_true
 
 
 @njit(**OPTIONS)
 def _take_back(y, classes):
     """Number the classes again as they are."""
-    classes[y] = y
+    if y < classes.size:
+        classes[y] = y
 
 
 @njit(**OPTIONS)

@@ -72,15 +72,16 @@ class Samples(NamedTuple):
     Attributes
     ----------
     features : Dense or Csr
-    labels : ndarray of shape (n_samples,), int32
-    auxiliary : ndarray of shape (n_samples, n_auxiliary), float64
-        What the objective keeps per sample; changed in place.
-    log_q : ndarray of shape (n_samples,), float32, or None
-        Log-probability of each sample's label under the proposal, where that is known already.
+    labels : ndarray of shape (n_samples,), int32, or LabelLists
+        Of samples that may have several: see ``xsoftmax.kernels.label_sets``.
+    auxiliary : ndarray of shape (n_labels, n_auxiliary), float64
+        What the objective keeps for each label of each sample; changed in place.
+    log_q : ndarray of shape (n_labels,), float32, or None
+        Log-probability of each label under the proposal, where that is known already.
     """
 
     features: Any
-    labels: np.ndarray
+    labels: Any
     auxiliary: np.ndarray
     log_q: np.ndarray | None
 
@@ -164,7 +165,26 @@ def floor(objective, score_true):
     """Score below which no class has a slope, float32; minus infinity for those that do not say."""
 
 
+@lean
+def gradient_of_set(objective, share, n_true, places):
+    """Write the derivatives by all scores to ``places.out``, for an objective that ``takes_sets``.
+
+    ``places`` are ``Draws`` that hold the positives, ``n_true`` of them, and behind them the other classes, weighed;
+    ``share`` is what one positive's loss counts, where the sample's is a mean over them.
+    """
+
+
+@lean
+def loss_of_set(objective, share, n_true, places):
+    """Value of the loss of a sample of several labels, float64: see ``gradient_of_set``."""
+
+
 # A proposal says
+
+
+@lean
+def note_moved(proposal, k):
+    """Take note that class ``k``, which was not drawn, moves; for proposals that follow the weights."""
 
 
 @lean
@@ -204,6 +224,17 @@ def _reads_weights(proposal: Any, type_of: Any) -> bool:
         return True
     parts = getattr(proposal, "types", proposal) if hasattr(proposal, "_fields") or hasattr(proposal, "types") else ()
     return any(_reads_weights(part, type_of) for part in parts)
+
+
+@lean
+def searches(proposal):
+    """Tell whether it gives the classes that score highest, the highest first: an attribute ``finds`` of its type."""
+
+
+@overload(searches)
+def _searches(proposal):
+    flag = bool(getattr(proposal.instance_class, "finds", False))
+    return lambda proposal: flag
 
 
 @lean
@@ -264,6 +295,11 @@ def excludes_true(objective):
 
 
 @_attribute
+def labels_compete(objective):
+    """Tell whether other labels of a sample are in the sum over the other classes: where it normalises scores."""
+
+
+@_attribute
 def uses_log_q(objective):
     """Tell whether it looks at the proposal's log-probabilities."""
 
@@ -284,6 +320,11 @@ def _n_exact(proposal):
     if "exact_classes" in proposal.instance_class._fields:
         return lambda proposal: proposal.exact_classes.size
     return lambda proposal: 0
+
+
+@otherwise(note_moved)
+def _note_nothing(proposal, k):
+    pass
 
 
 @otherwise(floor)

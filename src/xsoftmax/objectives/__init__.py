@@ -63,6 +63,8 @@ def objective(
     link: str = "softmax",
     qualifier: str = "",
     target_of_all: str = "",
+    labels_compete: bool | None = None,
+    takes_sets: bool = False,
 ) -> Callable[[Any], Any]:
     """Describe an objective: a decorator for its NamedTuple of parameters.
 
@@ -101,6 +103,13 @@ def objective(
     target_of_all : str
         The target where every class is looked at, if that is another one.
 
+    labels_compete : bool
+        Of a sample with several labels: whether the loss of one has the others in its sum over the other classes, as
+        where scores are normalised over all classes (the default if ``target`` is the softmax), or leaves them out.
+    takes_sets : bool
+        Whether it has a loss of its own for all labels of a sample together, ``gradient_of_set`` and
+        ``loss_of_set``; otherwise it meets them one by one.
+
     A member whose code needs more than its parameters has ``fit(TrainingSet)``, which returns another NamedTuple,
     described in the same way; then ``value`` is there.
     """
@@ -113,6 +122,9 @@ def objective(
         member.solves_auxiliary, member.link = solves_auxiliary, link
         member.n_numbers, member.draws_numbers = n_numbers, n_numbers > 0
         member.qualifier, member.target_of_all = qualifier, target_of_all or target
+        competing = target == "softmax" or sums_exponentials
+        member.labels_compete = competing if labels_compete is None else labels_compete
+        member.takes_sets = takes_sets
         if not hasattr(member, "fit"):
             member.fit = lambda self, data: self
         if not hasattr(member, "settle"):

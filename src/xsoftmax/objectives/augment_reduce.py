@@ -20,6 +20,7 @@ from xsoftmax.objectives._running_sum import running_sum
 @objective(
     title="augment-and-reduce bound",
     target="bound",
+    labels_compete=True,
     excludes_true=True,
     n_auxiliary=2,
     qualifier="as local_rate falls to 0",

@@ -20,6 +20,7 @@ from xsoftmax.objectives._additive_noise import AdditiveNoise, compiled_for
 @objective(
     title="augment-and-reduce bound (probit)",
     target="bound",
+    labels_compete=True,
     excludes_true=True,
     n_auxiliary=N_AUXILIARY,
     n_numbers=4,

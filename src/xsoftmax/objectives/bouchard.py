@@ -29,6 +29,7 @@ HALVINGS = 60
 @objective(
     title="Bouchard bound",
     target="bound",
+    labels_compete=True,
     excludes_true=True,
     needs_all_classes=True,
     n_auxiliary=1,

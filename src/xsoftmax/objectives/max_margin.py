@@ -4,22 +4,29 @@
 
 It lies at most mu below the hinge [max_k s_k + 1 - s_y]_+, whose margin the paper prints with the sign reversed. Its
 slopes are x and -t (eq. 11): a projection onto the bi-simplex, zero for all classes but a few at the top. So a search
-may find these (the paper's algorithm 1); what it did not find is not there, where the paper scores it as 0. Cost of a
-step: all n_classes scores, or those found, and a few sums over them.
+may find these (the paper's algorithm 1); what it did not find is not there, where the paper scores it as 0. Of a row
+with labels P, the margin is that of the lowest label over the highest other class (eq. 3, its sign corrected), and
+there are y_k of the labels, which sum to t, too. Cost of a step: all n_classes scores, or those found, and a few sums
+over them.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.kernels.bisimplex import threshold
+from xsoftmax.kernels.bisimplex import threshold, thresholds
 from xsoftmax.kernels.dispatch import implements
-from xsoftmax.kernels.protocol import floor, gradient, loss
+from xsoftmax.kernels.protocol import floor, gradient, gradient_of_set, loss, loss_of_set
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
 @objective(
-    title="smoothed max-margin loss", target="loss", excludes_true=True, needs_all_classes=True, takes_found=True
+    title="smoothed max-margin loss",
+    target="loss",
+    excludes_true=True,
+    needs_all_classes=True,
+    takes_found=True,
+    takes_sets=True,
 )
 class MaxMargin(NamedTuple):
     """Parameters: ``smoothing``, the paper's mu."""
@@ -88,3 +95,28 @@ def _gradient(objective, rate, state, score_true, log_q_true, draws):
         draws.out[j] = max((draws.scores[j] - highest) * inverse - theta, zero) if is_there else zero
         t += draws.out[j]
     return -t
+
+
+@implements(loss_of_set, MaxMargin)
+def _loss_of_set(objective, share, n_true, places):
+    inverse, value = 1.0 / objective.smoothing, 0.0
+    theta, eta = thresholds(places.scores, places.weights, n_true, inverse)
+    for j in range(places.scores.size):
+        d = -places.scores[j] * inverse if j < n_true else (places.scores[j] + 1.0) * inverse
+        x = max(d - (eta if j < n_true else theta), 0.0)
+        if x > 0 and (j < n_true or places.weights[j] > 0):
+            value += x * (d - 0.5 * x)
+    return objective.smoothing * value
+
+
+@implements(gradient_of_set, MaxMargin)
+def _gradient_of_set(objective, share, n_true, places):
+    inverse = 1.0 / objective.smoothing
+    theta, eta = thresholds(places.scores, places.weights, n_true, inverse)
+    for j in range(places.scores.size):
+        if j < n_true:
+            places.out[j] = -max(-places.scores[j] * inverse - eta, 0.0)
+        elif places.weights[j] > 0:
+            places.out[j] = max((places.scores[j] + 1.0) * inverse - theta, 0.0)
+        else:
+            places.out[j] = 0

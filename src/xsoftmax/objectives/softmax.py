@@ -2,8 +2,9 @@
 
     L = log(1 + sum_{k != y} e^(s_k - s_y))
 
-Cost of a step: all n_classes scores, so it takes the proposal ``all``. It is the optimum that the others are
-held against.
+Of a sample with labels P it is the cross-entropy L = sum_{k in P} log(sum_j e^s_j) - s_k (Yen et al. 2018, eq. 2),
+or that over |P|. Cost of a step: all n_classes scores, so it takes the proposal ``all``. It is the optimum that the
+others are held against.
 """
 
 import math
@@ -17,7 +18,7 @@ from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.full_softmax import HAVE_SLOPE_ROWS, slope_row
 from xsoftmax.kernels.log_sum_exp import scan, write_exp
 from xsoftmax.kernels.mathematics import exp
-from xsoftmax.kernels.protocol import gradient, loss
+from xsoftmax.kernels.protocol import gradient, gradient_of_set, loss, loss_of_set
 from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 
@@ -27,6 +28,7 @@ from xsoftmax.objectives import ScoredClasses, _arrays, objective
     excludes_true=True,
     needs_all_classes=True,
     sums_exponentials=True,
+    takes_sets=True,
 )
 class Softmax(NamedTuple):
     """No parameters."""
@@ -66,6 +68,31 @@ def _gradient(objective, rate, state, score_true, log_q_true, draws):
         draws.out[j] /= total
         others += draws.out[j]
     return -others
+
+
+@implements(loss_of_set, Softmax)
+def _loss_of_set(objective, share, n_true, places):
+    log_sum, total = _log_sum(places.scores), 0.0
+    for t in range(n_true):
+        total += log_sum - places.scores[t]
+    return share * total
+
+
+@implements(gradient_of_set, Softmax)
+def _gradient_of_set(objective, share, n_true, places):
+    log_sum, n = places.scores.dtype.type(_log_sum(places.scores)), places.scores.dtype.type(n_true)
+    for j in range(places.scores.size):
+        places.out[j] = share * n * exp(places.scores[j] - log_sum)
+    for t in range(n_true):
+        places.out[t] -= share
+
+
+@njit(**OPTIONS)
+def _log_sum(scores):
+    highest, total = scores.max(), 0.0
+    for j in range(scores.size):
+        total += exp(scores[j] - highest)
+    return math.log(total) + highest
 
 
 @overload(slope_row)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.data.dataset import Dataset, check_plain
+from xsoftmax.data.dataset import Dataset, check_unweighted
 from xsoftmax.data.names import Names
 from xsoftmax.data.training_set import Size, TrainingSet, check_seed
 from xsoftmax.internal import registry
@@ -68,7 +68,7 @@ def fit_beforehand(
     name = registry.name_of(member)
     if not member.beforehand:
         raise InputError(f"proposal {name} takes no time to fit, and fits do so themselves; leave --proposal out")
-    check_plain(data, "no proposal is fitted with")
+    check_unweighted(data, "no proposal is fitted with")
     n_samples = data.n_samples("train")
     if not n_samples:
         raise InputError(f"{data.name} has no training rows; look at its preparation")
@@ -76,7 +76,7 @@ def fit_beforehand(
     held = 0 if data.in_memory else data.nbytes("train")
     check_free(held + sum(memory_of(member, size).values()), f"proposal {name} and the training rows of {data.name}")
     train = data.split("train")
-    training_set = TrainingSet(train.X, train.y, data.n_classes, seed, progress=progress)
+    training_set = TrainingSet(train.X, train.y, data.n_classes, seed, progress=progress, label_sets=train.label_sets)
     found = member.fit(training_set)
     known = {
         "dataset": data.name,

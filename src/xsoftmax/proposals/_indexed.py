@@ -10,7 +10,7 @@ from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.clusters import arrange, cluster, clusters_of, empty_index, reassign
 from xsoftmax.kernels.dispatch import implements, lean
 from xsoftmax.kernels.draws import empty_draws, weigh_found
-from xsoftmax.kernels.protocol import View, draw, log_probability
+from xsoftmax.kernels.protocol import View, draw, log_probability, note_moved
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Adaptive, Size, TrainingSet
@@ -118,9 +118,10 @@ def search(proposal, view, i, excluded, lowest, draws):
 
 def searches(member: type) -> type:
     """Let ``draw`` take what ``search`` finds, and mark that in ``moved``: a decorator of what kernels see."""
-    member.reads_weights = True  # type: ignore[attr-defined]
+    member.reads_weights = member.finds = True  # type: ignore[attr-defined]
     implements(draw, member, allocates=True)(_draw)
     implements(log_probability, member)(_log_probability)
+    implements(note_moved, member)(_note_moved)
     return member
 
 
@@ -132,6 +133,10 @@ def _draw(proposal, view, i, excluded, lowest, rng, draws):
 
 def _log_probability(proposal, view, i, k):
     return np.float32(0)
+
+
+def _note_moved(proposal, k):
+    proposal.moved[k] = 1
 
 
 @njit(**OPTIONS)

@@ -52,8 +52,12 @@ class Head(NamedTuple):
         """Fit the tail; frequencies to the rows of its own classes, where there are any."""
         if not isinstance(self.tail, Frequency):
             return fitted(self.tail, data)
-        others = data.y[~in_head[data.y]]
-        return self.tail.fit(replace(data, X=None, y=others)) if others.size else FittedUniform(data.n_classes)
+        others = data.all_labels[~in_head[data.all_labels]]
+        return (
+            self.tail.fit(replace(data, X=None, y=others, label_sets=None))
+            if others.size
+            else FittedUniform(data.n_classes)
+        )
 
 
 # Follows the weights if the tail does.

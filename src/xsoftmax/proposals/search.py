@@ -139,6 +139,7 @@ class ShortlistDraws(NamedTuple):
 
 
 SearchDraws.reads_weights = ShortlistDraws.reads_weights = True  # type: ignore[attr-defined]
+SearchDraws.finds = ShortlistDraws.finds = True  # type: ignore[attr-defined]
 SearchDraws.reads_features = True  # type: ignore[attr-defined]
 
 

@@ -40,6 +40,7 @@ class Tree(NamedTuple):
 
     def fit(self, data: TrainingSet) -> "FittedTree":
         """Fit a tree to the rows."""
+        data = data.pairs
         rows = data.X, data.y, data.n_classes
         found = fit_timed(*rows, self.dimension, self.regularizer, data.seed, self.folds, self.resplit, data.progress)
         return FittedTree(found.tree, found.seconds, found.choice)
@@ -68,6 +69,7 @@ class FittedTree:
 
     def fit_summary(self, data: TrainingSet) -> Mapping[str, Any]:
         """Tell how large it is, how likely it makes the classes of the rows, and how its regularizer was chosen."""
+        data = data.pairs
         likelihood = self.tree.log_likelihood(self.tree.project(data.X), data.y)
         found = {"levels": self.tree.depth, "components": self.tree.dimension, "train_log_likelihood": likelihood}
         return found | (self.choice.attributes if self.choice else {})

@@ -10,12 +10,14 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from xsoftmax.data.dataset import LabelSets
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
 from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.kernels.label_sets import LabelLists
 from xsoftmax.proposals import Proposal, Size, TrainingSet
-from xsoftmax.solvers._rules import named
+from xsoftmax.solvers._rules import first_broken, named, rules_of_label_sets
 
 FOLDER = "xsoftmax.solvers"
 MODULES = modules_below(FOLDER)
@@ -36,8 +38,8 @@ class Solver(Protocol):
         Whether training rows may stay in their file: it reads those of a chunk only.
     chunk : int
         Samples per call of ``advance``: part of a fit's identity.
-    auxiliary : ndarray of shape (n_samples, n_auxiliary), float64
-        What the objective keeps per sample.
+    auxiliary : ndarray of shape (n_labels, n_auxiliary), float64
+        What the objective keeps per label of a sample.
     """
 
     device: ClassVar[str]
@@ -120,6 +122,18 @@ def check_method(method: Any) -> None:
     _willing(method)
 
 
+def check_label_sets(method: Any) -> None:
+    """Make sure that a method trains on rows that have several labels.
+
+    Raises
+    ------
+    InputError
+        If not; says why, and what to take instead.
+    """
+    if reason := first_broken(rules_of_label_sets(method)):
+        raise InputError(f"method {method.name}: rows have several labels, and {reason}")
+
+
 def solver_of(method: Any, size: Size | None = None) -> type[Solver]:
     """Choose who trains a method: the one that it names, or of those that take it the fastest on data of this size.
 
@@ -152,11 +166,24 @@ def make_solver(
 
 
 def initial_auxiliary(method: Any, data: TrainingSet) -> np.ndarray:
-    """What the objective keeps per sample, before the first step: float64 of shape (n_samples, n_auxiliary)."""
-    n_samples = len(data.y)
+    """What the objective keeps per label, before the first step: float64 of shape (n_labels, n_auxiliary)."""
+    n_labels = len(data.all_labels)
     if not method.objective.n_auxiliary:
-        return np.zeros((n_samples, 0))
-    return method.objective.initial_auxiliary(n_samples, data.n_classes if data.start is None else data.start.n_alike)
+        return np.zeros((n_labels, 0))
+    return method.objective.initial_auxiliary(n_labels, data.n_classes if data.start is None else data.start.n_alike)
+
+
+def labels_for(method: Any, data: TrainingSet) -> np.ndarray | LabelLists:
+    """Give kernels the labels of the training rows: an array, or lists where rows may have several."""
+    if data.label_sets is None:
+        return np.ascontiguousarray(data.y, np.int32)
+    return lists_of(data.label_sets, method.positives)
+
+
+def lists_of(label_sets: LabelSets, positives: str) -> LabelLists:
+    """Give kernels label sets, and whether the loss of a row is the mean over its labels or their sum."""
+    starts, classes = (np.ascontiguousarray(each) for each in (label_sets.starts, label_sets.classes))
+    return LabelLists(starts, classes, positives == "mean")
 
 
 def _parts(method: Any) -> str:

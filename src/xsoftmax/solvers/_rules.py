@@ -167,6 +167,28 @@ def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
     ]
 
 
+def rules_of_label_sets(method: Any) -> list[tuple[Any, str]]:
+    """What no method can be made of that trains on rows with several labels."""
+    objective, proposal, optimizer = named(method)
+    needs, draws = method.optimizer.needs, method.proposal.draws
+    joint = needs == "proximal" and (method.n_sampled > 1 or method.l2)
+    return [
+        (
+            draws and (method.batch.size > 1 or method.batch.shared),
+            f"batch has size {method.batch.size}; {proposal} draws for each row by itself; leave batch out, or take "
+            "proposal all",
+        ),
+        (
+            joint,
+            f"{optimizer} solves its step for one drawn class, without an L2 penalty; set n_sampled: 1 and l2: 0",
+        ),
+        (
+            getattr(method.objective, "n_joint", 0),
+            f"{objective} has joint classes, among which labels would be; take objective one-vs-each",
+        ),
+    ]
+
+
 def differs_by_row(proposal: Any) -> bool:
     """Whether a proposal, or one that it is made of, draws differently for each sample."""
     return any(part.by_row for part in parts_of(proposal))

@@ -23,7 +23,7 @@ from xsoftmax.kernels.protocol import Step
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
 from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_of, sum_classes
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary, labels_for
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 from xsoftmax.starts import load_start
@@ -82,10 +82,10 @@ class FullSolver:
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
         n_classes, features = data.n_classes, features_of(data.X, method.bias)
-        y = np.ascontiguousarray(data.y, np.int32)
+        y = labels_for(method, data)
         self.auxiliary, self._pool, self._features = initial_auxiliary(method, data), pool, features
         self._parts = (objective, method.optimizer, features, y)
-        self._decay = np.float32(method.shrinkage / max(1, y.size))
+        self._decay = np.float32(method.shrinkage / max(1, data.n_samples))
         self._batch_size = method.proposal.batch_size
         self.chunk = self._batch_size * max(1, 2048 // self._batch_size)
         width = n_columns(features) + 1
@@ -95,9 +95,9 @@ class FullSolver:
         self._W = self._weights.weights()
         if data.start is not None:
             load_start(data.start.W, self._W if isinstance(features, Dense) else self._W.T)
-        self._batches_per_epoch = -(-y.size // self._batch_size)
-        n_rows = min(self._batch_size, max(1, y.size))
-        self._in_passes = in_passes(method, n_rows, n_classes)
+        self._batches_per_epoch = -(-data.n_samples // self._batch_size)
+        n_rows = min(self._batch_size, max(1, data.n_samples))
+        self._in_passes = data.label_sets is None and in_passes(method, n_rows, n_classes)
         n_held = pool.n_threads * classes_of_a_block(n_classes) if self._in_passes else n_classes
         self._scores = np.empty((n_rows, n_held), np.float32)
         self._n_classes = n_classes

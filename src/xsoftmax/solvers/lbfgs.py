@@ -19,7 +19,7 @@ from xsoftmax.kernels.rows import features_of
 from xsoftmax.optimizers._schedules import Constant
 from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary, labels_for
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 from xsoftmax.starts import load_start
 
@@ -37,14 +37,14 @@ class FullObjective:
     Parameters
     ----------
     X : sparse array or ndarray of shape (n_samples, n_features), float32
-    y : ndarray of shape (n_samples,), int32
+    y : ndarray of shape (n_samples,), int32, or LabelLists
     """
 
     def __init__(
         self,
         objective: Any,
         X: Any,
-        y: np.ndarray,
+        y: Any,
         n_classes: int,
         bias: bool,
         l2: float = 0.0,
@@ -53,6 +53,7 @@ class FullObjective:
     ) -> None:
         self._objective, self._y, self._bias, self._l2 = objective, y, bias, l2
         self._auxiliary = np.empty((len(y), 0)) if auxiliary is None else auxiliary
+        self._n_samples = X.shape[0]
         self._pool = pool or ThreadPool()
         self.shape = (X.shape[1] + 1, n_classes)
         self._rows = max(1, BLOCK_BYTES // (8 * n_classes))
@@ -67,7 +68,7 @@ class FullObjective:
 
     def value_and_gradient(self, W: np.ndarray) -> tuple[float, np.ndarray]:
         """Value, and gradient of the same shape as W, (n_features + 1, n_classes), float64."""
-        n_samples, l2 = len(self._y), self._l2
+        n_samples, l2 = self._n_samples, self._l2
         gradient = l2 * W
         gradient[-1] = 0
         total = 0.5 * l2 * np.vdot(W[:-1], W[:-1])
@@ -78,23 +79,23 @@ class FullObjective:
 
     def _add_block(self, block: slice, W: np.ndarray, gradient: np.ndarray) -> float:
         """Add what some rows give to the gradient; return their losses' sum."""
-        y, auxiliary = self._y[block], self._auxiliary[block]
-        X = self._X[block] if self._sparse else self._X[block].astype(np.float64)
+        samples, X = np.arange(block.start, block.stop), self._X[block]
+        X = X if self._sparse else X.astype(np.float64)
         add_to = partial(_add_sparse_product if self._sparse else _add_dense_product, pool=self._pool)
-        scores = np.empty((len(y), self.shape[1]))
+        scores = np.empty((samples.size, self.shape[1]))
         scores[:] = self._bias * W[-1]
         add_to(X, W[:-1], scores)
         parts = split_evenly(len(scores), self._pool.n_threads) or [slice(0, 0)]
-        losses = self._pool.run([partial(self._losses, y[part], auxiliary[part], scores[part]) for part in parts])
+        losses = self._pool.run([partial(self._losses, samples[part], scores[part]) for part in parts])
         add_to(X.T, scores, gradient[:-1])
         gradient[-1] += self._bias * scores.sum(axis=0)
         return np.concatenate(losses).sum()
 
-    def _losses(self, y: np.ndarray, auxiliary: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    def _losses(self, samples: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Losses of samples; their scores become slopes."""
-        samples = np.arange(len(y))
-        losses = loss_block(self._objective, y, auxiliary, samples, scores.copy(), np.zeros((1, 1)))
-        slope_block(self._objective, np.float32(0), y, auxiliary, samples, scores)
+        labels, auxiliary = self._y, self._auxiliary
+        losses = loss_block(self._objective, labels, auxiliary, samples, scores.copy(), np.zeros((1, 1)))
+        slope_block(self._objective, np.float32(0), labels, auxiliary, samples, scores)
         return losses
 
 
@@ -173,9 +174,9 @@ class LbfgsSolver:
         return size.n_samples * 4 * size.n_classes * size.n_entries / PRODUCTS_A_SECOND
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
-        optimizer, y = method.optimizer, np.ascontiguousarray(data.y, np.int32)
+        optimizer, y = method.optimizer, labels_for(method, data)
         self.auxiliary = initial_auxiliary(method, data)
-        self.chunk = max(1, len(y))
+        self.chunk = max(1, data.n_samples)
         self._full = FullObjective(objective, data.X, y, data.n_classes, method.bias, method.l2, self.auxiliary, pool)
         self._tolerance = optimizer.tolerance
         size = self._full.shape[0] * self._full.shape[1]

@@ -11,6 +11,8 @@ from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool, split_evenly
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.found import found_shares
+from xsoftmax.kernels.label_sets import LabelLists
+from xsoftmax.kernels.label_steps import LabelSteps
 from xsoftmax.kernels.layout import Decayed, allocate, arrays_of
 from xsoftmax.kernels.own_negatives import Own
 from xsoftmax.kernels.protocol import Clock, Parts, Samples, View, log_probability
@@ -20,7 +22,7 @@ from xsoftmax.kernels.run_steps import AHEAD, run_steps, single
 from xsoftmax.kernels.scaled import fold, later, scale_of, scaled, steps_of_a_stretch
 from xsoftmax.kernels.shared_negatives import Shared
 from xsoftmax.proposals import Proposal, TrainingSet, memory_of
-from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_auxiliary
+from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_auxiliary, labels_for
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import first_broken, rules_of_draws
 from xsoftmax.starts import load_start
@@ -77,7 +79,7 @@ class SampledSolver:
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
         self._pool, self._batch, self._seed, self._proposal = pool, method.batch, data.seed, proposal
-        y, features = np.ascontiguousarray(data.y, np.int32), features_of(data.X, method.bias, method.frequency_power)
+        labels, features = labels_for(method, data), features_of(data.X, method.bias, method.frequency_power)
         self.auxiliary, self._n_classes = initial_auxiliary(method, data), data.n_classes
         n_draws = method.batch.size * method.n_sampled
         steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
@@ -85,18 +87,18 @@ class SampledSolver:
         if method.proposal.adaptive:
             steps, self._refresh = proposal.refresh_steps, proposal.refresh  # type: ignore[attr-defined]
         self.chunk = steps * method.batch.size
-        self._batches_per_epoch = -(-y.size // method.batch.size)
+        self._batches_per_epoch = -(-data.n_samples // method.batch.size)
         draws_from = proposal.kernel(data.X)
         self._parts = Parts(objective, draws_from, method.optimizer.fit(data), method.n_sampled)
         self._weights: Any = self._allocated(method, proposal, data, features, draws_from)
         self._average = Average(method, self._weights)
         self._weights = self._average.weights
         uses_log_q, view = method.objective.uses_log_q, View(self._weights, features)
-        log_q = log_q_of(draws_from, view, y) if uses_log_q or method.bias_start != "zero" else None
-        self._samples = Samples(features, y, self.auxiliary, log_q if uses_log_q else None)
+        log_q = log_q_of(draws_from, view, *_pairs_of(data)) if uses_log_q or method.bias_start != "zero" else None
+        self._samples = Samples(features, labels, self.auxiliary, log_q if uses_log_q else None)
         self._kind = self._batch_type(method, proposal, data)
         if log_q is not None and method.bias_start == "minus-log-q":
-            self._load_biases(minus_mean_log_q(log_q, y, data.n_classes))
+            self._load_biases(minus_mean_log_q(log_q, data.all_labels, data.n_classes))
 
     def _allocated(self, method: Any, proposal: Proposal, data: TrainingSet, features: Any, kernel: Any) -> Any:
         """Make the layout that the optimizer needs for such rows, and load it with where weights begin."""
@@ -109,7 +111,7 @@ class SampledSolver:
         inverse_inclusion = self._inverse_inclusion(method, proposal, kernel, data)
         if inverse_inclusion is None:
             return weights
-        l2 = np.float32(method.l2 / max(1, len(data.y)))
+        l2 = np.float32(method.l2 / max(1, data.n_samples))
         return Decayed(weights, np.ones(data.n_classes, np.float32), l2, inverse_inclusion)
 
     def _load_biases(self, biases: np.ndarray) -> None:
@@ -119,7 +121,7 @@ class SampledSolver:
     @staticmethod
     def weighed_by(method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
         """Give what an L2 penalty is weighted by, how often steps touch each class; None without any."""
-        return inverse_inclusion_of(method, proposal, data.class_counts) if method.l2 else None
+        return inverse_inclusion_of(method, proposal, data.class_counts, data.n_samples) if method.l2 else None
 
     def _inverse_inclusion(self, method: Any, proposal: Proposal, draws_from: Any, data: TrainingSet) -> Any:
         """Give what the layout's l2 is weighted by; None if there is none."""
@@ -179,6 +181,8 @@ class SampledSolver:
     def _batch_type(self, method: Any, proposal: Proposal, data: TrainingSet) -> Any:
         """Choose what samples share in a step: see ``xsoftmax.kernels.run_steps``."""
         size, shared = method.batch
+        if data.label_sets is not None:
+            return LabelSteps(int(np.diff(data.label_sets.starts).max(initial=1)))
         if shared:
             return Shared(size)
         return Own(size) if size > 1 else single(self._parts.proposal)
@@ -189,6 +193,8 @@ class SampledSolver:
 
     def found(self, rows: np.ndarray) -> dict[str, float]:
         """Measure a search on some samples: means of what ``found_shares`` tells; what nothing tells is left out."""
+        if isinstance(self._samples.labels, LabelLists):
+            return {}
         kept = {name: array.copy() for name, array in getattr(self._proposal, "arrays", dict)().items()}
         shares = found_shares(self._parts, self._samples, self._weights, self._n_classes, rows)
         if kept:  # what was looked at has not moved
@@ -217,28 +223,34 @@ def solves_batches(method: Any) -> bool:
     return method.optimizer.needs == "proximal" and more
 
 
-def inverse_inclusion_of(method: Any, proposal: Proposal, class_counts: np.ndarray) -> np.ndarray:
+def inverse_inclusion_of(method: Any, proposal: Proposal, class_counts: np.ndarray, n_samples: int) -> np.ndarray:
     """Inverse of the probability that a step touches each class, float32; empty where that differs from row to row.
 
     A step touches class k with probability n_k / N + (1 - n_k / N) P(k is drawn): Fagan and Iyengar 2018, eq. 6.
     """
     inclusion = proposal.inclusion(method.n_sampled) if method.batch.size == 1 else None
-    share = class_counts / class_counts.sum()
+    share = class_counts / n_samples
     inclusion = np.empty(0) if inclusion is None else share + (1 - share) * inclusion
     return np.divide(1, inclusion, where=inclusion > 0, out=np.zeros_like(inclusion)).astype(np.float32)
 
 
 def decay_per_step(method: Any, data: TrainingSet) -> float:
     """Give what weights lose in a step, per unit of the learning rate."""
-    return float(method.decay) / max(1, len(data.y))
+    return float(method.decay) / max(1, data.n_samples)
+
+
+def _pairs_of(data: TrainingSet) -> tuple[np.ndarray, np.ndarray]:
+    """Number the row of each label, int64, and give the labels, int32."""
+    labels = np.ascontiguousarray(data.all_labels, np.int32)
+    return np.arange(len(labels)) if data.label_sets is None else data.label_sets.rows, labels
 
 
 @njit(**OPTIONS)
-def log_q_of(draws_from, view, labels):
-    """Log-probability of each row's own label, float32."""
+def log_q_of(draws_from, view, rows, labels):
+    """Log-probability of labels for their rows, float32."""
     log_q = np.empty(labels.size, np.float32)
-    for i in range(labels.size):
-        log_q[i] = log_probability(draws_from, view, i, np.int64(labels[i]))
+    for j in range(labels.size):
+        log_q[j] = log_probability(draws_from, view, rows[j], np.int64(labels[j]))
     return log_q
 
 

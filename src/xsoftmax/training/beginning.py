@@ -3,12 +3,11 @@
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
-from xsoftmax.data.dataset import Dataset
+from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import some
 from xsoftmax.evaluation.calibration import fit_calibration, likelihood_at, rows_for
 from xsoftmax.internal.errors import InputError
@@ -31,8 +30,8 @@ class Beginning:
         return replace(self, start=None)
 
 
-def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, pool: ThreadPool) -> Beginning:
-    """Give the weights and their scale at which a method begins, from its training rows ``X`` of classes ``y``.
+def find_beginning(method: Method, data: Dataset, train: Split, pool: ThreadPool) -> Beginning:
+    """Give the weights and their scale at which a method begins, from its training rows; each label of a row counts.
 
     The scale is the one under which validation rows are likeliest by the softmax of the scores, some of them if they
     are very many; so it does not depend on the objective.
@@ -43,10 +42,12 @@ def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, pool: T
         If validation rows are to choose, and there are none.
     """
     name = method.settings["start"]["name"]
-    begin = time.perf_counter()
-    W = method.start.directions(X, y, data.n_classes)
-    if W is None:
+    if name == "zero":
         return Beginning()
+    begin = time.perf_counter()
+    pairs = train.pairs
+    W = method.start.directions(pairs.X, pairs.y, data.n_classes)
+    del pairs
     seconds = time.perf_counter() - begin
     rows = data.split("validation" if data.n_samples("validation") else "train")
     if not data.n_samples("validation") and not method.start.scale:
@@ -54,7 +55,7 @@ def find_beginning(method: Method, data: Dataset, X: Any, y: np.ndarray, pool: T
             f"method {method.name}: start {name} has its scale chosen by validation rows, and {data.name} has none; "
             f"set one, as in start: {{name: {name}, scale: 10}}, or keep some rows for validation"
         )
-    rows = some(rows, rows_for(data.n_classes))
+    rows = some(rows, rows_for(data.n_classes)).pairs
     of_columns = csc_array(W) if issparse(W) else W  # once, for all looks at the scores
     model = Model(of_columns, data.class_names, data.n_features)
     likelihood_at(model, rows.X[:1], rows.y[:1], 1.0, pool)  # compiles, off the clock

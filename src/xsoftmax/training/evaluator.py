@@ -18,6 +18,7 @@ from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
+from xsoftmax.solvers import lists_of
 from xsoftmax.training.plan import SUBSET
 
 # Scores from which an objective's own loss is taken, at most: of all rows of the subset, unless classes are many.
@@ -59,12 +60,12 @@ class Evaluator:
         whole = {name: data.split(name) for name in ("validation", "test")}
         self.validation = whole["validation"]
         self._calibration = method.calibration
-        self._calibrates_on = some(
-            whole["validation"], 0 if method.calibration == "none" else rows_for(data.n_classes)
-        )
+        n_calibrating = 0 if method.calibration == "none" else rows_for(data.n_classes)
+        self._calibrates_on = some(whole["validation"], n_calibrating).pairs
         counted = method.calibration == "temperature-and-frequency"
-        needs = metrics.needs("fit")
+        needs = metrics.needs("fit", one_label=not data.multilabel)
         counts = train.class_counts(data.n_classes) if counted or "class_counts" in needs else None
+        self._propensity = getattr(data, "propensity", metrics.PROPENSITY)
         self._frequencies = frequencies_of(counts, self.validation.y) if counted and counts is not None else None
         self._class_counts, self._confident = counts, "confidence" in needs
         splits = {name: some(split, rows) for name, split in whole.items()}
@@ -72,7 +73,9 @@ class Evaluator:
         drawn = np.random.default_rng(0).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
         self._n_for_loss = max(1, MOST_SCORES // data.n_classes)
         self._subset = np.concatenate([np.sort(drawn[: self._n_for_loss]), np.sort(drawn[self._n_for_loss :])])
-        self._train = taken(train, self._subset)
+        self._train, self._positives = taken(train, self._subset), method.positives
+        chosen, sets = self._subset[: self._n_for_loss], train.label_sets
+        self._auxiliary_of_subset = chosen if sets is None else sets.places_of(chosen)
         searches = method.proposal.finds or hasattr(method.proposal, "n_found")
         self.searched = drawn[: min(SEARCHED, 1 + SEARCHED_SCORES // data.n_classes) if searches else 0]
         self._classes = None if data.n_features else np.asarray(train.y)
@@ -99,20 +102,23 @@ class Evaluator:
         """Give all metrics of the training subset and of the other splits."""
         splits = {"train": self._train, **self._others}
         row: dict[str, float] = {}
-        sets = [(split.X, split.y) for split in splits.values()]
-        scored = score_together(model, sets, self._pool, self._confident)
-        for (name, split), scores in zip(splits.items(), scored, strict=True):
-            rows = replace(scores, class_counts=self._class_counts, label_sets=split.label_sets)
+        scored = score_together(model, [*splits.values()], self._pool, self._confident)
+        for name, scores in zip(splits, scored, strict=True):
+            rows = replace(
+                scores, class_counts=self._class_counts, n_train=self._n_samples, propensity=self._propensity
+            )
             row |= {f"{name}_{column}": value for column, value in metrics.measure(rows, "fit").items()}
         return row
 
     def _loss(self, model: Model, log_likelihood: float, auxiliary: np.ndarray) -> float:
         """The objective's own loss: known for sums of exponentials over all classes; others need whole rows."""
-        if self._objective.sums_exponentials and model.calibration is None:
+        if self._objective.sums_exponentials and model.calibration is None and self._positives == "mean":
             return -log_likelihood
         n = self._n_for_loss
-        X, y, auxiliary = self._train.X[:n], self._train.y[:n], auxiliary[self._subset[:n]]
-        return mean_loss(model, self._objective, self._proposal, X, y, auxiliary, self._pool)
+        rows = self._train.with_labels_of(self._train.X[:n], slice(0, n))
+        labels = rows.y if rows.label_sets is None else lists_of(rows.label_sets, self._positives)
+        auxiliary = auxiliary[self._auxiliary_of_subset]
+        return mean_loss(model, self._objective, self._proposal, rows.X, labels, auxiliary, self._pool)
 
     def _penalty(self, W: np.ndarray | None) -> float:
         """The L2 penalty, per training row."""

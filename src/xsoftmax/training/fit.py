@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.data.dataset import Dataset, Split, check_plain
+from xsoftmax.data.dataset import Dataset, Split, check_unweighted
 from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.internal.errors import InputError, suggestion
@@ -21,7 +21,7 @@ from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
-from xsoftmax.solvers import Solver, make_solver, solver_of
+from xsoftmax.solvers import Solver, check_label_sets, make_solver, solver_of
 from xsoftmax.training.beginning import find_beginning
 from xsoftmax.training.best import BestWeights
 from xsoftmax.training.budget import Budget
@@ -99,6 +99,8 @@ def fit(
         If ``stop`` was set.
     """
     check_question(data, seed)
+    if data.multilabel:
+        check_label_sets(method)
     if method.calibration != "none" and not data.n_samples("validation"):
         raise InputError(
             f"method {method.name}: calibration is {method.calibration}, which validation rows decide, and "
@@ -128,7 +130,7 @@ def check_question(data: Dataset, seed: int) -> None:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
     if data.n_samples("train") == 0:
         raise InputError(f"{data.name} has no training rows; look at its preparation")
-    check_plain(data, "no method trains with")
+    check_unweighted(data, "no method trains with")
     check_seed(seed)
 
 
@@ -149,10 +151,12 @@ class _Fit:
         self.train, self.sampler = training_rows(data, method, seed, bool(plan.stream), plan)
         X, y = self.train.X, self.train.y
         self.pool = ThreadPool(plan.threads)
-        beginning = find_beginning(method, data, X, y, self.pool)
+        beginning = find_beginning(method, data, self.train, self.pool)
         self.beforehand = list(beforehand.values())
         known = known_beforehand(beforehand, method.proposal, data, plan.share)
-        training_set = TrainingSet(X, y, data.n_classes, seed, method.n_sampled, beginning.start, known)
+        training_set = TrainingSet(
+            X, y, data.n_classes, seed, method.n_sampled, beginning.start, known, label_sets=self.train.label_sets
+        )
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
         self.proposal: Proposal = proposal or fitted(method.proposal, training_set)

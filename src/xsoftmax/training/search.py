@@ -122,6 +122,9 @@ def _trial(folder: Path) -> Fit:
 def _value(trial: Fit, by: str) -> float | None:
     if by not in trial.history or trial.history.empty:
         raise InputError(f"{trial.folder / 'history.csv'}: no column {by}; prepare the data with validation rows")
+    if not trial.diverged and trial.history[by].isna().all():
+        why = metrics.why_empty(by.partition("_")[2])
+        raise InputError(f"{trial.folder / 'history.csv'}: column {by} is empty{why}; choose by another")
     kept = trial.status.get("kept") or {}
     rows = trial.history[trial.history["epoch"] == kept["epoch"]] if "epoch" in kept else trial.history
     value = float((rows if len(rows) else trial.history)[by].iloc[-1])

@@ -148,7 +148,7 @@ def test_the_text_of_figures_is_eleven_pixels_high_at_least(results, html):
 def test_accuracy_has_one_column(results, html):
     assert "<th>accuracy</th>" in html
     assert "<th>P@1</th>" not in html
-    assert "P@1 is the accuracy, so it has no column" in html
+    assert "<th>top-3 accuracy</th>" in html
     assert "P@1" not in (results / "summary.md").read_text()
 
 

@@ -4,10 +4,12 @@
 ``Description-md5`` together say which belongs to which. Both are paragraphs of fields (deb822): a field
 ``Name: value``, lines of its continuation indented, a blank line between paragraphs. A text is the short
 description, followed by the long one; the name of the package, which often gives the source package away, is no
-part of it, unless the description mentions it.
+part of it, unless the description mentions it. A class is the source package, the section, or a tag of debtags
+(``facet::tag``), of which a package may have several.
 """
 
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,8 @@ from xsoftmax.data import checksum
 from xsoftmax.data.rows import Rows, Texts
 from xsoftmax.internal.errors import InputError
 
-LABELS = ("source", "section")
+LABELS = ("source", "section", "tags")
+TAG = re.compile(r"[^\s:{}]+::[^\s{}]+")
 
 
 @dataclass(frozen=True)
@@ -43,19 +46,45 @@ def read(*, packages: Path, translation: Path, label: str = "source") -> Rows:
     translation : Path
         The descriptions, ``Translation-en``, perhaps compressed; a package that is not in it has the short one.
     label : str
-        ``source``: the class is the source package; ``section``: the section of the archive.
+        ``source``: the class is the source package; ``section``: the section of the archive; ``tags``: each of the
+        package's debtags, where it has some.
     """
     if label not in LABELS:
         raise InputError(f"debian: unknown label {label!r}; known: {', '.join(LABELS)}")
     described = {
         (each["Package"], each["Description-md5"]): each["Description-en"] for each in paragraphs(translation)
     }
-    texts, names = [], []
+    texts, names = [], list[list[str]]()
     for each in paragraphs(packages):
         short, key = each["Description"], (each["Package"], each.fields.get("Description-md5", ""))
         texts.append(_text(described.get(key, short)))
-        names.append(source_package(each) if label == "source" else each["Section"])
-    return Rows.with_names(Texts.of(texts), names)
+        names.append(_labels(each, label))
+    return Rows.with_several_names(Texts.of(texts), names)
+
+
+def _labels(paragraph: Paragraph, label: str) -> list[str]:
+    if label == "tags":
+        return tags(paragraph)
+    return [source_package(paragraph) if label == "source" else paragraph["Section"]]
+
+
+def tags(paragraph: Paragraph) -> list[str]:
+    """List the tags of a package, ``facet::tag``; none where it has no field ``Tag``.
+
+    Raises
+    ------
+    InputError
+        If something between commas is no tag.
+    """
+    found = [tag.strip() for tag in paragraph.fields.get("Tag", "").split(",")]
+    if found == [""]:
+        return []
+    for tag in found:
+        if not TAG.fullmatch(tag):
+            raise InputError(
+                f"{paragraph.where}: expected tags 'facet::tag' and ',' between, found {tag[:40]!r}; fetch it again"
+            )
+    return found
 
 
 def source_package(paragraph: Paragraph) -> str:

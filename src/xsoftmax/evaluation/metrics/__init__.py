@@ -20,12 +20,22 @@ JUDGE = "log_likelihood"
 # What stands before a metric's column in files of several splits.
 SPLITS = ("train", "validation", "test")
 WHEN = ("fit", "end")
+# A and B of propensities where a data set names no others: Jain et al., KDD 2016.
+PROPENSITY = (0.55, 1.5)
 # What may be unknown of rows, and why.
 UNKNOWN = {
+    "log_likelihood": "the scores of all classes are not given",
+    "confidence": "the scores of all classes are not given",
     "classes": "the class of each row is not given",
     "class_counts": "the training rows of each class are not given, as a prepared data set does",
     "label_sets": "rows have one label each",
+    "label_ranks": "rows have one label each",
+    "n_train": "the number of training rows is not given, as a prepared data set does",
+    "propensity": "the constants of propensities are not given, as a prepared data set does",
+    "one_label": "rows have several labels",
 }
+# Needs that tell data of several labels per row from others.
+KINDS = ("label_sets", "label_ranks", "one_label")
 # What depends on metrics depends on these, too: they are loaded by name.
 MODULES = modules_below(__name__)
 
@@ -36,11 +46,12 @@ class RowScores:
 
     Attributes
     ----------
-    log_likelihood : ndarray of shape (n_samples,), float64
-        log p(y | x), in nats.
+    log_likelihood : ndarray of shape (n_samples,), float64, or None
+        log p(y | x), in nats; with several labels its mean over them.
     rank : ndarray of shape (n_samples,), int64
-        Classes that score no lower than the true one: 0 is a hit. Ties, and NaN, count against the model.
-    confidence : ndarray of shape (n_samples,), float64
+        Classes that score no lower than the true one: 0 is a hit. Ties, and NaN, count against the model. With
+        several labels it is the lowest of theirs.
+    confidence : ndarray of shape (n_samples,), float64, or None
         Probability of the class that scores highest; NaN where it was not asked for.
     classes : ndarray of shape (n_samples,), int32, or None
         The true class of each row.
@@ -48,14 +59,29 @@ class RowScores:
         Training rows of each class.
     label_sets : LabelSets or None
         All labels of each row, where rows have several.
+    label_ranks : ndarray of shape (n_labels,), int64, or None
+        Classes that come before each label of ``label_sets``, other labels of the row among them: below k, the label
+        is one of the row's k best. Ties with other classes, and NaN, count against the model.
+    n_train : int or None
+        Number of training rows.
+    propensity : tuple of float and float, or None
+        A and B of Jain et al. 2016.
     """
 
-    log_likelihood: np.ndarray
+    log_likelihood: Any
     rank: np.ndarray
-    confidence: np.ndarray
-    classes: np.ndarray | None = None
-    class_counts: np.ndarray | None = None
+    confidence: Any
+    classes: Any = None
+    class_counts: Any = None
     label_sets: Any = None
+    label_ranks: Any = None
+    n_train: Any = None
+    propensity: Any = None
+
+    @property
+    def one_label(self) -> bool | None:
+        """True where rows have one label each; None where they may have several."""
+        return True if self.label_sets is None else None
 
 
 NEEDS = tuple(field.name for field in fields(RowScores))
@@ -72,7 +98,7 @@ class Metric:
     title : str
         Its name in tables.
     needs : sequence of str
-        The fields of ``RowScores`` that it takes.
+        The fields of ``RowScores`` that it takes; ``one_label`` if it is one of rows with one label each.
     measure : callable
         Gives the value of a ``RowScores`` of one row or more.
     least, greatest : float
@@ -102,7 +128,7 @@ class Metric:
 
     def __post_init__(self) -> None:
         for need in self.needs:
-            if need not in NEEDS:
+            if need not in (*NEEDS, "one_label"):
                 raise InputError(f"metric {self.column} needs {need!r}; {suggestion(need, NEEDS)}")
         if self.at not in WHEN:
             raise InputError(f"metric {self.column}: at is {self.at!r}; set it to {' or '.join(WHEN)}")
@@ -157,9 +183,10 @@ def columns(at: str = "end") -> list[str]:
     return [column for column, metric in known().items() if at in ("end", metric.at)]
 
 
-def needs(at: str) -> set[str]:
-    """Name all that the metrics of ``columns`` need."""
-    return {need for column in columns(at) for need in known()[column].needs}
+def needs(at: str, one_label: bool = False) -> set[str]:
+    """Name all that the metrics of ``columns`` need, without those of several labels if rows have one each."""
+    chosen = [known()[column].needs for column in columns(at)]
+    return {need for of_metric in chosen for need in of_metric if not (one_label and "label_sets" in of_metric)}
 
 
 def measure(rows: RowScores, at: str) -> dict[str, float]:
@@ -174,22 +201,25 @@ def judge_of(column: str) -> Metric:
     Raises
     ------
     InputError
-        If there is none of this column, a fit does not measure it, or it needs what is not known there.
+        If there is none of this column, or a fit does not measure it.
     """
     if column not in known():
         raise InputError(f"unknown metric {column!r}; {suggestion(column, columns('fit'))}")
     metric = known()[column]
     if metric.at != "fit":
         raise InputError(f"metric {column} is measured by `evaluate` alone; take one of {', '.join(columns('fit'))}")
-    if "label_sets" in metric.needs:
-        raise InputError(f"metric {column} needs label_sets: {UNKNOWN['label_sets']}; take another metric")
     return metric
+
+
+def why_empty(column: str) -> str:
+    """Say, in brackets, which data have no value of a metric: those of the other kind of labels; else nothing."""
+    needs = known()[column].needs
+    return next((f" ({column} needs {need}: {UNKNOWN[need]})" for need in KINDS if need in needs), "")
 
 
 def judging_columns() -> list[str]:
     """Name the columns of ``history.csv`` that may choose a trial: those of test rows may not."""
-    judges = [column for column in columns("fit") if "label_sets" not in known()[column].needs]
-    return [f"{split}_{column}" for split in ("validation", "train") for column in judges]
+    return [f"{split}_{column}" for split in ("validation", "train") for column in columns("fit")]
 
 
 def judge_of_split(column: str) -> Metric:

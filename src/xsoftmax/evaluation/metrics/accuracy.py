@@ -1,4 +1,4 @@
-"""Accuracy: the share of rows whose true class scores highest."""
+"""Accuracy: the share of rows whose true class scores highest; with several labels, one of them, as P@1 does."""
 
 from xsoftmax.evaluation.metrics import Metric, RowScores
 

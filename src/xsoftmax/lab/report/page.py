@@ -18,7 +18,16 @@ from xsoftmax.internal.text import pruning_in_words
 from xsoftmax.lab.report.appearance import appearances_of
 from xsoftmax.lab.report.figures import GAP, PLOTS, SEARCHES
 from xsoftmax.lab.report.reliability import RELIABILITY
-from xsoftmax.lab.report.tables import cell, cells, headings, number, ranking, shown, training_objectives
+from xsoftmax.lab.report.tables import (
+    cell,
+    cells,
+    headings,
+    number,
+    ranking,
+    shown,
+    training_objectives,
+    without_empty,
+)
 from xsoftmax.training.folders import DIVERGED, flatten
 
 AXES = ("objective", "proposal", "optimizer")
@@ -52,7 +61,7 @@ def page(results: Path, config: Path) -> str:
     InputError
         If `compare` has not been run, or the config is not YAML.
     """
-    table = _summary(_there(results / "summary.csv"))
+    table = without_empty(_summary(_there(results / "summary.csv")))
     statuses = json.loads(_there(results / "fits.json").read_text(encoding="utf-8"))
     searches = json.loads(_there(results / "searches.json").read_text(encoding="utf-8"))
     experiment, text = _config(config, results)

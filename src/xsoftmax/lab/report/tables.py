@@ -113,7 +113,8 @@ def markdown_table(table: pd.DataFrame) -> str:
     table : DataFrame
         What `summary` returns, or what is read from ``summary.csv``.
     """
-    return "\n".join(_markdown(name, group) for name, group in ranking(table).groupby("dataset", sort=True))
+    groups = ranking(table).groupby("dataset", sort=True)
+    return "\n".join(_markdown(name, without_empty(group)) for name, group in groups)
 
 
 def number(mean: float, spread: float = math.nan, digits: int | None = None) -> str:
@@ -168,6 +169,13 @@ def shown(table: Any) -> tuple[tuple[str, str, int | None], ...]:
     """Columns shown of a table or of one of its rows: name, heading, digits; older tables may lack some metrics."""
     measured = [column for column in MEASURED if column[0] in table]
     return (*measured, *SHOWN, *([WEIGHT_DISTANCE] if WEIGHT_DISTANCE[0] in table else []))
+
+
+def without_empty(table: pd.DataFrame) -> pd.DataFrame:
+    """Leave out metrics that are of one label per row, or of several, where no fit has a value of them."""
+    kinds = set(metrics.KINDS)
+    some = [f"test_{column}" for column, metric in metrics.known().items() if kinds & set(metric.needs)]
+    return table.drop(columns=[column for column in some if column in table and table[column].isna().all()])
 
 
 def headings(table: Any) -> list[str]:

@@ -40,7 +40,10 @@ class Judge(Callback):
             return
         value = self.sign * row[self.column]
         if not np.isfinite(value) and state.best == -np.inf:
-            raise InputError(f"{self.column} is {row[self.column]}, which cannot judge weights; take another --by")
+            why = metrics.why_empty(self.column.partition("_")[2])
+            raise InputError(
+                f"{self.column} is {row[self.column]}, which cannot judge weights{why}; take another --by"
+            )
         if value > state.best:
             state.best, state.best_epoch, state.without_gain = value, row["epoch"], 0
         else:
