@@ -10,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 DEPTHS = (1, 3, 5)
+MEASURES = tuple(f"{name}_at_{k}" for name in ("p", "psp") for k in DEPTHS)
 A, B = 0.55, 1.5
 
 
@@ -32,6 +33,13 @@ def top_of(matrix: csr_matrix, k: int = DEPTHS[-1]) -> tuple[np.ndarray, np.ndar
     columns[rows[kept], places[kept]] = matrix.indices[order][kept]
     values[rows[kept], places[kept]] = matrix.data[order][kept]
     return columns, values
+
+
+def top_of_scores(scores: np.ndarray, k: int = DEPTHS[-1]) -> tuple[np.ndarray, np.ndarray]:
+    """Return classes and scores as ``top_of`` from scores of all classes, (n_rows, n_classes)."""
+    columns = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    columns = np.pad(columns, ((0, 0), (0, max(0, k - scores.shape[1]))), constant_values=-1)
+    return columns, np.where(columns >= 0, np.take_along_axis(scores, np.maximum(columns, 0), axis=1), 0)
 
 
 def top_of_pairs(rows: Iterable[list[tuple[int, float]]], k: int = DEPTHS[-1]) -> tuple[np.ndarray, np.ndarray]:
