@@ -84,8 +84,8 @@ def summarise(entrants: dict[str, dict[str, Any]]) -> dict[str, Any]:
     -------
     dict
         ``measures``, as they are written; ``levels``; ``rows`` by entrant: its ``Quality`` by each measure, seconds
-        to each level, in their order, and what it costs; ``first``: for each level the first peer, the first of ours, and the ratio of their times,
-        above 1 where ours is first; ``peers_seconds``: what a run of a peer was given.
+        to each level, in their order, and what it costs; ``first``: for each level the first peer, the first of ours,
+        and the ratio of their times, above 1 where ours is first; ``peers_seconds``: what a run of a peer was given.
     """
     steps, measures = levels(entrants), measures_of(entrants)
     rows = {}

@@ -187,7 +187,9 @@ class Record:
 
         self._append(epochs, measured)
         found = zip(self.rows, kept, strict=True)
-        arrays = {f"{split}_{name}": pair[i] for split, pair in found for i, name in enumerate(("classes", "scores"))}
+        arrays: dict[str, Any] = {
+            f"{split}_{name}": pair[i] for split, pair in found for i, name in enumerate(("classes", "scores"))
+        }
         np.savez_compressed(Path(self.job["output"]).with_suffix(".npz"), **arrays)
 
     @cached_property
