@@ -8,8 +8,8 @@ import math
 from statistics import median
 from typing import Any, NamedTuple
 
-from xsoftmax.lab.report.peers import MEASURES, OURS
-from xsoftmax.lab.report.quality import Quality, memory, note, quality, seconds_per_epoch
+from xsoftmax.lab.report.peers import OURS
+from xsoftmax.lab.report.quality import RANKING, Quality, measures_of, memory, note, quality, seconds_per_epoch
 
 MANY_CLASSES = 1000
 FACTOR = 2.0  # with many classes, ours shall be this many times as fast as the best peer
@@ -22,7 +22,7 @@ class Level(NamedTuple):
     Attributes
     ----------
     measure : str
-        ``log_likelihood`` or ``accuracy``.
+        ``log_likelihood`` or ``accuracy``; one of ``RANKING`` where rows have several labels.
     share : float
         Relative distance to the best that anyone reaches.
     value : float
@@ -36,7 +36,7 @@ class Level(NamedTuple):
     @property
     def name(self) -> str:
         """Such as ``log_likelihood within 1 %``."""
-        return f"{self.measure} within {self.share:.0%}".replace("%", " %")
+        return f"{RANKING.get(self.measure, self.measure)} within {self.share:.0%}".replace("%", " %")
 
 
 SHARES = (
@@ -45,6 +45,7 @@ SHARES = (
     ("log_likelihood", 0.2),
     ("accuracy", 0.01),
     ("accuracy", 0.05),
+    *((measure, 0.01) for measure in RANKING),
 )
 
 
@@ -66,8 +67,10 @@ def seconds_to(runs: list[dict[str, Any]], level: Level) -> float | None:
 
 def levels(entrants: dict[str, dict[str, Any]]) -> list[Level]:
     """The levels of one data set, set by the best of all entrants."""
-    found = []
+    found, measures = [], measures_of(entrants)
     for measure, share in SHARES:
+        if measure not in measures:
+            continue
         known = [each.value for entry in entrants.values() if (each := quality(entry["runs"], measure))]
         top = max(known, default=math.nan)
         found.append(Level(measure, share, top - share * abs(top)))
@@ -80,22 +83,23 @@ def summarise(entrants: dict[str, dict[str, Any]]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``levels``; ``rows`` by entrant: its ``Quality`` by each measure, seconds to each level, in their order, and
-        what it costs; ``first``: for each level the first peer, the first of ours, and the ratio of their times,
-        above 1 where ours is first; ``peers_seconds``: what a run of a peer was given.
+        ``measures``, as they are written; ``levels``; ``rows`` by entrant: its ``Quality`` by each measure, seconds
+        to each level, in their order, and what it costs; ``first``: for each level the first peer, the first of ours,
+        and the ratio of their times, above 1 where ours is first; ``peers_seconds``: what a run of a peer was given.
     """
-    steps = levels(entrants)
+    steps, measures = levels(entrants), measures_of(entrants)
     rows = {}
     for name, entry in entrants.items():
         runs = entry["runs"]
         rows[name] = {
             "seconds": [seconds_to(runs, level) for level in steps],
-            **{measure: quality(runs, measure) for measure in MEASURES},
+            **{measure: quality(runs, measure) for measure in measures},
             "seconds_per_epoch": seconds_per_epoch(runs),
             "memory_mb": memory(runs),
             "note": note(entry),
         }
     return {
+        "measures": measures,
         "levels": [level._asdict() for level in steps],
         "rows": rows,
         "first": [_first(rows, n) for n in range(len(steps))],
@@ -110,16 +114,17 @@ def summaries(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def verdicts(found: dict[str, Any], summary: dict[str, dict[str, Any]]) -> dict[str, list[str]]:
     """Say, for each data set, how ours stand in time to the best likelihood and in quality, and why peers lead."""
-    return {
+    said = {
         name: [verdict(found[name], each), *standing(each), *reasons(found[name], each)]
         for name, each in summary.items()
     }
+    return {name: [sentence for sentence in sentences if sentence] for name, sentences in said.items()}
 
 
 def standing(summary: dict[str, Any]) -> list[str]:
     """Say, by each measure, how the best of ours by validation rows compares with the best peer by test rows."""
     said = []
-    for measure in MEASURES:
+    for measure, shown in summary["measures"].items():
         known = {name: row[measure] for name, row in summary["rows"].items() if row[measure] is not None}
         ours = max((n for n in known if n.startswith(OURS)), key=lambda n: known[n].judged, default=None)
         peer = max((n for n in known if not n.startswith(OURS)), key=lambda n: known[n].value, default=None)
@@ -127,7 +132,7 @@ def standing(summary: dict[str, Any]) -> list[str]:
             continue
         lead = known[ours].value - known[peer].value
         word = "ahead of" if lead > 0 else "level with" if lead == 0 else "behind"
-        name = measure.replace("_", "-").capitalize()
+        name = shown if measure in RANKING else shown.capitalize()
         said.append(f"{name}: ours {word} the best peer, {_at(ours, known)}, {_at(peer, known)}.")
     return said
 
@@ -158,7 +163,12 @@ def _fastest(rows: dict[str, dict[str, Any]], n: int, ours: bool) -> str | None:
 
 
 def verdict(found: dict[str, Any], summary: dict[str, Any]) -> str:
-    """Say whether the target is met on a data set: to be the first within 1 % of the best log-likelihood."""
+    """Say whether the target is met on a data set: to be the first within 1 % of the best log-likelihood.
+
+    Nothing is said where rows have several labels: there are targets of other measures.
+    """
+    if "log_likelihood" not in summary["measures"]:
+        return ""
     n_classes, rows, first = found["data"]["n_classes"], summary["rows"], summary["first"][0]
     if n_classes >= MANY_CLASSES:
         target = f"Target: ours within 1 % of the best log-likelihood {FACTOR:g} times as fast as the best peer."

@@ -7,10 +7,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from xsoftmax.lab.report.figures import PLOTS, Plot, draw, save
+from xsoftmax.lab.report.quality import RANKING
 from xsoftmax.lab.report.tables import number
 
 OURS = "xsoftmax-"
-MEASURES = {"log_likelihood": "log-likelihood", "accuracy": "accuracy"}
 DRAWN = [plot for plot in PLOTS if plot.x == "seconds"]
 
 
@@ -47,8 +47,12 @@ def write_figures(found: dict[str, Any], folder: Path) -> list[Path]:
 
 
 def _dataset(dataset: str, data: dict[str, Any], summary: dict[str, Any], sentences: list[str]) -> str:
-    sizes = f"{data['n_train']:,} rows, {data['n_features']:,} features, {data['n_classes']:,} classes"
-    tables = [line for measure in MEASURES for line in ("", *_table(summary, measure))]
+    several = ", several labels per row" if data.get("multilabel") else ""
+    sizes = f"{data['n_train']:,} rows, {data['n_features']:,} features, {data['n_classes']:,} classes{several}"
+    if summary["measures"] is RANKING:
+        tables = ["", *_ranking_table(summary)]
+    else:
+        tables = [line for measure in summary["measures"] for line in ("", *_table(summary, measure))]
     clock = " Seconds are those that a run computed." if data.get("clock") == "cpu" else ""
     return "\n".join(
         [f"### {dataset}", "", f"{sizes}.{clock}", *tables, "", *(f"- {each}" for each in sentences), ""]
@@ -59,10 +63,26 @@ def _table(summary: dict[str, Any], measure: str) -> list[str]:
     """One table by one measure, the best on top; who has no value stands below in the first one, to say why."""
     numbers = [n for n, level in enumerate(summary["levels"]) if level["measure"] == measure]
     shares = [f"s to −{summary['levels'][n]['share']:.0%}".replace("%", " %") for n in numbers]
-    head = ["", MEASURES[measure], "at s", *shares, "÷ ours", "s/epoch", "MB", "note"]
+    head = ["", summary["measures"][measure], "at s", *shares, "÷ ours", "s/epoch", "MB", "note"]
     rows = sorted(summary["rows"].items(), key=lambda item: _order(item, measure))
-    shown = rows if measure == next(iter(MEASURES)) else [(name, row) for name, row in rows if row[measure]]
+    shown = (
+        rows if measure == next(iter(summary["measures"])) else [(name, row) for name, row in rows if row[measure]]
+    )
     lines = [_cells(name, row, summary, measure, numbers) for name, row in shown]
+    return [line_of(head), line_of(["---", *["--:"] * (len(head) - 2), "---"]), *map(line_of, lines)]
+
+
+def _ranking_table(summary: dict[str, Any]) -> list[str]:
+    """One table by P@k and PSP@k of rows with several labels, the best P@1 on top."""
+    lines = []
+    for name, row in sorted(summary["rows"].items(), key=lambda item: _order(item, next(iter(RANKING)))):
+        found = [row[measure] for measure in RANKING]
+        values = [number(_or_nan(each and each.value), digits=4) for each in found]
+        seconds = number(max((each.seconds for each in found if each), default=float("nan")))
+        shown = f"**{name}**" if name.startswith(OURS) else name
+        memory = number(_or_nan(row["memory_mb"]), digits=0)
+        lines.append([shown, *values, seconds, memory, row["note"].replace("|", "/").replace("\n", " ")])
+    head = ["", *RANKING.values(), "at s", "MB", "note"]
     return [line_of(head), line_of(["---", *["--:"] * (len(head) - 2), "---"]), *map(line_of, lines)]
 
 

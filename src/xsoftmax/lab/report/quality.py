@@ -4,6 +4,9 @@ import math
 from statistics import median
 from typing import Any, NamedTuple
 
+MEASURES = {"log_likelihood": "log-likelihood", "accuracy": "accuracy"}
+# Where rows have several labels.
+RANKING = {f"{name}_at_{k}": f"{name.upper()}@{k}" for name in ("p", "psp") for k in (1, 3, 5)}
 MISSING = ("not_installable", "not_applicable", "no_result", "not_run")
 
 
@@ -25,9 +28,15 @@ class Quality(NamedTuple):
     judged: float
 
 
+def measures_of(entrants: dict[str, dict[str, Any]]) -> dict[str, str]:
+    """Tell by what entrants are measured on a data set, and how that is written: by ``RANKING`` where they were."""
+    curves = [run["curve"] for entry in entrants.values() for run in entry["runs"]]
+    return RANKING if any(RANKING.keys() <= point.keys() for curve in curves for point in curve) else MEASURES
+
+
 def counted(curve: list[dict[str, Any]], measure: str) -> dict[str, Any] | None:
     """The look that counts: the best on validation rows; where none was looked at, the last one. None: no look."""
-    points = [point for point in curve if point[measure] is not None]
+    points = [point for point in curve if point.get(measure) is not None]
     judged = [point for point in points if point.get(f"validation_{measure}") is not None]
     if judged:
         return max(judged, key=lambda point: point[f"validation_{measure}"])
@@ -65,8 +74,9 @@ def note(entry: dict[str, Any]) -> str:
         if entry.get(key) and not entry["runs"]:
             return f"{key.replace('_', ' ')}{' here' if key == 'not_installable' else ''}: {entry[key]}"
     parts = [entry["search_cut"]] if "search_cut" in entry else []
+    ranked = measures_of({"": entry}) is RANKING
     for run in entry["runs"]:
-        reasons = (run.get("no_log_likelihood"), run.get("diverged"))
+        reasons = (None if ranked else run.get("no_log_likelihood"), run.get("diverged"))
         parts += [part for part in (*reasons, "" if run["status"] == "finished" else run["message"]) if part]
         if not run["curve"]:
             parts.append("no result")

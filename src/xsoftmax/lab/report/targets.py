@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from xsoftmax.lab.report.leaderboard import summarise
-from xsoftmax.lab.report.peers import MEASURES, OURS, line_of
-from xsoftmax.lab.report.quality import Quality, quality
+from xsoftmax.lab.report.peers import OURS, line_of
+from xsoftmax.lab.report.quality import Quality, measures_of, quality
 from xsoftmax.lab.report.tables import number
 
 HEADINGS = ("data", "measure", "target", "in at most", "ours", "reached", "at", "")
@@ -43,7 +43,9 @@ def limits(asked: dict[str, Any], dataset: str, entrants: dict[str, Any]) -> dic
     if dataset not in asked.get("datasets", {}):
         return {}
     rows, today = summarise(entrants)["rows"], _today(asked)
-    found = {measure: _goal(asked["datasets"][dataset], measure, rows, today).seconds for measure in MEASURES}
+    found = {
+        measure: _goal(asked["datasets"][dataset], measure, rows, today).seconds for measure in measures_of(entrants)
+    }
     by_seconds = {seconds: measure for measure, seconds in found.items() if seconds is not None}
     return {measure: seconds for seconds, measure in by_seconds.items()}
 
@@ -58,7 +60,7 @@ def _rows(dataset: str, entrants: dict[str, Any], asked: dict[str, Any]) -> Iter
     today = _today(asked)
     ours = {name: entry for name, entry in entrants.items() if name.startswith(OURS) and name not in today}
     counted = None
-    for measure, shown in MEASURES.items():
+    for measure, shown in measures_of(entrants).items():
         goal = _goal(target, measure, rows, today)
         counted, found = _best(ours, measure, goal.seconds)
         limit = "?" if goal.seconds is None else f"{number(goal.seconds)} s"
@@ -80,7 +82,7 @@ def _goal(target: dict[str, Any], measure: str, rows: dict[str, Any], today: set
 def _of(who: str, measure: str, rows: dict[str, Any], today: set[str]) -> Quality | None:
     """The best of those who are meant; one that is named and has no likelihood is timed by its accuracy."""
     if who in rows:
-        return rows[who][measure] or rows[who]["accuracy"]
+        return rows[who][measure] or rows[who].get("accuracy")
     peers = {name for name in rows if not name.startswith(OURS)}
     names = {"peers": peers, "today": today, "all": peers | today}.get(who, set())
     known = [rows[name][measure] for name in names if name in rows and rows[name][measure]]

@@ -54,7 +54,7 @@ def export(prepared: Path, folder: Path, rows: dict[str, int]) -> dict[str, Any]
                 np.save(folder / f"{name}_{part}.npy", values)
         _write_prepared(data, splits, folder / "data.h5")
         meta = {"name": data.name, "storage": "csr" if data.sparse else "dense", "n_features": data.n_features}
-        meta |= {"n_classes": data.n_classes, "source": [date, rows]}
+        meta |= {"n_classes": data.n_classes, "source": [date, rows], "multilabel": data.multilabel}
         meta |= {f"n_{name}": split.n_samples for name, split in splits.items()}
     write_json(meta_file, meta)
     return meta
@@ -69,10 +69,11 @@ def _some(split: Split, most: int | None) -> Split:
 
 
 def _arrays(split: Split) -> dict[str, np.ndarray]:
+    labels = {"y": split.y} | ({} if split.label_sets is None else split.label_sets.arrays)
     if isinstance(split.X, np.ndarray):
-        return {"X": split.X, "y": split.y}
+        return {"X": split.X} | labels
     indptr = split.X.indptr.astype(np.int32)
-    return {"data": split.X.data, "indices": split.X.indices.astype(np.int32), "indptr": indptr, "y": split.y}
+    return {"data": split.X.data, "indices": split.X.indices.astype(np.int32), "indptr": indptr} | labels
 
 
 def _write_prepared(data: Prepared, splits: dict[str, Split], path: Path) -> None:

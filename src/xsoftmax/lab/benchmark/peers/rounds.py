@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from xsoftmax.internal.errors import InputError
@@ -13,6 +14,7 @@ from xsoftmax.lab.benchmark.peers.config import OURS, Benchmark, Entrant
 from xsoftmax.lab.benchmark.peers.environments import NotInstallableError, python_of
 from xsoftmax.lab.benchmark.peers.exports import export, prepared_file
 from xsoftmax.lab.benchmark.peers.runs import run_job
+from xsoftmax.lab.report.quality import RANKING
 
 # Seconds that a run takes beside its training, and how many times its training a run takes: with looks and reruns.
 PILOT_EXTRA, FINAL_EXTRA = 10.0, 20.0
@@ -250,7 +252,10 @@ def interleaved(entrants: list[Entrant], turn: int = 0) -> list[Entrant]:
 
 
 def chosen(records: list[dict[str, Any]], choices: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Settings of the pilot with the best log-likelihood on the way; without one, the best accuracy."""
+    """Settings of the best pilot on the way: by log-likelihood; without one, by accuracy.
+
+    Where rows have several labels, by the mean of P@k and PSP@k for k = 1, 3, 5.
+    """
     if len(choices) == 1:
         return choices[0]
     with_points = [record for record in records if record["curve"]]
@@ -259,9 +264,12 @@ def chosen(records: list[dict[str, Any]], choices: list[dict[str, Any]]) -> dict
     return max(with_points, key=_quality)["settings"]
 
 
-def _quality(record: dict[str, Any]) -> tuple[float, float]:
-    likelihoods = [point["log_likelihood"] for point in record["curve"] if point["log_likelihood"] is not None]
-    return max(likelihoods, default=float("-inf")), max(point["accuracy"] for point in record["curve"])
+def _quality(record: dict[str, Any]) -> tuple[float, float, float]:
+    curve = record["curve"]
+    ranked = [mean(point[name] for name in RANKING) for point in curve if RANKING.keys() <= point.keys()]
+    likelihoods = [point["log_likelihood"] for point in curve if point["log_likelihood"] is not None]
+    best = max(point["accuracy"] for point in curve)
+    return max(ranked, default=-math.inf), max(likelihoods, default=-math.inf), best
 
 
 def _why_nothing(records: list[dict[str, Any]]) -> str:

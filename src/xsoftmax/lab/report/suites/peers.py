@@ -21,7 +21,7 @@ def blocks(content: dict[str, Any]) -> dict[str, str]:
     summary = summaries(found)
     sentences = verdicts(found, summary)
     said = "\n".join(
-        f"- **{dataset}**: {' '.join([verdict(found[dataset], each), *standing(each)])}"
+        f"- **{dataset}**: {' '.join([verdict(found[dataset], each), *standing(each)]).strip()}"
         for dataset, each in summary.items()
     )
     targets = f"{targets_table(content)}\n\n{said}".lstrip()

@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from protocol_data import Data
 from protocol_measure import Measure, add, values_of
 from protocol_memory import forget_peak, give_back, memory
-from scipy.sparse import csr_matrix
+from protocol_ranking import inverse_propensities, ranking_values
 
 # The next look comes after as long as the last one took, but within these shares of the time trained so far.
 LEAST_WAIT, MOST_WAIT = 0.15, 0.5
@@ -34,67 +35,6 @@ FIRST_EVALUATIONS = {"validation": 10, "test": 300}  # the first look comes afte
 CLOCKS = {"wall": time.perf_counter, "cpu": time.process_time}
 SCORES_AT_A_TIME = 2**23
 RUNS_LEFT = 2.0  # a longer run is begun if the budget holds this many times the last one
-
-
-@dataclass(frozen=True)
-class Data:
-    """One exported data set.
-
-    Attributes
-    ----------
-    folder : Path
-        With ``meta.json`` and arrays such as ``train_y.npy``; text forms that a worker needs are kept there too.
-    """
-
-    folder: Path
-
-    @cached_property
-    def meta(self) -> dict[str, Any]:
-        """Name, storage (``dense`` or ``csr``), n_features, n_classes."""
-        return json.loads((self.folder / "meta.json").read_text(encoding="utf-8"))
-
-    @property
-    def n_classes(self) -> int:
-        """Classes, all with training rows."""
-        return self.meta["n_classes"]
-
-    @property
-    def n_features(self) -> int:
-        """Columns of X."""
-        return self.meta["n_features"]
-
-    @property
-    def is_dense(self) -> bool:
-        """Whether X is an ndarray; otherwise it is a csr_matrix."""
-        return self.meta["storage"] == "dense"
-
-    def classes(self, split: str) -> np.ndarray:
-        """Classes of a split, int32 of shape (n_samples,)."""
-        return self._array(f"{split}_y")
-
-    def features(self, split: str) -> Any:
-        """Rows of a split, float32: C-ordered ndarray or csr_matrix with sorted int32 indices."""
-        if self.is_dense:
-            return self._array(f"{split}_X")
-        parts = [self._array(f"{split}_{name}") for name in ("data", "indices", "indptr")]
-        return csr_matrix(tuple(parts), shape=(len(parts[2]) - 1, self.n_features))
-
-    def n_samples(self, split: str) -> int:
-        """Rows of a split."""
-        return np.load(self.folder / f"{split}_y.npy", mmap_mode="r").shape[0]
-
-    def text(self, split: str, kind: str, lines: Callable[[Any, np.ndarray], Iterator[str]]) -> Path:
-        """Path of a split as text of some kind; written at the first call, one line per row from ``lines(X, y)``."""
-        path = self.folder / f"{split}.{kind}"
-        if not path.exists():
-            aside = path.with_name(f".{path.name}.{os.getpid()}")
-            with aside.open("w", encoding="utf-8") as file:
-                file.writelines(f"{line}\n" for line in lines(self.features(split), self.classes(split)))
-            aside.replace(path)
-        return path
-
-    def _array(self, name: str) -> np.ndarray:
-        return np.load(self.folder / f"{name}.npy")
 
 
 @dataclass
@@ -128,10 +68,10 @@ class Record:
         return CLOCKS[self.job.get("clock", "wall")]
 
     @cached_property
-    def rows(self) -> dict[str, tuple[Any, np.ndarray]]:
-        """Rows and classes that are looked at, by split: validation rows, and in a final run test rows."""
+    def rows(self) -> dict[str, tuple[Any, Any]]:
+        """Rows and their truth that are looked at, by split: validation rows, and in a final run test rows."""
         splits = dict.fromkeys(("validation", self.job["split"]))
-        return {split: (self.data.features(split), self.data.classes(split)) for split in splits}
+        return {split: (self.data.features(split), self.data.truth(split)) for split in splits}
 
     def loaded(self) -> None:
         """Say that the data are loaded, before the peer's own form of them is made."""
@@ -205,11 +145,11 @@ class Record:
         """
         step = max(1, SCORES_AT_A_TIME // self.data.n_classes)
 
-        def measured(X: Any, y: np.ndarray) -> Measure:
+        def measured(X: Any, y: np.ndarray) -> dict[str, Any]:
             measure = Measure(None if kind == "ranks" else 0.0)
             for first in range(0, len(y), step):
                 add(measure, np.asarray(scores(X[first : first + step])), y[first : first + step], kind)
-            return measure
+            return values_of(measure)
 
         self._append(epochs, measured)
 
@@ -218,12 +158,45 @@ class Record:
     ) -> None:
         """As ``evaluate``, from a function of all rows of a split: log-probabilities of true classes, top classes."""
 
-        def measured(X: Any, y: np.ndarray) -> Measure:
+        def measured(X: Any, y: np.ndarray) -> dict[str, Any]:
             log_probabilities, top = rows(X, y)
             total = None if log_probabilities is None else float(np.sum(log_probabilities, dtype=np.float64))
-            return Measure(total, int(np.sum(np.asarray(top) == y)), len(y))
+            return values_of(Measure(total, int(np.sum(np.asarray(top) == y)), len(y)))
 
         self._append(epochs, measured)
+
+    def look_at_top(self, epochs: float | None, top: Callable[[Any], tuple[np.ndarray, np.ndarray]]) -> None:
+        """As ``evaluate``, from the classes that rank first, and keep these beside the record, ``<record>.npz``.
+
+        Parameters
+        ----------
+        epochs : float or None
+        top : function
+            From rows to their five best classes, (n_rows, 5), -1 where there are less, and the scores of these.
+            Where rows have several labels, P@k and PSP@k are measured, else hits.
+        """
+        kept = []
+
+        def measured(X: Any, truth: Any) -> dict[str, Any]:
+            kept.append(top(X))
+            classes = kept[-1][0]
+            if not self.data.is_multilabel:
+                return values_of(Measure(None, int(np.sum(classes[:, 0] == truth)), len(truth)))
+            values = ranking_values(classes, truth, self.inverse_propensities)
+            return {"log_likelihood": None, "accuracy": values["p_at_1"], **values}
+
+        self._append(epochs, measured)
+        found = zip(self.rows, kept, strict=True)
+        arrays: dict[str, Any] = {
+            f"{split}_{name}": pair[i] for split, pair in found for i, name in enumerate(("classes", "scores"))
+        }
+        np.savez_compressed(Path(self.job["output"]).with_suffix(".npz"), **arrays)
+
+    @cached_property
+    def inverse_propensities(self) -> np.ndarray:
+        """Weights of PSP@k, from training rows; of shape (n_classes,)."""
+        labels = self.data.labels("train")
+        return inverse_propensities(np.bincount(labels.indices, minlength=self.data.n_classes), labels.shape[0])
 
     def write(self, status: str, message: str = "") -> None:
         """Leave the file, aside and renamed."""
@@ -248,12 +221,13 @@ class Record:
         aside.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n")
         aside.replace(path)
 
-    def _append(self, epochs: float | None, measured: Callable[[Any, np.ndarray], Measure]) -> None:
+    def _append(self, epochs: float | None, measured: Callable[[Any, Any], dict[str, Any]]) -> None:
         """Add what a function measures on the rows of each split; names of validation rows' values say so."""
         start = self.clock()
         point = {"epochs": epochs, "seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
         for split, rows in self.rows.items():
-            point |= values_of(measured(*rows), "" if split == self.job["split"] else f"{split}_")
+            prefix = "" if split == self.job["split"] else f"{split}_"
+            point |= {f"{prefix}{name}": value for name, value in measured(*rows).items()}
         took = self.clock() - start
         self.curve.append(point)
         self._next = self.seconds + float(np.clip(took, LEAST_WAIT * self.seconds, MOST_WAIT * self.seconds))

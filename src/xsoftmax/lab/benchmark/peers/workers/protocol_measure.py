@@ -29,9 +29,9 @@ def add(measure: Measure, scores: np.ndarray, y: np.ndarray, kind: str = "scores
         measure.log_likelihood += float(np.sum(differences - np.log(total)))
 
 
-def values_of(measure: Measure, prefix: str) -> dict[str, Any]:
+def values_of(measure: Measure) -> dict[str, Any]:
     """Means over rows, as a point of a curve has them; JSON has no infinite numbers."""
     mean = None if measure.log_likelihood is None else measure.log_likelihood / measure.rows
     finite = mean is not None and np.isfinite(mean)
-    found = {f"{prefix}log_likelihood": mean if finite else None, f"{prefix}accuracy": measure.hits / measure.rows}
-    return found if mean is None or finite else found | {f"{prefix}not_finite": str(mean)}
+    found = {"log_likelihood": mean if finite else None, "accuracy": measure.hits / measure.rows}
+    return found if mean is None or finite else found | {"not_finite": str(mean)}

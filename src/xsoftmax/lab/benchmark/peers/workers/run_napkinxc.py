@@ -1,41 +1,46 @@
-"""napkinXC: probabilistic label trees, and hierarchical softmax. One training is one point; models go to disk."""
+"""napkinXC: probabilistic label trees, hierarchical softmax, one-vs-rest.
+
+One training is one point; models go to disk.
+"""
 
 import shutil
 import tempfile
 from typing import Any
 
 import numpy as np
-from napkinxc.models import HSM, PLT
+from napkinxc.models import BR, HSM, PLT
 from protocol import Record, work
+from protocol_ranking import DEPTHS, top_of_pairs
 from scipy.sparse import csr_matrix
 
 TUPLES_AT_A_TIME = 2_000_000
+KINDS = {"PLT": PLT, "HSM": HSM, "BR": BR}
 
 
 def train(record: Record) -> None:
-    """Settings: ``model`` (PLT, HSM), and keyword arguments of it."""
-    X, y = csr_matrix(record.data.features("train")), record.data.classes("train")
+    """Settings: ``model`` (PLT, HSM, BR), and keyword arguments of it."""
+    X, truth = csr_matrix(record.data.features("train")), record.data.labels("train")
     record.loaded()
-    labels = [[int(label)] for label in y]
+    labels = [each.tolist() for each in np.split(truth.indices, truth.indptr[1:-1])]
     settings = {key: value for key, value in record.settings.items() if key != "model"}
     folder = tempfile.mkdtemp(prefix="napkinxc-")
-    is_softmax = record.settings["model"] == "HSM"
-    if not is_softmax:
+    has_likelihood = record.settings["model"] == "HSM" and not record.data.is_multilabel
+    if record.settings["model"] != "HSM":
         record.notes["no_log_likelihood"] = "its labels have probabilities of their own, no distribution"
+    if record.settings["model"] != "BR":
+        settings["seed"] = record.job["seed"]
     try:
-        kind = HSM if is_softmax else PLT
-        model = kind(folder, threads=record.job["threads"], seed=record.job["seed"], **settings)
+        model = KINDS[record.settings["model"]](folder, threads=record.job["threads"], **settings)
         with record.training():
             model.fit(X, labels)
-        evaluation = all_classes if is_softmax else top_classes
-        record.look_at_rows(None, lambda rows, y: evaluation(record, model, csr_matrix(rows), y))
+        if has_likelihood:
+            record.look_at_rows(None, lambda rows, y: all_classes(record, model, csr_matrix(rows), y))
+        else:
+            record.look_at_top(
+                None, lambda rows: top_of_pairs(model.predict_proba(csr_matrix(rows), top_k=DEPTHS[-1]))
+            )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def top_classes(record: Record, model: Any, X: csr_matrix, y: np.ndarray) -> tuple[None, np.ndarray]:
-    """The first class of each row."""
-    return None, np.array([labels[0] if labels else -1 for labels in model.predict(X, top_k=1)])
 
 
 def all_classes(record: Record, model: Any, X: csr_matrix, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

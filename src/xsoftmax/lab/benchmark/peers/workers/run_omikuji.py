@@ -1,4 +1,7 @@
-"""Omikuji, Parabel trees. One training is one point; the clock starts once it has read its text."""
+"""Omikuji: trees as those of Parabel, or of Bonsai.
+
+One training is one point; the clock starts once it has read its text.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,16 +10,20 @@ import numpy as np
 import omikuji
 from omikuji import ffi, lib
 from protocol import Record, work
+from protocol_ranking import DEPTHS, top_of_pairs
+from scipy.sparse import issparse
 
 
-def lines(X: Any, y: np.ndarray) -> Iterator[str]:
+def lines(X: Any, truth: Any) -> Iterator[str]:
     """Text of the extreme classification repository: sizes, then a row per line."""
-    yield f"{len(y)} {X.shape[1]} {int(y.max()) + 1}"
-    for i, label in enumerate(y):
+    several = issparse(truth)
+    n_classes = truth.shape[1] if several else int(truth.max()) + 1
+    yield f"{truth.shape[0]} {X.shape[1]} {n_classes}"
+    for i in range(truth.shape[0]):
+        labels = truth.indices[truth.indptr[i] : truth.indptr[i + 1]].tolist() if several else [truth[i]]
         indices, values = row(X, i)
-        yield f"{label} " + " ".join(
-            f"{j}:{value:.6g}" for j, value in zip(indices.tolist(), values.tolist(), strict=True)
-        )
+        features = " ".join(f"{j}:{value:.6g}" for j, value in zip(indices.tolist(), values.tolist(), strict=True))
+        yield f"{','.join(map(str, labels))} {features}"
 
 
 def row(X: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
@@ -28,7 +35,7 @@ def row(X: Any, i: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def train(record: Record) -> None:
-    """Settings: ``n_trees``, ``linear.c``."""
+    """Settings: hyper-parameters of Omikuji, such as ``n_trees``, ``linear.c``, ``cluster.k``."""
     file = record.data.text("train", "xc", lines)
     record.loaded()
     record.notes["no_log_likelihood"] = "its scores are products of sigmoids, no distribution"
@@ -42,15 +49,12 @@ def train(record: Record) -> None:
     with record.training():
         model = omikuji.Model(lib.train_omikuji_model(data, parameters, threads.ptr), threads)
 
-    def top(X: Any, y: np.ndarray) -> tuple[None, np.ndarray]:
-        best = np.full(len(y), -1)
-        for i in range(len(y)):
+    def best(X: Any) -> Iterator[list[tuple[int, float]]]:
+        for i in range(X.shape[0]):
             indices, values = row(X, i)
-            found = model.predict(list(zip(indices.tolist(), values.tolist(), strict=True)), top_k=1)
-            best[i] = found[0][0] if found else -1
-        return None, best
+            yield model.predict(list(zip(indices.tolist(), values.tolist(), strict=True)), top_k=DEPTHS[-1])
 
-    record.look_at_rows(None, top)
+    record.look_at_top(None, lambda X: top_of_pairs(best(X)))
 
 
 if __name__ == "__main__":

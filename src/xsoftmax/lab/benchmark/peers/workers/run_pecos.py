@@ -3,10 +3,10 @@
 Its tree's leaves hold 100 classes unless ``max_leaf_size`` says otherwise.
 """
 
-import numpy as np
 from pecos.xmc import Indexer, LabelEmbeddingFactory
 from pecos.xmc.xlinear.model import XLinearModel
 from protocol import Record, work
+from protocol_ranking import DEPTHS, top_of
 from scipy.sparse import csc_matrix, csr_matrix
 
 LEAF = 100
@@ -16,11 +16,10 @@ def train(record: Record) -> None:
     """Settings: ``Cp``, ``Cn``, ``negative_sampling_scheme`` (tfn, tfn+man); ``max_leaf_size`` of the tree."""
     settings = dict(record.settings)
     leaf = {"max_leaf_size": settings.pop("max_leaf_size", LEAF)}
-    X, y = record.data.features("train"), record.data.classes("train")
+    X, labels = record.data.features("train"), csc_matrix(record.data.labels("train"))
     record.loaded()
     rows = csr_matrix(X) if record.data.is_dense else X
-    n, n_classes, threads = len(y), record.data.n_classes, record.job["threads"]
-    labels = csc_matrix((np.ones(n, np.float32), (np.arange(n), y)), shape=(n, n_classes))
+    n_classes, threads = record.data.n_classes, record.job["threads"]
     record.notes["no_log_likelihood"] = "it ranks classes, no distribution"
     with record.training():
         chain = None
@@ -31,14 +30,7 @@ def train(record: Record) -> None:
             )
         model = XLinearModel.train(rows, labels, C=chain, threads=threads, **settings)
 
-    def top(test: object, y: np.ndarray) -> tuple[None, np.ndarray]:
-        found = model.predict(csr_matrix(test), only_topk=1, threads=threads)
-        best = np.full(len(y), -1)
-        has = np.diff(found.indptr) > 0
-        best[has] = found.indices[found.indptr[:-1][has]]
-        return None, best
-
-    record.look_at_rows(None, top)
+    record.look_at_top(None, lambda X: top_of(model.predict(csr_matrix(X), only_topk=DEPTHS[-1], threads=threads)))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from unittest.mock import patch
 import numpy as np
 from numba.core.event import Listener, install_listener
 from protocol import FIRST_EVALUATIONS, Record, work
+from protocol_ranking import MEASURES, top_of_scores
 
 from xsoftmax.advice.choice import Choice, choice_for
 from xsoftmax.data.dataset import Dataset
@@ -28,6 +29,7 @@ from xsoftmax.training.plan import Plan, ever_rarer
 
 GROWTH = 1.4  # of the time between evaluations
 TOLERANCE = 2e-4  # float32 scores, summed in another order
+SWAPPED = 2e-3  # of P@k, where scores are so close that the order of summing decides
 
 
 def train(record: Record) -> None:
@@ -56,7 +58,7 @@ def train(record: Record) -> None:
 
 def _data(record: Record) -> Dataset:
     """All rows in memory, as peers have them."""
-    rows = {split: (record.data.features(split), record.data.classes(split)) for split in ("train", *record.rows)}
+    rows = {split: (record.data.features(split), record.data.truth(split)) for split in ("train", *record.rows)}
     classes = range(record.data.n_classes)
     return Dataset.from_arrays(*rows.pop("train"), classes=classes, name=record.job["dataset"], **rows)
 
@@ -122,13 +124,16 @@ def _evaluations_apart(record: Record) -> Iterator[None]:
 
 def _take(record: Record, result: FitResult) -> None:
     split = record.job["split"]
+    measures = MEASURES if record.data.is_multilabel else ()
     for row in result.state.history:
         point = {"epochs": row["epoch"], "seconds": row["seconds"], "cpu_seconds": None}
         for each in dict.fromkeys(("validation", split)):
             prefix, likelihood = "" if each == split else f"{each}_", row.get(f"{each}_log_likelihood", np.nan)
             finite = bool(np.isfinite(likelihood))
             point[f"{prefix}log_likelihood"] = float(likelihood) if finite else None
-            point[f"{prefix}accuracy"] = float(row[f"{each}_accuracy"]) if finite else 0.0
+            hits = f"{each}_{'p_at_1' if measures else 'accuracy'}"
+            point[f"{prefix}accuracy"] = float(row[hits]) if finite else 0.0
+            point |= {f"{prefix}{name}": float(row[f"{each}_{name}"]) if finite else 0.0 for name in measures}
         record.curve.append(point)
     if result.state.status == "diverged" or result.model is None:
         record.notes["diverged"] = result.state.message
@@ -139,27 +144,32 @@ def _take(record: Record, result: FitResult) -> None:
 def _check(record: Record, model: Model, epoch: float) -> None:
     """Measure the model that was kept, as it was at an epoch, by the protocol's arithmetic."""
     kept = next(point for point in record.curve if point["epochs"] == epoch)
-    n_classes = record.data.n_classes
-
-    def scores(block: Any) -> np.ndarray:
-        found = np.empty((block.shape[0], n_classes), np.float32)
-
-        def keep(part: ScoreBlock) -> None:
-            rows, classes = part.scores.shape
-            found[part.first_row :, part.first_class :][:rows, :classes] = part.scores
-
-        model.visit_scores(block, keep)
-        return found
-
     points = list(record.curve)
-    record.evaluate(epoch, scores)
+    if record.data.is_multilabel:
+        record.look_at_top(epoch, lambda X: top_of_scores(_scores(model, X)))
+        names, tolerance = MEASURES, SWAPPED
+    else:
+        record.evaluate(epoch, lambda X: _scores(model, X))
+        names, tolerance = ("log_likelihood",) if model.link == "softmax" else (), TOLERANCE
     checked = record.curve[-1]
     record.curve[:] = points
-    record.notes["log_likelihood_checked"] = checked["log_likelihood"]
-    for name in ("log_likelihood", "validation_log_likelihood"):
+    record.notes["checked"] = {name: checked[name] for name in names}
+    for name in [f"{prefix}{name}" for prefix in ("", "validation_") for name in names]:
         ours, theirs = kept.get(name), checked.get(name)
-        if model.link == "softmax" and name in kept and not abs(ours - theirs) <= TOLERANCE * max(1.0, abs(theirs)):
+        if name in kept and not abs(ours - theirs) <= tolerance * max(1.0, abs(theirs)):
             raise ArithmeticError(f"{json.dumps(record.settings)}: {name} {ours}, checked {theirs}")
+
+
+def _scores(model: Model, block: Any) -> np.ndarray:
+    """Scores of all classes, float32 of shape (n_rows, n_classes)."""
+    found = np.empty((block.shape[0], len(model.W)), np.float32)
+
+    def keep(part: ScoreBlock) -> None:
+        rows, classes = part.scores.shape
+        found[part.first_row :, part.first_class :][:rows, :classes] = part.scores
+
+    model.visit_scores(block, keep)
+    return found
 
 
 if __name__ == "__main__":
