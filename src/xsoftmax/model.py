@@ -329,7 +329,7 @@ def load_model(path: str | Path) -> Model:
             raise DivergedError(f"{path} holds no model: {attributes.get('message', 'the fit diverged')}")
         class_names, n_features = Names.from_group(file["class_names"]), int(known["n_features"])
         check_number(file, "n_classes", len(class_names))
-        encoded = file["encoded"] if "encoded" in file else None
+        encoded = file.get("encoded")
         weights = file if encoded is None else encoded
         if "W" not in weights:
             raise ContentError(f"no weights, though the fit is {attributes.get('status', 'of no status')}")

@@ -24,7 +24,7 @@ _KINDS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class Vectors(NamedTuple):
-    """A vector for each word, float32 of shape (n, dimension); ``words`` is None where they are in features' order."""
+    """A vector for each word, float32 of shape (n, dimension); ``words`` is None where features' order names them."""
 
     words: Sequence[str] | None
     vectors: np.ndarray
@@ -91,7 +91,7 @@ def aligned(found: Vectors, names: Sequence[str], n_features: int, where: str) -
     rows = np.array([place.get(name, -1) for name in names], np.int64)
     if not (rows >= 0).any():
         raise InputError(
-            f"{where}: none of its {len(found.words)} words is a feature, such as {names[0]!r}; are they written alike?"
+            f"{where}: none of its {len(found.words)} words is a feature, such as {names[0]!r}; write them alike"
         )
     check_free(4 * n_features * found.vectors.shape[1], f"the table of {where}")
     table = np.full((n_features, found.vectors.shape[1]), np.nan, np.float32)

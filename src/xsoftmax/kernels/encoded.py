@@ -2,12 +2,12 @@
 
     h(x) = sum_d x_d E_d / sum_d |x_d|,     scores = W h + b
 
-``E`` has a row per feature, ``table`` in code. A row of one feature gives that feature's row of the table, as skip-gram
-has it; entries above zero give their weighted mean, the hidden layer of the tagger of Yen et al. 2018; a row of zeros
-gives zeros. The sum of absolute values is what keeps h within the table's rows where entries have either sign.
+``E`` has a row per feature, ``table`` in code. A row of one feature gives that feature's row of the table, as
+skip-gram has it; entries above zero give their weighted mean, the hidden layer of the tagger of Yen et al. 2018; a
+row of zeros gives zeros. With absolute values in the sum, h stays among the table's rows whatever signs entries have.
 
-A step makes h once. The gradient by h, sum_k c_k W_k, is taken before W moves; then each row of the table that belongs
-to a non-zero moves along its share of that, by the optimizer's rule, beside what that accumulates for the table. Cost:
+A step makes h once. The gradient by h, sum_k c_k W_k, is taken before W moves; then each row of the table that
+belongs to a non-zero moves along its share of that, by the optimizer's rule, beside an accumulator of its own. Cost:
 dimension x (non-zeros + classes looked at).
 """
 

@@ -14,7 +14,7 @@ from xsoftmax.kernels.encoded import encode_rows
 from xsoftmax.kernels.full_softmax import score_block
 from xsoftmax.kernels.lists import add_scores, add_scores_of
 from xsoftmax.kernels.protocol import log_probability
-from xsoftmax.kernels.rows import Csr, Dense, features_of
+from xsoftmax.kernels.rows import Csr, features_of
 
 # A block of scores is 2 MB: what a core's cache holds. Smaller ones slow down the matrix product.
 ROWS_AT_A_TIME = 512
@@ -99,7 +99,7 @@ def weights_copied(size: int) -> int:
 
 
 class Scored(NamedTuple):
-    """What scores are made of; its fields mean what they mean in a ``Model``, whose ``n_columns`` are features here."""
+    """What scores are made of; its fields mean what they mean in a ``Model``, ``n_features`` its ``n_columns``."""
 
     W: Any
     b: np.ndarray | None
@@ -125,7 +125,7 @@ class Scorer:
     def __init__(self, model: Scored, X: Any, kept: dict[range, np.ndarray] | None = None) -> None:
         self._model, self._X, self._kept = model, X, kept
         coded = model.encoder is not None
-        self._features = None if model.W is None or coded else features_of(X, model.b is not None)
+        self._features: Any = None if model.W is None or coded else features_of(X, model.b is not None)
         self._columns = columns_of(model.W) if issparse(model.W) and isinstance(self._features, Csr) else None
         self._W = model.W.tocsr() if issparse(model.W) and self._columns is None else model.W
         self._feature_major = np.empty((0, 0), np.float32)
@@ -198,7 +198,7 @@ class Scorer:
             samples, copy = np.arange(rows.start, rows.stop), self._feature_major
             return lambda first, last, scores: score_block(features, samples, copy, first - stretch.start, scores)
         encoder = self._model.encoder
-        inputs = features.X[rows] if isinstance(features, Dense) else encode_rows(self._X[rows], encoder)
+        inputs = features.X[rows] if encoder is None else encode_rows(self._X[rows], encoder)
 
         def multiply(first: int, last: int, scores: np.ndarray) -> None:
             with np.errstate(over="ignore", invalid="ignore"):  # a fit says that it diverged

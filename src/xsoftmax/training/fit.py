@@ -35,8 +35,8 @@ from xsoftmax.training.epoch_sampler import EpochSampler, ShuffledSampler, Windo
 from xsoftmax.training.evaluator import Evaluator, all_finite
 from xsoftmax.training.memory import check_memory, must_stream, size_of
 from xsoftmax.training.plan import STATUSES, FitState, Plan
-from xsoftmax.training.pretrained import pretrained_table
 from xsoftmax.training.preparations import Preparations
+from xsoftmax.training.pretrained import pretrained_table
 from xsoftmax.training.snapshot import Snapshot
 from xsoftmax.training.trained_models import TrainedModels
 
