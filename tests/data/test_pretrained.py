@@ -120,11 +120,11 @@ def test_a_crafted_file_is_refused(tmp_path):
     stored(tmp_path / "other.h5")
     with h5py.File(tmp_path / "vectors.h5", "w") as file:
         file["vectors"] = h5py.ExternalLink("other.h5", "/vectors")
-    with pytest.raises(InputError, match="vectors.h5: not a table of vectors .* is a link"):
+    with pytest.raises(InputError, match=r"vectors.h5: not a table of vectors .* is a link"):
         read_vectors(tmp_path / "vectors.h5")
     with h5py.File(tmp_path / "large.h5", "w") as file:
         file.create_dataset("vectors", (10**9, 100), np.float32)
-    with pytest.raises(InputError, match="large.h5: not a table of vectors .* is more than its"):
+    with pytest.raises(InputError, match=r"large.h5: not a table of vectors .* is more than its"):
         read_vectors(tmp_path / "large.h5")
 
 

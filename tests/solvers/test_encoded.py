@@ -202,7 +202,7 @@ def test_a_frozen_identity_leaves_the_linear_model(tmp_path):
         assert found == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
-SGD = {"name": "sgd", "learning_rate": 3.0}
+SGD = {"name": "sgd", "learning_rate": 0.5}
 DRAWN = {"name": "uniform", "n_sampled": 3}
 METHODS = {
     "all": ("softmax", {"name": "all", "batch_size": 16}, "adagrad", {}),
@@ -213,8 +213,8 @@ METHODS = {
         *("negative-sampling", {"name": "tree", "dimension": 2, "regularizer": 10.0}, "adagrad"),
         {"bias_start": "minus-log-q"},
     ),
-    "a variable per sample": ("double-sum", "uniform", {"name": "u-max", "learning_rate": 3.0}, {"bias": False}),
-    "implicit": ("double-sum", "uniform", {"name": "implicit", "learning_rate": 3.0}, {}),
+    "a variable per sample": ("double-sum", "uniform", {"name": "u-max", "learning_rate": 0.5}, {"bias": False}),
+    "implicit": ("double-sum", "uniform", {"name": "implicit", "learning_rate": 0.5}, {}),
 }
 
 

@@ -109,12 +109,16 @@ def memory_of_table(method: Any, size: Size) -> dict[str, int]:
 
 
 def _load(encoder: Encoder, data: TrainingSet, table: np.ndarray) -> None:
-    """Draw entries uniformly from +-0.5 / dimension, as word2vec does, but for the rows that are given."""
-    rng, bound = np.random.default_rng([data.seed, _OWN_NUMBERS]), 0.5 / encoder.dimension
+    """Draw rows of about unit length, from N(0, 1 / dimension), but for those that are given.
+
+    Classes begin at zero. At the best of some rates, on validation rows of 20news, this was likelier than word2vec's
+    +-0.5 / dimension, from where a table is slow to leave (-0.358 after six epochs, -0.377).
+    """
+    rng, spread = np.random.default_rng([data.seed, _OWN_NUMBERS]), encoder.dimension**-0.5
     step = max(1, _DRAWN_AT_ONCE // encoder.dimension)
     for first in range(0, len(table), step):
         part = table[first : first + step]
-        part[:] = rng.uniform(-bound, bound, part.shape)
+        part[:] = rng.normal(0, spread, part.shape)
         if data.table is not None:
             given = data.table[first : first + step]
             known = ~np.isnan(given[:, 0])
