@@ -204,6 +204,7 @@ def test_a_frozen_identity_leaves_the_linear_model(tmp_path):
 
 SGD = {"name": "sgd", "learning_rate": 0.5}
 DRAWN = {"name": "uniform", "n_sampled": 3}
+CLUSTERS = {"name": "clustered-search", "n_clusters": 3, "budget": 4, "refresh": 70}
 METHODS = {
     "all": ("softmax", {"name": "all", "batch_size": 16}, "adagrad", {}),
     "all, averaged": ("softmax", {"name": "all", "batch_size": 7}, SGD, {"average": "half"}),
@@ -215,6 +216,11 @@ METHODS = {
     ),
     "a variable per sample": ("double-sum", "uniform", {"name": "u-max", "learning_rate": 0.5}, {"bias": False}),
     "implicit": ("double-sum", "uniform", {"name": "implicit", "learning_rate": 0.5}, {}),
+    "found": ("hinge", "search", {"name": "sgd", "learning_rate": 0.1}, {"calibration": "temperature"}),
+    "found in clusters": (
+        *("sampled-softmax", {"name": "found-and-uniform", "search": CLUSTERS, "n_found": 2}, "adagrad"),
+        {"average": "half"},
+    ),
 }
 
 
@@ -230,6 +236,10 @@ def test_learns_from_words(name):
     assert result.state.status == "finished"
     assert last["test_accuracy"] >= 0.95
     assert last["test_log_likelihood"] > first["test_log_likelihood"] + 0.3
+    if name == "found":  # it looks at all classes, by the scores of rows behind the table
+        assert last["search_recall"] == 1
+    if name == "found in clusters":
+        assert last["search_recall"] > 0.9
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -266,6 +276,7 @@ def test_the_model_is_what_its_numbers_say(name, tmp_path):
 @pytest.mark.parametrize("name", METHODS)
 def test_a_stopped_fit_resumes_with_the_same_bits(name, tmp_path, monkeypatch):
     monkeypatch.setattr("xsoftmax.solvers.sampled.DEFAULT_CHUNK", 70)
+    monkeypatch.setattr("xsoftmax.proposals.Adaptive.refresh_steps", 70)
     whole, stop = fit(dataset(), chosen(name), 0, PLAN), threading.Event()
     stop.set()
     broken = Plan(epochs=3, at=(1, 2), checkpoint=tmp_path / "checkpoint.h5")
@@ -355,8 +366,15 @@ def test_memory_is_that_of_the_table_and_of_weights_behind_it():
         ({"frequency_power": 0.5}, "encoder has dimension 3, and frequency_power is 0.5"),
         ({"batch": {"size": 4}}, "encoder has dimension 3, whose table moves sample by sample, and batch has size 4"),
         (
-            {"proposal": "search", "objective": "hinge"},
-            "encoder has dimension 3, and proposal search looks for classes",
+            {"proposal": {"name": "search", "shortlist": 5}, "objective": "hinge"},
+            "encoder has dimension 3, and proposal search has a shortlist",
+        ),
+        (
+            {
+                "objective": "sampled-softmax",
+                "proposal": {"name": "mixture", "first": {"name": "tree"}, "second": {"name": "quadratic-kernel"}},
+            },
+            "encoder has dimension 3, and proposal mixture has a part that knows rows by themselves",
         ),
         (
             {"objective": "double-sum", "proposal": {"name": "uniform", "n_sampled": 2}, "optimizer": "implicit"},

@@ -23,7 +23,7 @@ from xsoftmax.kernels.draws import empty_candidates
 from xsoftmax.kernels.full_softmax import CsrBatch, DenseBatch, gather
 from xsoftmax.kernels.layout import Plain, closed, move_entry, opened, stored
 from xsoftmax.kernels.products import columns_times_columns, rows_times_columns
-from xsoftmax.kernels.protocol import NEGLIGIBLE, Candidates, Samples, Step, View, draw, n_exact
+from xsoftmax.kernels.protocol import NEGLIGIBLE, Candidates, Samples, Step, View, draw, n_exact, reads_weights
 from xsoftmax.kernels.random import start
 from xsoftmax.kernels.rows import Csr, Dense, features_of
 from xsoftmax.kernels.run_steps import take, workspace_for
@@ -222,7 +222,8 @@ def _take_step(parts, samples, weights, i, clock, rate, workspace):
     excluded, lowest = excluded_of(parts.objective, y), lowest_of(parts, hidden, weights, 0, y)
     candidates.classes[0], candidates.weights[0] = y, np.float32(1)
     rng = start(clock.key, clock.position)
-    draw(parts.proposal, View(weights, hidden), i, excluded, lowest, rng, candidates.draws)
+    place = np.int64(0) if reads_weights(parts.proposal) else i  # of those that look at h, or know rows by number
+    draw(parts.proposal, View(weights, hidden), place, excluded, lowest, rng, candidates.draws)
     one, step = _as_only_one(samples, hidden, i), Step(rate, clock.step)
     if not coefficients_of(parts, one, weights, 0, clock.key, clock.position, rate, candidates):
         return 0

@@ -1,6 +1,7 @@
 """What a method says of its encoder, what does not go with one, and where its table begins."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,9 +66,14 @@ def rules_of_encoders(method: Any) -> list[tuple[Any, str]]:
     encoder = f"encoder has dimension {method.encoder.dimension}"
     return [
         (
-            any(part.adaptive for part in parts_of(method.proposal)),
-            f"{encoder}, and {proposal} looks for classes by the rows themselves, not by what a table makes of them; "
-            "take a proposal that does not follow the weights, such as uniform, frequency or tree",
+            method.proposal.adaptive and any(part.by_row and not part.adaptive for part in parts_of(method.proposal)),
+            f"{encoder}, and {proposal} has a part that knows rows by themselves, and one that follows the weights "
+            "behind the table; take one of the two",
+        ),
+        (
+            any(getattr(part, "shortlist", 0) for part in parts_of(method.proposal)),
+            f"{encoder}, and {proposal} has a shortlist of classes that score highest where weights begin, and they "
+            "begin at zero; leave shortlist or encoder out",
         ),
         (
             method.weights != "dense",
@@ -94,6 +100,23 @@ def rules_of_encoders(method: Any) -> list[tuple[Any, str]]:
             "optimizer sgd or adagrad",
         ),
     ]
+
+
+def behind(encoder: Encoder, size: Size) -> Size:
+    """Give the size of data as classes see them, behind a table."""
+    return size._replace(n_features=encoder.dimension, n_entries=float(encoder.dimension))
+
+
+def seen_by(method: Any, data: TrainingSet) -> TrainingSet:
+    """Give the rows as a method's proposal is fitted to them.
+
+    With an encoder, those that follow the weights get zeros, of as many columns as the table has: the solver shows
+    them what it makes of rows before each refresh. The others learn from the rows themselves.
+    """
+    if method.encoder is None or not method.proposal.adaptive:
+        return data
+    zeros = np.broadcast_to(np.zeros(1, np.float32), (len(data.y), method.encoder.dimension))
+    return replace(data, X=zeros)
 
 
 def embedded(method: Any, data: TrainingSet, table: Any) -> Embedded:

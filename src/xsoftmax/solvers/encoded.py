@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.kernels.encoded import Embedded, Encoded, EncodedWeights
+from xsoftmax.kernels.encoded import Embedded, Encoded, EncodedWeights, encode_samples
 from xsoftmax.kernels.layout import allocate, arrays_of
+from xsoftmax.kernels.protocol import Samples
+from xsoftmax.kernels.rows import Dense
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import BYTES_A_SECOND, Size
 from xsoftmax.solvers._average import Average
-from xsoftmax.solvers._encoder import embedded, memory_of_table, rules_of_encoders
+from xsoftmax.solvers._encoder import behind, embedded, memory_of_table, rules_of_encoders
 from xsoftmax.solvers._rules import first_broken, named, rules_of_draws
 from xsoftmax.solvers.sampled import SampledSolver, solves_batches
 
@@ -49,7 +51,10 @@ class EncodedSolver(SampledSolver):
     def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
         """See ``Solver``: and a row as it leaves the table, with its gradient."""
         hidden = {"rows behind the table": threads * 8 * method.encoder.dimension}
-        return SampledSolver.memory(method, size, threads) | hidden | memory_of_table(method, size)
+        seen = SampledSolver.memory(
+            method, behind(method.encoder, size) if method.proposal.adaptive else size, threads
+        )
+        return seen | hidden | memory_of_table(method, size)
 
     @staticmethod
     def seconds(method: Any, size: Size) -> float:
@@ -70,10 +75,31 @@ class EncodedSolver(SampledSolver):
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
+        if self._refresh is not None and hasattr(self._proposal, "look_at"):
+            self._proposal.look_at(self._encoded)
         self._of_table.begin(samples, epoch, first)
         used = super().advance(samples, epoch, first, rate)
         self._of_table.end(epoch * self._batches_per_epoch + first + used)
         return used
+
+    def _encoded(self, rows: np.ndarray) -> np.ndarray:
+        """Give some samples behind the table as it is."""
+        features = self._samples.features
+        hidden = np.empty((rows.size, features.dimension), np.float32)
+        encode_samples(features.rows, features.table, rows, hidden)
+        return hidden
+
+    def found(self, rows: np.ndarray) -> dict[str, float]:
+        """Measure a search as ``SampledSolver`` does, on samples behind the table."""
+        whole = self._samples
+        features, log_q = Dense(self._encoded(rows), whole.features.constant), whole.log_q
+        self._samples = Samples(
+            features, whole.labels[rows], whole.auxiliary[rows], None if log_q is None else log_q[rows]
+        )
+        try:
+            return super().found(np.arange(rows.size))
+        finally:
+            self._samples = whole
 
     def weights(self) -> EncodedWeights:  # type: ignore[override]
         """See ``Solver``; the table beside them."""

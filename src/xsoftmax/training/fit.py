@@ -22,6 +22,7 @@ from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
 from xsoftmax.solvers import Solver, make_solver, solver_of
+from xsoftmax.solvers._encoder import seen_by
 from xsoftmax.training.beginning import find_beginning
 from xsoftmax.training.best import BestWeights, best_of
 from xsoftmax.training.budget import Budget
@@ -159,7 +160,7 @@ class _Fit:
         )
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
-        self.proposal: Proposal = proposal or fitted(method.proposal, training_set)
+        self.proposal: Proposal = proposal or fitted(method.proposal, seen_by(method, training_set))
         proposal_seconds = self.proposal.seconds + sum(each.attributes["seconds"] for each in self.beforehand)
         compiled = 0.0 if proposal or beforehand else time.perf_counter() - begin - self.proposal.seconds
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.pool)
