@@ -236,10 +236,11 @@ def test_learns_from_words(name):
     assert result.state.status == "finished"
     assert last["test_accuracy"] >= 0.95
     assert last["test_log_likelihood"] > first["test_log_likelihood"] + 0.3
+    recalls = [row["search_recall"] for row in result.state.history if "search_recall" in row]
     if name == "found":  # it looks at all classes, by the scores of rows behind the table
-        assert last["search_recall"] == 1
+        assert set(recalls) == {1.0}
     if name == "found in clusters":
-        assert last["search_recall"] > 0.9
+        assert max(recalls[1:]) > 0.9
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -24,6 +24,7 @@ from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._encoder import embedded, memory_of_table, rules_of_encoders
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
+from xsoftmax.solvers.full import FullSolver
 
 
 class EncodedFullSolver:
@@ -33,6 +34,7 @@ class EncodedFullSolver:
     streams = True
     converged = False
     encodes = True
+    copies = staticmethod(FullSolver.copies)
 
     @staticmethod
     def takes(method: Any) -> bool:
@@ -55,11 +57,6 @@ class EncodedFullSolver:
                 *rules_of_all_classes(method),
             ]
         )
-
-    @staticmethod
-    def copies(method: Any) -> int:
-        """See ``Solver``: totals are divided to be looked at."""
-        return method.optimizer.copies + 2 * (method.average != "none")
 
     @staticmethod
     def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
