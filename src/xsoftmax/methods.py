@@ -15,6 +15,7 @@ from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.parameters import as_type_of, named, with_parameters
 from xsoftmax.optimizers._schedules import Schedule, schedule_type
 from xsoftmax.proposals import build_proposal, settings_of
+from xsoftmax.solvers._encoder import Encoder, build_encoder
 
 AXES = {
     "objective": "xsoftmax.objectives",
@@ -27,7 +28,7 @@ AUTO = "auto"
 _KEYS = {
     *AXES,
     *("schedule", "batch", "l2", "decay", "average", "weights", "start", "frequency_power", "prune", "positives"),
-    *("bias", "bias_start", "calibration", "device", "solver", "source"),
+    *("bias", "bias_start", "calibration", "device", "solver", "source", "encoder"),
 }
 # Keys of earlier versions, and what they are now.
 RENAMED = {"ridge": "l2"}
@@ -100,6 +101,8 @@ class Method:
         All of this as it was written, defaults filled in.
     source : str
         Where it comes from.
+    encoder : Encoder or None
+        A table in front of the linear layer; None: classes see the rows themselves.
     """
 
     name: str
@@ -123,6 +126,7 @@ class Method:
     solver: str
     settings: dict[str, Any]
     source: str = ""
+    encoder: Encoder | None = None
 
     @property
     def modules(self) -> list[str]:
@@ -199,9 +203,11 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     filled = {axis: _filled(part) for axis, part in parts.items()}
     filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}
     filled |= others | {"batch": others["batch"]._asdict(), "start": _filled(others["start"])}
-    method = Method(
-        name, **parts, schedule=schedule, **others, settings=filled, source=str(settings.get("source", ""))
-    )
+    encoder = build_encoder(where, settings.get("encoder"))
+    if encoder is not None:
+        filled["encoder"] = encoder._asdict()
+    source = str(settings.get("source", ""))
+    method = Method(name, **parts, schedule=schedule, **others, settings=filled, source=source, encoder=encoder)
     if method.frequency_power > MOST_POWER:
         raise InputError(
             f"method {name}: frequency_power is {method.frequency_power:g}; set it to {MOST_POWER} or less, "

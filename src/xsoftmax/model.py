@@ -24,6 +24,7 @@ from xsoftmax.internal.hdf5 import attribute, put, put_text, text_of
 from xsoftmax.internal.hdf5 import attributes as attributes_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below, check_number, check_starts
 from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.kernels.encoded import EncodedWeights
 from xsoftmax.kernels.scores import (
     BLOCKS_OF_ROWS,
     CLASSES_AT_A_TIME,
@@ -54,9 +55,11 @@ class DivergedError(InputError):
 class Model:
     """A softmax classifier: scores = W x + b, corrected by log q(y | x) where the method's lack it, and calibrated.
 
+    With an ``encoder``, x stands for what that makes of a row: see ``xsoftmax.kernels.encoded``.
+
     Attributes
     ----------
-    W : ndarray or csc_array of shape (n_classes, n_features), float32, or None
+    W : ndarray or csc_array of shape (n_classes, n_features or dimension), float32, or None
         One class per row. None: the correction is all there is (a proposal as a classifier).
     class_names : sequence of str
     n_features : int
@@ -72,6 +75,8 @@ class Model:
         Dataset, method and what else is to be known of the fit.
     link : str
         How scores become probabilities: a module of ``xsoftmax.evaluation.links``.
+    encoder : ndarray of shape (n_features, dimension), float32, or None
+        The table that rows go through; None: they don't.
     """
 
     W: Any
@@ -83,6 +88,7 @@ class Model:
     attributes: dict[str, Any] = field(default_factory=dict)
     link: str = "softmax"
     calibration: Calibration | None = None
+    encoder: np.ndarray | None = None
     _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
     _held: dict[int, dict[int, list[ScoreBlock]]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -90,10 +96,12 @@ class Model:
     def of_rows(cls, rows: Any, class_names: Sequence[str], n_features: int, **others: Any) -> "Model":
         """Make a model of rows as solvers keep them, (n_classes, n_features + 1), the bias last.
 
-        Nothing is copied; a ``csc_array`` stays sparse.
+        Nothing is copied; a ``csc_array`` stays sparse, ``EncodedWeights`` have their table beside them.
         ``bias=False`` says that the last column does not count.
         """
         has_bias = others.pop("bias", True)
+        if isinstance(rows, EncodedWeights):
+            others["encoder"], rows = rows.table, rows.rows
         if rows is None:
             return cls(None, class_names, n_features, **others)
         if issparse(rows):
@@ -105,8 +113,8 @@ class Model:
 
     @property
     def rows(self) -> np.ndarray:
-        """A copy of the weights with the bias as last column, 0 where there is none: (n_classes, n_features + 1)."""
-        rows = np.zeros((self.n_classes, self.n_features + 1), np.float32)
+        """A copy of the weights with the bias as last column, 0 where there is none: (n_classes, n_columns + 1)."""
+        rows = np.zeros((self.n_classes, self.n_columns + 1), np.float32)
         rows[:, :-1] = dense(self.W)
         if self.b is not None:
             rows[:, -1] = self.b
@@ -149,6 +157,11 @@ class Model:
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.class_names)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of weights of a class, its bias not counted."""
+        return self.n_features if self.encoder is None else self.encoder.shape[1]
 
     @property
     def features_sha256(self) -> str | None:
@@ -228,7 +241,9 @@ class Model:
         rows_at_a_time: int,
     ) -> None:
         n_samples = X.shape[0]
-        scored = Scored(self.W, self.b, self.n_classes, self.n_features, self.correction, self.calibration)
+        scored = Scored(
+            self.W, self.b, self.n_classes, self.n_columns, self.correction, self.calibration, self.encoder
+        )
         scorer = Scorer(scored, X, self._kept[-1] if self._kept else None)
         width = max(1, min(self.n_classes, classes_at_a_time))
         if width < self.n_classes:
@@ -253,7 +268,7 @@ class Model:
         self._check_width(X)
         scores = np.zeros(len(y), np.float32)
         if self.W is not None:
-            score_each(X, y, self.W, self.b, scores)
+            score_each(X, y, self.W, self.b, scores, self.encoder)
         # None: all the same, so that blocks of scores lack it, too
         if self.correction is not None and self.correction.log_q(X[:0], 0, 1) is not None:
             add_log_q(self.correction.kernel(X), y, scores)
@@ -282,7 +297,9 @@ def save_model(model: Model, path: str | Path) -> None:
         put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))
         Names.of(model.class_names).to_group(file.create_group("class_names"))
         if model.W is not None:
-            _write_weights(file, model.W)
+            _write_weights(file if model.encoder is None else file.create_group("encoded"), model.W)
+        if model.encoder is not None:
+            _write_rows(file.create_dataset("encoded/table", model.encoder.shape, np.float32), model.encoder)
         if model.b is not None:
             file.create_dataset("b", data=np.ascontiguousarray(model.b, np.float32))
         if model.correction is not None:
@@ -312,7 +329,9 @@ def load_model(path: str | Path) -> Model:
             raise DivergedError(f"{path} holds no model: {attributes.get('message', 'the fit diverged')}")
         class_names, n_features = Names.from_group(file["class_names"]), int(known["n_features"])
         check_number(file, "n_classes", len(class_names))
-        if "W" not in file:
+        encoded = file.get("encoded")
+        weights = file if encoded is None else encoded
+        if "W" not in weights:
             raise ContentError(f"no weights, though the fit is {attributes.get('status', 'of no status')}")
         if (twice := class_names.repeated()) is not None:
             raise ContentError(f"two classes are named {twice[:40]!r}")
@@ -322,7 +341,9 @@ def load_model(path: str | Path) -> Model:
         if "b" in file:
             check_array(file["b"], np.float32, len(class_names))
             b = file["b"][:]
-        W = _read_weights(file["W"], (len(class_names), n_features), path)
+        encoder = None if encoded is None else _read_table(encoded, n_features, path)
+        shape = (len(class_names), n_features if encoder is None else encoder.shape[1])
+        W = _read_weights(weights["W"], shape, path)
         if row_not_finite(W) is not None or (b is not None and row_not_finite(b) is not None):
             raise ContentError("weights that are NaN or infinite")
         return Model(
@@ -335,10 +356,11 @@ def load_model(path: str | Path) -> Model:
             transform=Transform.from_group(file["transform"], n_features) if "transform" in file else None,
             attributes=attributes,
             link=str(known["link"]),
+            encoder=encoder,
         )
 
 
-def _write_weights(file: h5py.File, W: Any) -> None:
+def _write_weights(file: h5py.Group, W: Any) -> None:
     """Store weights as they are: an array, or the three arrays of columns."""
     if not issparse(W):
         _write_rows(file.create_dataset("W", W.shape, np.float32), W)
@@ -370,6 +392,25 @@ def _read_weights(found: Any, shape: tuple[int, int], path: Path) -> Any:
     W = csc_array((found["data"][:], found["indices"][:], found["indptr"][:]), shape=shape)
     W.check_format(full_check=True)
     return W
+
+
+def _read_table(group: h5py.Group, n_features: int, path: Path) -> np.ndarray:
+    """Read the table of an encoder.
+
+    Raises
+    ------
+    ContentError
+        If it is none.
+    """
+    if "table" not in group:
+        raise ContentError("weights behind an encoder's table, and no table")
+    found = group["table"]
+    check_array(found, np.float32, n_features, None)
+    check_free(found.nbytes, f"the table of {path}")
+    table = found[:]
+    if not table.shape[1] or row_not_finite(table) is not None:
+        raise ContentError("a table of no columns, or with rows that are NaN or infinite")
+    return table
 
 
 def _write_rows(dataset: h5py.Dataset, W: np.ndarray) -> None:

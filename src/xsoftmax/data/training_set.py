@@ -51,6 +51,8 @@ class TrainingSet:
         Where weights begin; None: at zero.
     beforehand : mapping
         Proposals that were fitted to these rows before, by ``xsoftmax.proposals.key_of`` their parameters.
+    table : ndarray of shape (n_features, dimension), float32, or None
+        Where the table of an encoder begins, of rows that are not NaN; None: nowhere in particular.
     progress : callable or None
         Told, as a long fit goes on, how much of it is done and how much there is.
     label_sets : LabelSets or None
@@ -64,6 +66,7 @@ class TrainingSet:
     n_sampled: int = 1
     start: Start | None = None
     beforehand: Mapping[str, Any] = field(default_factory=dict)
+    table: np.ndarray | None = None
     progress: Callable[[float, float], None] | None = None
     label_sets: LabelSets | None = None
 

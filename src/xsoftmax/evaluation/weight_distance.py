@@ -34,7 +34,7 @@ def weight_distance(model: Model, reference: Model) -> float:
 
 def _weights(model: Model) -> np.ndarray | None:
     """Centred weights, float64 of shape (n_classes, n_features + 1), corrected, as biases, and calibrated."""
-    if model.W is None or model.link != "softmax":
+    if model.W is None or model.encoder is not None or model.link != "softmax":
         return None
     W = model.rows.astype(np.float64)
     if model.correction is not None:

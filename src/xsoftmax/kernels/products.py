@@ -38,6 +38,12 @@ def rows_times_rows(A, B, out):
 
 
 @njit(**OPTIONS)
+def rows_times_columns(A, B, out):
+    """Write A B to ``out``, of as many columns as there are of B's, (m, at least k), to be looked at: A is (n, m)."""
+    _product(_AS_IS, _AS_IS, B, A, out, B.shape[0], np.float32(1))
+
+
+@njit(**OPTIONS)
 def columns_times_columns(A, B, factor, out):
     """Write ``factor`` A^T B to ``out``: all inner products of columns of A, (m, n), with columns of B, (m, k)."""
     _product(_AS_IS, _TRANSPOSED, B, A, out, B.shape[0], factor)

@@ -10,6 +10,7 @@ from scipy.sparse import csc_array, issparse
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.encoded import encode_rows
 from xsoftmax.kernels.full_softmax import score_block
 from xsoftmax.kernels.lists import add_scores, add_scores_of
 from xsoftmax.kernels.protocol import log_probability
@@ -98,7 +99,7 @@ def weights_copied(size: int) -> int:
 
 
 class Scored(NamedTuple):
-    """What scores are made of; its fields mean what they mean in a ``Model``."""
+    """What scores are made of; its fields mean what they mean in a ``Model``, ``n_features`` its ``n_columns``."""
 
     W: Any
     b: np.ndarray | None
@@ -106,6 +107,7 @@ class Scored(NamedTuple):
     n_features: int
     correction: Any
     calibration: Calibration | None
+    encoder: np.ndarray | None = None
 
 
 class Scorer:
@@ -122,7 +124,8 @@ class Scorer:
 
     def __init__(self, model: Scored, X: Any, kept: dict[range, np.ndarray] | None = None) -> None:
         self._model, self._X, self._kept = model, X, kept
-        self._features = None if model.W is None else features_of(X, model.b is not None)
+        coded = model.encoder is not None
+        self._features: Any = None if model.W is None or coded else features_of(X, model.b is not None)
         self._columns = columns_of(model.W) if issparse(model.W) and isinstance(self._features, Csr) else None
         self._W = model.W.tocsr() if issparse(model.W) and self._columns is None else model.W
         self._feature_major = np.empty((0, 0), np.float32)
@@ -181,7 +184,7 @@ class Scorer:
     def _writer(self, rows: slice, stretch: range) -> Callable[[int, int, np.ndarray], Any]:
         """What writes the scores of ``rows`` for some classes, first to last, without correction."""
         features, W, b = self._features, self._W, self._model.b
-        if W is None or features is None:
+        if W is None:
             return lambda first, last, scores: scores.fill(0)
         if self._columns is not None:
             columns = self._columns
@@ -194,7 +197,8 @@ class Scorer:
         if isinstance(features, Csr):
             samples, copy = np.arange(rows.start, rows.stop), self._feature_major
             return lambda first, last, scores: score_block(features, samples, copy, first - stretch.start, scores)
-        inputs = features.X[rows]
+        encoder = self._model.encoder
+        inputs = features.X[rows] if encoder is None else encode_rows(self._X[rows], encoder)
 
         def multiply(first: int, last: int, scores: np.ndarray) -> None:
             with np.errstate(over="ignore", invalid="ignore"):  # a fit says that it diverged
@@ -205,8 +209,15 @@ class Scorer:
         return multiply
 
 
-def score_each(X: Any, y: np.ndarray, W: Any, b: np.ndarray | None, scores: np.ndarray) -> None:
+def score_each(
+    X: Any, y: np.ndarray, W: Any, b: np.ndarray | None, scores: np.ndarray, encoder: np.ndarray | None = None
+) -> None:
     """Write the score of class y[i] for each sample i."""
+    if encoder is not None:
+        for first in range(0, len(y), ROWS_AT_A_TIME):
+            part = slice(first, first + ROWS_AT_A_TIME)
+            score_each(encode_rows(X[part], encoder), y[part], W, b, scores[part])
+        return
     if issparse(W) and issparse(X):
         add_scores_of(columns_of(W), features_of(X, False), np.ascontiguousarray(y, np.int64), scores)
         scores += 0 if b is None else b[y]

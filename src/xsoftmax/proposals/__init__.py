@@ -186,6 +186,12 @@ class Adaptive:
     def refresh(self, weights: Any) -> None:
         """Look at the weights, in a layout of ``xsoftmax.kernels.layout``: by default not at all."""
 
+    def look_at(self, encode: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Take rows anew that it keeps, before a refresh, where they go through a table that moves: by default none.
+
+        ``encode`` gives rows behind the table, float32 of shape (n, dimension), for numbers of samples.
+        """
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What a checkpoint holds of it beside the weights, views: by default nothing."""
         return {}

@@ -1,6 +1,7 @@
 """What the searches in clusters of classes share: an index that follows the weights, made anew if it must be."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,17 @@ class Indexed(Adaptive, ABC):
         self.counts = np.array([0, 0, 1, 0], np.int64)
         n_rows = len(data.y)
         rows = np.sort(np.random.default_rng([data.seed, n_rows]).permutation(n_rows)[:MEASURED])
+        self._rows = rows
         self._features, self._y = features_of(data.X[rows], True), np.ascontiguousarray(data.y[rows], np.int32)
         self.seconds = 0.0
 
     @abstractmethod
     def kernel(self, X: Any) -> Any:
         """What the training loop asks; the rows themselves are not looked at."""
+
+    def look_at(self, encode: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Take the rows on which recall is measured as they are behind a table now."""
+        self._features = features_of(encode(self._rows), True)
 
     def refresh(self, weights: Any) -> None:
         """Put moved classes where they belong; measure, and find clusters anew, if it is time."""

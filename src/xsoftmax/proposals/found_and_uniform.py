@@ -8,6 +8,7 @@ and the draws see to the classes that it misses. Cost of a step: that of the sea
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,10 @@ class FittedFoundAndUniform(Adaptive):
     def __init__(self, search: Any, n_found: int, n_classes: int) -> None:
         self._search, self._n_found, self._n_classes = search, n_found, n_classes
         self.seconds, self.refresh_steps = search.seconds, search.refresh_steps
+
+    def look_at(self, encode: Callable[[np.ndarray], np.ndarray]) -> None:
+        """Let the search take its rows anew."""
+        self._search.look_at(encode)
 
     def refresh(self, weights: Any) -> None:
         """Let the search follow the weights."""

@@ -36,6 +36,8 @@ class Solver(Protocol):
         Where it trains.
     streams : bool
         Whether training rows may stay in their file: it reads those of a chunk only.
+    encodes : bool
+        Whether the methods that it trains have an encoder, or none; a class that does not say so has none.
     chunk : int
         Samples per call of ``advance``: part of a fit's identity.
     auxiliary : ndarray of shape (n_labels, n_auxiliary), float64
@@ -190,13 +192,18 @@ def _parts(method: Any) -> str:
     return ", ".join(named(method))
 
 
+def _is_for(solver: type[Solver], method: Any) -> bool:
+    """Whether a method, with its encoder or without, is of a solver's kind."""
+    return getattr(solver, "encodes", False) == (method.encoder is not None) and solver.takes(method)
+
+
 def _willing(method: Any) -> dict[str, type[Solver]]:
     """Find those that train a method, by name."""
     known: dict[str, type[Solver]] = {name: registry.load(FOLDER, name).MEMBER for name in names()}
     asked = known if method.solver == ANY else {method.solver: known[method.solver]}
-    able = {name: solver for name, solver in asked.items() if solver.takes(method)}
+    able = {name: solver for name, solver in asked.items() if _is_for(solver, method)}
     if not able:
-        takers = [name for name, solver in known.items() if solver.takes(method)]
+        takers = [name for name, solver in known.items() if _is_for(solver, method)]
         raise InputError(
             f"method {method.name}: solver {method.solver} does not train {_parts(method)}; "
             f"take solver {' or '.join(takers)}, or leave it out"

@@ -79,7 +79,7 @@ class SampledSolver:
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
         self._pool, self._batch, self._seed, self._proposal = pool, method.batch, data.seed, proposal
-        labels, features = labels_for(method, data), features_of(data.X, method.bias, method.frequency_power)
+        labels, features = labels_for(method, data), self._features_of(method, data)
         self.auxiliary, self._n_classes = initial_auxiliary(method, data), data.n_classes
         n_draws = method.batch.size * method.n_sampled
         steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
@@ -99,6 +99,10 @@ class SampledSolver:
         self._kind = self._batch_type(method, proposal, data)
         if log_q is not None and method.bias_start == "minus-log-q":
             self._load_biases(minus_mean_log_q(log_q, data.all_labels, data.n_classes))
+
+    def _features_of(self, method: Any, data: TrainingSet) -> Any:
+        """Wrap the rows for the kernels."""
+        return features_of(data.X, method.bias, method.frequency_power)
 
     def _allocated(self, method: Any, proposal: Proposal, data: TrainingSet, features: Any, kernel: Any) -> Any:
         """Make the layout that the optimizer needs for such rows, and load it with where weights begin."""

@@ -14,6 +14,7 @@ from xsoftmax.internal.hdf5_checks import (
     check_starts,
     copy_arrays,
 )
+from xsoftmax.kernels.encoded import EncodedWeights
 
 _PARTS = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
 
@@ -71,3 +72,33 @@ class BestWeights:
             copy_arrays(self.arrays(), found)
             return
         self.W = csc_array(tuple(found[f"best_{part}"][...] for part in _PARTS), shape=self.W.shape)
+
+
+class BestEncoded(BestWeights):
+    """A copy of weights behind a table, and of the table.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Of the weights, (n_classes, dimension + 1).
+    n_features : int
+    """
+
+    def __init__(self, shape: tuple[int, int], n_features: int) -> None:
+        self.W = EncodedWeights(np.zeros(shape, np.float32), np.zeros((n_features, shape[1] - 1), np.float32))
+
+    def take(self, W: EncodedWeights) -> None:
+        """Copy weights and table."""
+        for own, given in zip(self.W, W, strict=True):
+            own[:] = given
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All of it, for a checkpoint."""
+        return {"best_W": self.W.rows, "best_table": self.W.table}
+
+
+def best_of(method: Any, n_classes: int, n_features: int) -> BestWeights:
+    """Give room for the best weights of a method."""
+    if method.encoder is not None:
+        return BestEncoded((n_classes, method.encoder.dimension + 1), n_features)
+    return BestWeights((n_classes, n_features + 1), method.weights == "sparse")

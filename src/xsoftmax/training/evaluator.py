@@ -15,6 +15,7 @@ from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.objective import mean_loss
 from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.kernels.encoded import EncodedWeights
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
@@ -130,6 +131,8 @@ class Evaluator:
 
 def all_finite(W: Any) -> bool:
     """Tell whether no weight is infinite or NaN, looking at a block at a time: the answers take memory, too."""
+    if isinstance(W, EncodedWeights):
+        return all(all_finite(part) for part in W)
     if issparse(W):
         W = W.data[:, None]
     step = max(1, CHECKED_AT_ONCE // W.shape[1])

@@ -22,8 +22,9 @@ from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
 from xsoftmax.solvers import Solver, check_label_sets, make_solver, solver_of
+from xsoftmax.solvers._encoder import seen_by
 from xsoftmax.training.beginning import find_beginning
-from xsoftmax.training.best import BestWeights
+from xsoftmax.training.best import BestWeights, best_of
 from xsoftmax.training.budget import Budget
 from xsoftmax.training.callbacks import Callback
 from xsoftmax.training.callbacks.evaluate import Evaluate, StopConverged
@@ -36,6 +37,7 @@ from xsoftmax.training.evaluator import Evaluator, all_finite
 from xsoftmax.training.memory import check_memory, must_stream, size_of
 from xsoftmax.training.plan import STATUSES, FitState, Plan
 from xsoftmax.training.preparations import Preparations
+from xsoftmax.training.pretrained import pretrained_table
 from xsoftmax.training.snapshot import Snapshot
 from xsoftmax.training.trained_models import TrainedModels
 
@@ -154,12 +156,21 @@ class _Fit:
         beginning = find_beginning(method, data, self.train, self.pool)
         self.beforehand = list(beforehand.values())
         known = known_beforehand(beforehand, method.proposal, data, plan.share)
+        self.table = pretrained_table(method, data)
         training_set = TrainingSet(
-            X, y, data.n_classes, seed, method.n_sampled, beginning.start, known, label_sets=self.train.label_sets
+            X,
+            y,
+            data.n_classes,
+            seed,
+            method.n_sampled,
+            beginning.start,
+            known,
+            label_sets=self.train.label_sets,
+            table=self.table.rows,
         )
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
-        self.proposal: Proposal = proposal or fitted(method.proposal, training_set)
+        self.proposal: Proposal = proposal or fitted(method.proposal, seen_by(method, training_set))
         proposal_seconds = self.proposal.seconds + sum(each.attributes["seconds"] for each in self.beforehand)
         compiled = 0.0 if proposal or beforehand else time.perf_counter() - begin - self.proposal.seconds
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.pool)
@@ -168,7 +179,7 @@ class _Fit:
         begin = time.perf_counter()
         self.solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles, off the clock
         compiled = max(0.0, compiled) + time.perf_counter() - begin
-        beginning = beginning.without_weights()
+        beginning, self.table = beginning.without_weights(), self.table.without_rows()
         self.preparations = Preparations(method, plan, self.proposal.name, proposal_seconds, beginning, compiled)
         self.budget = Budget(plan, self.train.n_samples, self.preparations.seconds)
         self.state, self.resumed = FitState(seconds=self.preparations.seconds), False
@@ -185,7 +196,7 @@ class _Fit:
         if keeps_best or plan.patience is not None:
             self.deciding.append(self.judge)
         if keeps_best:
-            self.best = BestWeights((data.n_classes, data.n_features + 1), self.method.weights == "sparse")
+            self.best = best_of(self.method, data.n_classes, data.n_features)
             self.deciding.append(KeepBest(self.best))
         if plan.patience is not None:
             self.deciding.append(StopEarly(plan.patience, self.judge.column))
@@ -325,6 +336,7 @@ class _Fit:
         plan = {key: value for key, value in asdict(self.plan).items() if key not in _NOT_IDENTITY}
         files = sorted(each.digest for each in self.beforehand)
         parts = [self.method.settings, self.seed, plan, self.solver.chunk, self.data.identity, files]
+        parts += [self.table.digest] if self.table.digest else []
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
     def save(self) -> bool:

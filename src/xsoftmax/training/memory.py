@@ -98,6 +98,8 @@ def estimate(
     solver, width = solver_of(method, size), data.n_features + 1
     dense = method.weights == "dense"
     one_copy = 4 * data.n_classes * width if dense else 3 * data.nbytes("train")
+    if method.encoder is not None:
+        width, one_copy = method.encoder.dimension + 1, 4 * method.encoder.size(data.n_classes, data.n_features)
     n_train = data.n_samples("train")
     n_rows = max(data.n_samples(split) for split in SPLITS)
     data_bytes = 0 if data.in_memory else sum(data.nbytes(split) for split in SPLITS)

@@ -124,7 +124,7 @@ def describe(
         "threads": plan.threads,
         "device": {"asked": method.device, "used": method.device, "visible": os.environ.get("CUDA_VISIBLE_DEVICES")},
         "streamed": result.streamed,
-        "n_parameters": data.n_classes * (data.n_features + method.bias),
+        "n_parameters": n_parameters(method, data),
         "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}
         | {"n_train": n_train}
         | {"n_features": data.n_features, "n_classes": data.n_classes}
@@ -167,3 +167,10 @@ def _git_commit() -> str | None:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None
+
+
+def n_parameters(method: Method, data: Dataset) -> int:
+    """Count what a method learns on data, the table of an encoder included."""
+    if method.encoder is not None:
+        return method.encoder.size(data.n_classes, data.n_features) - data.n_classes * (not method.bias)
+    return data.n_classes * (data.n_features + method.bias)

@@ -77,6 +77,7 @@ def rows_of_first_steps(name):
 
 
 def dense(W):
+    W = getattr(W, "rows", W)  # of a table with weights, those
     return W.toarray() if sparse.issparse(W) else W
 
 
@@ -112,11 +113,11 @@ def test_a_solver_holds_what_it_says(name, entries):
     method, solver = solver_of(name, as_sparse=True)
     arrays = dict(solver.arrays())
     assert arrays.pop("auxiliary").nbytes == 8 * method.objective.n_auxiliary * N
-    one = 4 * K * (D + 1)
+    one = 4 * (K * (D + 1) if method.encoder is None else method.encoder.size(K, D))
     held = sum(array.nbytes for key, array in arrays.items() if not key.startswith("index_"))  # a proposal's
     if method.optimizer.needs == "full_gradient":
         held += 6 * 2 * one  # float64 vectors of a line search
-    elif not np.may_share_memory(solver.weights(), arrays["W"]):
+    elif not np.may_share_memory(getattr(solver.weights(), "rows", solver.weights()), arrays["W"]):
         held += one
     stated = 1 + entries[name].memory.weights - COPIES_OF_PROPOSALS.get(method.settings["proposal"]["name"], 0)
     assert stated * one <= held <= stated * one + 4 * K
