@@ -184,8 +184,8 @@ def rules_of_label_sets(method: Any) -> list[tuple[Any, str]]:
         ),
         (
             draws and method.encoder is not None,
-            f"encoder has dimension {method.encoder and method.encoder.dimension}, through which {proposal} draws for "
-            "one label only; take proposal all, or leave encoder out",
+            f"there is an encoder, through which {proposal} draws for one label only; take proposal all, or leave "
+            "encoder out",
         ),
         (
             getattr(method.objective, "n_joint", 0),
