@@ -65,13 +65,13 @@ def _workspace(batch, parts, samples, order):
 
 @implements(take, LabelSteps)
 def _take(batch, parts, samples, weights, some, clock, rate, workspace):
-    return _take_step(parts, samples, weights, some[0], clock, rate, workspace)
+    i = some[0]
+    return _take_step(parts, samples, weights, i, labels_of(samples.labels, i), clock, rate, workspace)
 
 
 @njit(**LEAN)
-def _take_step(parts, samples, weights, i, clock, rate, workspace):
-    labels, features = labels_of(samples.labels, i), samples.features
-    n_true = labels.size
+def _take_step(parts, samples, weights, i, labels, clock, rate, workspace):
+    n_true, features = labels.size, samples.features
     rng = start(clock.key, clock.position)
     places = part_of(workspace.places, 0, draw_for_labels(parts, features, weights, i, labels, rng, workspace.places))
     if not has_room(weights, features, i, places.classes):
