@@ -39,7 +39,8 @@ def test_every_solver_has_what_a_solver_has(name):
     promised = {part for part in vars(solvers.Solver) if not part.startswith("_")}
     assert not {part for part in promised if not hasattr(member, part)}
     sparse = merged(DRAWING, {"weights": "sparse"})
-    known = [build_method("mine", settings) for settings in (DRAWING, IMPLICIT, FULL, LBFGS, sparse)]
+    behind = [merged(settings, {"encoder": {"dimension": 3}}) for settings in (DRAWING, FULL)]
+    known = [build_method("mine", settings) for settings in (DRAWING, IMPLICIT, FULL, LBFGS, sparse, *behind)]
     taken = [chosen for chosen in known if member.takes(chosen)]
     assert taken
     for chosen in taken:
@@ -119,7 +120,7 @@ def test_a_solver_that_does_not_train_a_method_is_refused():
         build_method("mine", DRAWING | {"solver": "full"})
     with pytest.raises(InputError, match="take solver sampled, or leave it out"):
         build_method("mine", DRAWING | {"solver": "lbfgs"})
-    with pytest.raises(InputError, match="solver is 'fulll'; set it to any or full or "):
+    with pytest.raises(InputError, match="solver is 'fulll'; set it to any or encoded or "):
         build_method("mine", FULL | {"solver": "fulll"})
 
 

@@ -24,8 +24,8 @@ class EncodedSolver(SampledSolver):
 
     @staticmethod
     def takes(method: Any) -> bool:
-        """See ``Solver``."""
-        return method.proposal.draws
+        """See ``Solver``: those with an encoder whose proposal draws."""
+        return method.encoder is not None and method.proposal.draws
 
     @staticmethod
     def refuses(method: Any) -> str:

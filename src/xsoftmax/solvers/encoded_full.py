@@ -38,8 +38,8 @@ class EncodedFullSolver:
 
     @staticmethod
     def takes(method: Any) -> bool:
-        """See ``Solver``."""
-        return not method.proposal.draws
+        """See ``Solver``: those with an encoder whose proposal looks at all classes."""
+        return method.encoder is not None and not method.proposal.draws
 
     @staticmethod
     def refuses(method: Any) -> str:
