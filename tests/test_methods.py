@@ -51,6 +51,7 @@ def test_defaults_are_filled_in():
         "weights": "dense",
         "frequency_power": 0.0,
         "prune": 0.0,
+        "positives": "mean",
         "start": {"name": "zero"},
         "bias": True,
         "bias_start": "zero",

@@ -8,7 +8,8 @@ from scipy import sparse
 from edited import edited
 from xsoftmax.cli import main
 from xsoftmax.data import store
-from xsoftmax.data.dataset import ArrayDataset, Dataset, LabelSets, check_plain
+from xsoftmax.data.dataset import ArrayDataset, Dataset, check_plain
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform

@@ -7,7 +7,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import naive
-from xsoftmax.data.dataset import LabelSets, Split
+from xsoftmax.data.dataset import Split
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.evaluation import links, metrics
 from xsoftmax.evaluation.label_ranks import NO_HIT
 from xsoftmax.evaluation.likelihood import score_rows, score_together

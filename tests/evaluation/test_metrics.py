@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import naive
-from xsoftmax.data.dataset import LabelSets
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.evaluation import metrics
 from xsoftmax.evaluation.metrics import JUDGE, Metric, RowScores
 from xsoftmax.evaluation.reliability import BINS

@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from xsoftmax.data.dataset import LabelSets
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.evaluation import metrics
 from xsoftmax.evaluation.label_ranks import NO_HIT
 from xsoftmax.evaluation.prediction import Prediction

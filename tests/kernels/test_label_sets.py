@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from xsoftmax.data.dataset import LabelSets
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.internal import registry
 from xsoftmax.kernels.full_softmax import loss_block, slope_block
 from xsoftmax.kernels.label_sets import LabelLists

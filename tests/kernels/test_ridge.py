@@ -85,7 +85,7 @@ def test_the_table_is_equation_6(proposal):
     chosen = method("double-sum", {"name": registry_name(proposal), "n_sampled": 3}, "sgd", l2=L2)
     data = TrainingSet(X, y, K)
     fitted = proposal.fit(data)
-    found = inverse_inclusion_of(chosen, fitted, counts)
+    found = inverse_inclusion_of(chosen, fitted, counts, len(y))
     expected = N / (counts + (N - counts) * inclusion(proposal, counts, 3))
     assert np.allclose(found, expected, rtol=1e-5)
     weights = make_solver(chosen, chosen.objective, fitted, data)._weights

@@ -238,10 +238,19 @@ def test_repeated_classes_are_gathered_into_their_first():
     candidates = empty_candidates(6)
     candidates.classes[:], candidates.out[:] = [0, 3, 1, 3, 0, 1, 3], [64, 1, 2, 4, 8, 16, 32]
     candidates.weights[:] = [1, 2, 3, 2, 5, 3, 2]
-    gather_repeats(candidates)
+    gather_repeats(candidates, 1)
     assert candidates.out.tolist() == [72, 37, 18, 0, 0, 0, 0]
     assert candidates.weights.tolist() == [1, 6, 6, 0, 0, 0, 0]
     assert candidates.draws.out.tolist() == [37, 18, 0, 0, 0, 0]
+
+
+def test_what_repeats_a_label_of_the_sample_weighs_nothing():
+    candidates = empty_candidates(4)
+    candidates.classes[:], candidates.out[:] = [0, 3, 1, 3, 1], [64, 1, 2, 4, 8]
+    candidates.weights[:] = [1, 1, 3, 2, 5]
+    gather_repeats(candidates, 2)
+    assert candidates.out.tolist() == [64, 5, 10, 0, 0]
+    assert candidates.weights.tolist() == [1, 1, 8, 0, 0]
 
 
 def test_weights_of_draws():

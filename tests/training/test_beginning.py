@@ -71,7 +71,7 @@ def test_biases_begin_where_they_are_told():
 def test_validation_rows_choose_the_scale_and_what_states_begin_at(sparse):
     data = dataset(sparse)
     train, validation = data.split("train"), data.split("validation")
-    found = find_beginning(method("double-sum", "uniform", "sgd", **MEANS), data, train.X, train.y, ThreadPool())
+    found = find_beginning(method("double-sum", "uniform", "sgd", **MEANS), data, train, ThreadPool())
     means = Model(ClassMeans().directions(train.X, train.y, K), data.class_names, D)
     scale = fit_calibration(means, validation.X, validation.y).inverse_temperature
     assert found.scale == scale != 1
@@ -85,7 +85,7 @@ def test_validation_rows_choose_the_scale_and_what_states_begin_at(sparse):
 def test_a_scale_that_is_set_needs_no_validation_rows():
     data, means = dataset(n_validation=0), {"start": {"name": "class-means", "scale": 4.0}}
     train = data.split("train")
-    found = find_beginning(method("softmax", "all", "sgd", **means), data, train.X, train.y, ThreadPool())
+    found = find_beginning(method("softmax", "all", "sgd", **means), data, train, ThreadPool())
     assert np.allclose(np.linalg.norm(found.start.W, axis=1), 4)
     with pytest.raises(InputError, match=r"has none; set one, as in start: \{name: class-means, scale: 10\}"):
         fit(data, method("softmax", "all", "sgd", **MEANS), 0, Plan(epochs=1))
@@ -94,7 +94,7 @@ def test_a_scale_that_is_set_needs_no_validation_rows():
 def test_zero_is_zero():
     data = dataset()
     train = data.split("train")
-    assert find_beginning(method("softmax", "all", "sgd"), data, train.X, train.y, ThreadPool()).start is None
+    assert find_beginning(method("softmax", "all", "sgd"), data, train, ThreadPool()).start is None
 
 
 def test_a_fit_that_begins_at_the_means_is_ahead_and_says_so(capfd):

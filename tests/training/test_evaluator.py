@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from xsoftmax.data.dataset import ArrayDataset, LabelSets, Split
+from xsoftmax.data.dataset import ArrayDataset, Split
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.evaluation import metrics
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.internal.errors import InputError

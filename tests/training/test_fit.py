@@ -11,6 +11,7 @@ import pytest
 from training.problems import K, curve, method, rows
 from xsoftmax.cli import main
 from xsoftmax.data.store import open_prepared
+from xsoftmax.evaluation import metrics
 from xsoftmax.evaluation.likelihood import evaluate
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, merged, read_methods
@@ -357,6 +358,8 @@ def test_what_is_written_of_a_fit(path, tmp_path):
     seconds = [float(row["seconds"]) for row in history]
     assert seconds == sorted(seconds)
     of_others = {"frequency_error", "search_recall", "gradient_found"}
+    of_sets = [column for column, metric in metrics.known().items() if "label_ranks" in metric.needs]
+    of_others |= {f"{split}_{column}" for split in metrics.SPLITS for column in of_sets}
     assert all((row[name] == "") == (name in of_others) for row in history for name in COLUMNS)
     status = json.loads((tmp_path / "fit" / "status.json").read_text())
     assert status["status"] == "finished"

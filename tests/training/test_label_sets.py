@@ -5,7 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from training.interruptions import KillAfter, KilledError
-from xsoftmax.data.dataset import ArrayDataset, LabelSets, Split
+from xsoftmax.data.dataset import ArrayDataset, Split
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.full_softmax import loss_block

@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from xsoftmax.data.dataset import SPLITS, Dataset, LabelSets, Split
+from xsoftmax.data.dataset import SPLITS, Dataset, Split
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.labels import choose
 from xsoftmax.data.rows import Rows as LabelledRows
 from xsoftmax.data.store import open_prepared

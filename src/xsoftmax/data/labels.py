@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from xsoftmax.data.dataset import LabelSets
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.rows import Rows
 from xsoftmax.internal.errors import InputError
 

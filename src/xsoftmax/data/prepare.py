@@ -13,8 +13,9 @@ from xsoftmax.data import labels as labelling
 from xsoftmax.data import raw as raw_files
 from xsoftmax.data import splits
 from xsoftmax.data.config import DatasetConfig
-from xsoftmax.data.dataset import LabelSets, Split
+from xsoftmax.data.dataset import Split
 from xsoftmax.data.features import RawFeatures
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.normalization import Matrix, fit_steps, parse
 from xsoftmax.data.reading import read_parts
 from xsoftmax.data.rows import Rows

@@ -21,7 +21,8 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from xsoftmax.data.config import PROPENSITY
-from xsoftmax.data.dataset import SPLITS, Dataset, LabelSets, Split, known_split
+from xsoftmax.data.dataset import SPLITS, Dataset, Split, known_split
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.data.dataset import LabelSets
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.model import Model

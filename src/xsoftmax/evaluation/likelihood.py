@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.data.dataset import LabelSets, Split
+from xsoftmax.data.dataset import Split
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.rows import csr_of
 from xsoftmax.evaluation import links, metrics
 from xsoftmax.evaluation.label_ranks import (

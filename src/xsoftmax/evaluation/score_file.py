@@ -13,7 +13,7 @@ from typing import TextIO
 
 import numpy as np
 
-from xsoftmax.data.dataset import LabelSets
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.sparse_text import Growing, LineBlock, header_sizes, line_blocks, shortened
 from xsoftmax.evaluation.label_ranks import NO_HIT, best_ranks, holds, no_ranks, one_each, order_labels
 from xsoftmax.evaluation.metrics import RowScores

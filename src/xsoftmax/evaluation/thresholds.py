@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from xsoftmax.data.dataset import LabelSets
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.evaluation.likelihood import visit_whole_rows
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.scores import ScoreBlock

@@ -236,10 +236,11 @@ def loss_block(objective, labels, auxiliary, samples, scores, log_q):
     for b in range(samples.size):
         q = log_q[min(b, log_q.shape[0] - 1)]
         if excludes_true(objective):
-            every = Draws(classes, ones, ones, scores[b, :others], scores[b, :others], rng)
+            most = Draws(classes, ones, ones, scores[b, :others], scores[b, :others], rng)
+            losses[b] = loss_of_sample(objective, labels, auxiliary, samples[b], scores[b], most)
         else:
             every = Draws(every_class, q, np.exp(q), scores[b], scores[b], rng)
-        losses[b] = loss_of_sample(objective, labels, auxiliary, samples[b], scores[b], every)
+            losses[b] = loss_of_sample(objective, labels, auxiliary, samples[b], scores[b], every)
     return losses
 
 

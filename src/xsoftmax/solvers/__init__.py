@@ -10,12 +10,10 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from xsoftmax.data.dataset import LabelSets
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
 from xsoftmax.internal.threads import ThreadPool
-from xsoftmax.kernels.label_sets import LabelLists
 from xsoftmax.proposals import Proposal, Size, TrainingSet
 from xsoftmax.solvers._rules import first_broken, named, rules_of_label_sets
 
@@ -173,19 +171,6 @@ def initial_auxiliary(method: Any, data: TrainingSet) -> np.ndarray:
     if not method.objective.n_auxiliary:
         return np.zeros((n_labels, 0))
     return method.objective.initial_auxiliary(n_labels, data.n_classes if data.start is None else data.start.n_alike)
-
-
-def labels_for(method: Any, data: TrainingSet) -> np.ndarray | LabelLists:
-    """Give kernels the labels of the training rows: an array, or lists where rows may have several."""
-    if data.label_sets is None:
-        return np.ascontiguousarray(data.y, np.int32)
-    return lists_of(data.label_sets, method.positives)
-
-
-def lists_of(label_sets: LabelSets, positives: str) -> LabelLists:
-    """Give kernels label sets, and whether the loss of a row is the mean over its labels or their sum."""
-    starts, classes = (np.ascontiguousarray(each) for each in (label_sets.starts, label_sets.classes))
-    return LabelLists(starts, classes, positives == "mean")
 
 
 def _parts(method: Any) -> str:

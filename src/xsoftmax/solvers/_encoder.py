@@ -1,4 +1,4 @@
-"""What a method says of its encoder, what does not go with one, and where its table begins."""
+"""What a method says of its encoder, and what does not go with one."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,15 +8,8 @@ import numpy as np
 
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.parameters import with_parameters
-from xsoftmax.kernels.encoded import Embedded
-from xsoftmax.kernels.rows import features_of
 from xsoftmax.proposals import Size, TrainingSet, parts_of
 from xsoftmax.solvers._rules import named
-
-# Keeps a table's numbers apart from others of the same seed.
-_OWN_NUMBERS = 0x7AB1E
-# Rows of a table that are drawn at a time: float64 numbers take memory, too.
-_DRAWN_AT_ONCE = 2**20
 
 
 class Encoder(NamedTuple):
@@ -119,30 +112,6 @@ def seen_by(method: Any, data: TrainingSet) -> TrainingSet:
     return replace(data, X=zeros)
 
 
-def embedded(method: Any, data: TrainingSet, table: Any) -> Embedded:
-    """Give the samples, going through ``table``, which is loaded with where it begins: a layout of zeros."""
-    _load(method.encoder, data, table.weights())
-    rows, trained = features_of(data.X, False), not method.encoder.frozen
-    return Embedded(rows, table, method.encoder.dimension, np.float32(method.bias), trained)
-
-
 def memory_of_table(method: Any, size: Size) -> dict[str, int]:
     """Estimate the bytes that a table takes before training: that of a file, beside the one that trains."""
     return {"the table as it begins": 4 * size.n_features * method.encoder.dimension * bool(method.encoder.table)}
-
-
-def _load(encoder: Encoder, data: TrainingSet, table: np.ndarray) -> None:
-    """Draw rows of about unit length, from N(0, 1 / dimension), but for those that are given.
-
-    Classes begin at zero. At the best of some rates, on validation rows of 20news, this was likelier than word2vec's
-    +-0.5 / dimension, from where a table is slow to leave (-0.358 after six epochs, -0.377).
-    """
-    rng, spread = np.random.default_rng([data.seed, _OWN_NUMBERS]), encoder.dimension**-0.5
-    step = max(1, _DRAWN_AT_ONCE // encoder.dimension)
-    for first in range(0, len(table), step):
-        part = table[first : first + step]
-        part[:] = rng.normal(0, spread, part.shape)
-        if data.table is not None:
-            given = data.table[first : first + step]
-            known = ~np.isnan(given[:, 0])
-            part[known] = given[known]

@@ -12,8 +12,9 @@ from xsoftmax.kernels.rows import Dense
 from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import BYTES_A_SECOND, Size
 from xsoftmax.solvers._average import Average
-from xsoftmax.solvers._encoder import behind, embedded, memory_of_table, rules_of_encoders
+from xsoftmax.solvers._encoder import behind, memory_of_table, rules_of_encoders
 from xsoftmax.solvers._rules import first_broken, named, rules_of_draws
+from xsoftmax.solvers._table import embedded
 from xsoftmax.solvers.sampled import SampledSolver, solves_batches
 
 

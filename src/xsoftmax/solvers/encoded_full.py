@@ -20,10 +20,12 @@ from xsoftmax.kernels.full_softmax import (
 from xsoftmax.kernels.layout import allocate_whole, arrays_of
 from xsoftmax.kernels.protocol import Step
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary, labels_for
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._average import Average
-from xsoftmax.solvers._encoder import embedded, memory_of_table, rules_of_encoders
+from xsoftmax.solvers._encoder import memory_of_table, rules_of_encoders
+from xsoftmax.solvers._labels import labels_for
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
+from xsoftmax.solvers._table import embedded
 from xsoftmax.solvers.full import FullSolver
 
 

@@ -23,8 +23,9 @@ from xsoftmax.kernels.protocol import Step
 from xsoftmax.kernels.rows import Dense, features_of, n_columns
 from xsoftmax.kernels.softmax_passes import empty_sums, move_by_shares, shares_of, sum_classes
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary, labels_for
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._average import Average
+from xsoftmax.solvers._labels import labels_for
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 from xsoftmax.starts import load_start
 

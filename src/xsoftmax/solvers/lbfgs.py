@@ -19,7 +19,8 @@ from xsoftmax.kernels.rows import features_of
 from xsoftmax.optimizers._schedules import Constant
 from xsoftmax.optimizers.lbfgs import BLOCK_BYTES
 from xsoftmax.proposals import Proposal, TrainingSet
-from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary, labels_for
+from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
+from xsoftmax.solvers._labels import labels_for
 from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
 from xsoftmax.starts import load_start
 

@@ -22,8 +22,9 @@ from xsoftmax.kernels.run_steps import AHEAD, run_steps, single
 from xsoftmax.kernels.scaled import fold, later, scale_of, scaled, steps_of_a_stretch
 from xsoftmax.kernels.shared_negatives import Shared
 from xsoftmax.proposals import Proposal, TrainingSet, memory_of
-from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_auxiliary, labels_for
+from xsoftmax.solvers import BYTES_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._average import Average
+from xsoftmax.solvers._labels import labels_for
 from xsoftmax.solvers._rules import first_broken, rules_of_draws
 from xsoftmax.starts import load_start
 

@@ -19,7 +19,7 @@ from xsoftmax.kernels.encoded import EncodedWeights
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
-from xsoftmax.solvers import lists_of
+from xsoftmax.solvers._labels import lists_of
 from xsoftmax.training.plan import SUBSET
 
 # Scores from which an objective's own loss is taken, at most: of all rows of the subset, unless classes are many.

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from scipy.sparse import csr_array, csr_matrix
 
-from xsoftmax.data.dataset import LabelSets
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.store import Split, write_prepared
 from xsoftmax.data.transform import Transform
 from xsoftmax.evaluation.metrics.propensity_scored import inverse_propensity
