@@ -3,6 +3,7 @@
 import json
 import os
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -55,7 +56,7 @@ class StopAfter(Callback):
             fit.stop("stopped early", f"max_seconds is {self.seconds:g}")
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):
+class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     """What estimators of linear models have in common: parameters, the fit, scores, files."""
 
     method: str | Mapping[str, Any]
@@ -228,13 +229,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):
             found["random_state"] = None
         return json.loads(json.dumps(found, default=_plain))
 
+    @abstractmethod
     def _own_attributes(self) -> dict[str, Any]:
         """Give what else a file is to hold, as JSON."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _take_attributes(self, said: Mapping[str, Any]) -> None:
         """Take what ``_own_attributes`` gave."""
-        raise NotImplementedError
 
 
 class MultiLabelClassifier(LinearClassifier):

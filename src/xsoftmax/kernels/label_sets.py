@@ -32,12 +32,12 @@ from xsoftmax.kernels.protocol import (
 class LabelLists(NamedTuple):
     """Labels of samples: those of sample i are ``classes[starts[i]:starts[i + 1]]``, one at least, in rising order.
 
-    ``share_of_one`` is True if a sample's loss is the mean of the losses of its labels, or else it is their sum.
+    ``averages``: a sample's loss is the mean of the losses of its labels; otherwise it is their sum.
     """
 
     starts: np.ndarray
     classes: np.ndarray
-    share_of_one: bool
+    averages: bool
 
 
 class AlongGradient(NamedTuple):
@@ -61,7 +61,7 @@ def labels_of(labels, i):
 @njit(**LEAN)
 def share_of(labels, n_true):
     """What the loss of one of so many labels counts in the loss of their sample, float32."""
-    return np.float32(1) / np.float32(n_true) if labels.share_of_one else np.float32(1)
+    return np.float32(1) / np.float32(n_true) if labels.averages else np.float32(1)
 
 
 @njit(**LEAN)

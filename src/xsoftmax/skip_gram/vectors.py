@@ -38,7 +38,7 @@ def width_of(dimension: int) -> int:
 def new_vectors(n_words: int, dimension: int, seed: int) -> Vectors:
     """Begin with inputs uniform within 1 / dimension of 0, as gensim does, and outputs 0.
 
-    Word2vec's program begins within half of that, which costs .003 nats after five epochs of War and Peace.
+    Word2vec's program begins within half of that.
     """
     if not 1 <= dimension <= MOST_DIMENSION:
         raise InputError(f"dimension is {dimension}; set it to 1 or more, {MOST_DIMENSION} at most")

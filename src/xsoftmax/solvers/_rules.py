@@ -137,6 +137,20 @@ def rules_of_draws(method: Any) -> list[tuple[Any, str]]:
     ]
 
 
+def rules_of_minibatches(method: Any, takers: str) -> list[tuple[Any, str]]:
+    """What no method can be made of that takes minibatches over all classes; ``takers`` name optimizers for these."""
+    proposal, optimizer = named(method)[1:]
+    return [
+        not_excluding(method),
+        (
+            method.optimizer.needs != "gradient" or method.optimizer.fade < 1,
+            f"{optimizer} takes single steps, {proposal} gives minibatches; take {takers}",
+        ),
+        missing_offer(method),
+        *rules_of_all_classes(method),
+    ]
+
+
 def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
     """What no method that looks at every class can be made of."""
     objective, proposal, _ = named(method)

@@ -24,7 +24,7 @@ from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._encoder import memory_of_table, rules_of_encoders
 from xsoftmax.solvers._labels import labels_for
-from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
+from xsoftmax.solvers._rules import first_broken, rules_of_minibatches
 from xsoftmax.solvers._table import embedded
 from xsoftmax.solvers.full import FullSolver
 
@@ -46,19 +46,7 @@ class EncodedFullSolver:
     @staticmethod
     def refuses(method: Any) -> str:
         """See ``Solver``."""
-        proposal, optimizer = named(method)[1:]
-        return first_broken(
-            [
-                *rules_of_encoders(method),
-                not_excluding(method),
-                (
-                    method.optimizer.needs != "gradient" or method.optimizer.fade < 1,
-                    f"{optimizer} takes single steps, {proposal} gives minibatches; take sgd or adagrad",
-                ),
-                missing_offer(method),
-                *rules_of_all_classes(method),
-            ]
-        )
+        return first_broken([*rules_of_encoders(method), *rules_of_minibatches(method, "sgd or adagrad")])
 
     @staticmethod
     def memory(method: Any, size: Size, threads: int) -> dict[str, int]:

@@ -26,7 +26,7 @@ from xsoftmax.proposals import Proposal, TrainingSet
 from xsoftmax.solvers import PRODUCTS_A_SECOND, Size, initial_auxiliary
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._labels import labels_for
-from xsoftmax.solvers._rules import first_broken, missing_offer, named, not_excluding, rules_of_all_classes
+from xsoftmax.solvers._rules import first_broken, rules_of_minibatches
 from xsoftmax.starts import load_start
 
 # Scores of a minibatch that are held, at most, if the objective can do with fewer.
@@ -50,18 +50,7 @@ class FullSolver:
     @staticmethod
     def refuses(method: Any) -> str:
         """See ``Solver``."""
-        proposal, optimizer = named(method)[1:]
-        return first_broken(
-            [
-                not_excluding(method),
-                (
-                    method.optimizer.needs != "gradient" or method.optimizer.fade < 1,
-                    f"{optimizer} takes single steps, {proposal} gives minibatches; take sgd, adagrad or lbfgs",
-                ),
-                missing_offer(method),
-                *rules_of_all_classes(method),
-            ]
-        )
+        return first_broken(rules_of_minibatches(method, "sgd, adagrad or lbfgs"))
 
     @staticmethod
     def copies(method: Any) -> int:

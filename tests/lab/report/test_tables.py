@@ -67,6 +67,25 @@ def test_methods_are_ranked_by_mean_test_log_likelihood(tmp_path):
     assert row.test_log_likelihood_sd == pytest.approx(pd.Series(values).std(), abs=1e-12)
 
 
+def test_methods_are_ranked_by_what_has_chosen_their_weights(tmp_path):
+    folders = write_fits(tmp_path, methods=("softmax", "u-max"))
+    best = {"softmax": {"log_likelihood": -1.0, "accuracy": 0.5}, "u-max": {"log_likelihood": -2.0, "accuracy": 0.6}}
+    for folder in folders:
+        of_test = json.loads((folder / "metrics.json").read_text())
+        of_test["test"] |= next(values for method, values in best.items() if f"/{method}/" in f"{folder}/")
+        (folder / "metrics.json").write_text(json.dumps(of_test))
+
+    def first(*judges):
+        for folder, judge in zip(folders, judges, strict=True):
+            change(folder, kept={"epoch": 1.0, "by": f"validation_{judge}", "value": 0.5})
+        return set(tables.ranking(tables.summary(read_fits(folders))).groupby("dataset").method.first())
+
+    n = len(folders)
+    assert first(*["log_likelihood"] * n) == {"softmax"}
+    assert first(*["accuracy"] * n) == {"u-max"}
+    assert first(*["accuracy"] * (n - 1), "log_likelihood") >= {"softmax"}  # they differ
+
+
 def test_the_kept_epoch_is_a_mean_over_the_seeds_that_tell_it(tmp_path):
     folders = write_fits(tmp_path, seeds=(0, 1, 2), methods=("softmax",))
     change(folders[0], kept=kept_at(12.0))

@@ -19,8 +19,8 @@ MEGABYTE = 1e6
 def summary(fits: Sequence[Fit]) -> pd.DataFrame:
     """Make one row per fit, the data sets in order and the best method of each first.
 
-    The ``rank`` of a method in its data set is by its test log-likelihood, the mean over the seeds; a method
-    with a seed that diverged is ranked behind all that have none, and one with no value has no rank.
+    The ``rank`` of a method in its data set is by what ``ranking`` ranks by, the mean over the seeds; a method with a
+    seed that diverged is ranked behind all that have none, and one with no value has no rank.
     """
     table = pd.DataFrame([_row(fit) for fit in fits]).astype({"diverged_at_step": "Int64"})
     ranks = ranking(table)[["dataset", "method", "rank"]]
@@ -44,9 +44,11 @@ def curves(fits: Sequence[Fit], reference: str | None = None) -> pd.DataFrame:
 
 
 def ranking(table: pd.DataFrame) -> pd.DataFrame:
-    """Make one row per data set and method: mean and spread over the seeds, ranked by test log-likelihood.
+    """Make one row per data set and method, ranked: mean and spread over the seeds.
 
-    Where some seeds diverged, the numbers are those of the others.
+    The rank is by the test rows' value of the metric that has chosen the weights of all fits of a data set, on
+    validation rows; where they differ, it is by the log-likelihood. Where some seeds diverged, the numbers are those
+    of the others.
 
     Parameters
     ----------
@@ -66,15 +68,32 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     groups = table.groupby(["dataset", "method"])
     counts = groups.agg(seeds=("seed", "size"), diverged=("diverged", "sum"), status=("status", _joined))
     ranked = counts.join(_mean_and_spread(groups[numbers])).reset_index()
-    ranked = ranked.sort_values(
-        ["dataset", "diverged", "test_log_likelihood", "method"],
-        ascending=[True, True, False, True],
-        na_position="last",
-        ignore_index=True,
-    )
+    judges = {name: _judge(rows) for name, rows in table.groupby("dataset")}
+    ranked["judged"] = [_judged(row, judges[row["dataset"]]) for _, row in ranked.iterrows()]
+    order, rising = ["dataset", "diverged", "judged", "method"], [True, True, False, True]
+    ranked = ranked.sort_values(order, ascending=rising, na_position="last", ignore_index=True)
     places = ranked.groupby("dataset").cumcount() + 1
-    ranked.insert(1, "rank", places.where(ranked.test_log_likelihood.notna()).astype("Int64"))
+    ranked.insert(1, "rank", places.where(ranked.pop("judged").notna()).astype("Int64"))
     return ranked
+
+
+def _judge(rows: pd.DataFrame) -> metrics.Metric:
+    """Give the metric that has chosen the weights of all fits of a data set, or else the log-likelihood."""
+    kept = set(rows.kept_by.dropna()) if "kept_by" in rows else set()
+    own = kept.pop().partition("_")[2] if len(kept) == 1 else ""
+    found = metrics.known().get(own)
+    usable = found is not None and _of_test(found) in rows and rows[_of_test(found)].notna().any()
+    return found if found is not None and usable and found.shown else metrics.known()[metrics.JUDGE]
+
+
+def _judged(row: pd.Series, judge: metrics.Metric) -> float:
+    """Give a value that is higher for better test rows."""
+    return judge.sign * float(row[_of_test(judge)])
+
+
+def _of_test(metric: metrics.Metric) -> str:
+    """Name a metric's column of test rows."""
+    return f"test_{metric.column}"
 
 
 def _mean_and_spread(groups: DataFrameGroupBy) -> pd.DataFrame:
