@@ -15,7 +15,7 @@ from places import check_places
 from xsoftmax.commands import verbs
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import fingerprint, modules_below
-from xsoftmax.internal.registry import modules_of
+from xsoftmax.internal.registry import modules_of, stem
 from xsoftmax.methods import merged
 
 try:
@@ -40,7 +40,7 @@ SEARCHES = EXPERIMENT.search_folders()
 TRIAL = f"{SEARCH}/{{point}}"
 FIT_FILES = ["model.h5", "history.csv", "status.json", "metrics.json"]
 PAPER = (
-    [f"xsoftmax.lab.papers.{EXPERIMENT.config['paper']}"]
+    [f"xsoftmax.lab.papers.{stem(EXPERIMENT.config['paper'])}"]
     if EXPERIMENT.config["paper"]
     else []
 )

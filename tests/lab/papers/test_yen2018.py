@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lab.reproduction.made_up import results_of
-from xsoftmax.lab.papers import yen2018
+from xsoftmax.lab.papers._yen2018_methods import at
 from xsoftmax.lab.reproduction import page_of
 from xsoftmax.lab.reproduction.page import Verdict
 from xsoftmax.lab.reproduction.results import Results
@@ -83,4 +83,4 @@ def test_of_real_features_only_searches_are_judged_and_told_apart(tmp_path):
 
 def test_accuracy_after_some_epochs_is_between_those_of_looks(tmp_path):
     results = made_up(tmp_path, {"margin-paper": (0.5, 1.0)})
-    assert yen2018._at_epoch(results, "faces", "margin-paper", 1.5).mean == pytest.approx(0.525, rel=1e-3)
+    assert at(results, "faces", "margin-paper", "train_accuracy", "epoch", 1.5).mean == pytest.approx(0.525, rel=1e-3)

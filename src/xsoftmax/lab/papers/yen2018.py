@@ -7,23 +7,27 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.evaluation.moved_classes import moved_classes
+from xsoftmax.lab.papers._yen2018_methods import (
+    MARGIN,
+    METHODS,
+    SAMPLED,
+    SECONDS,
+    SOFTMAX,
+    at,
+    at_least,
+    common_end,
+    curves,
+    rates,
+    trained,
+)
 from xsoftmax.lab.papers._yen2018_searches import searches
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import Page, Verdict, above, ours, verdict_of_orders
 from xsoftmax.lab.reproduction.results import Estimate, Results, middle
 from xsoftmax.objectives.max_margin import MaxMargin
 from xsoftmax.objectives.softmax import Softmax
 
-SOFTMAX, SAMPLED, MARGIN = "softmax-paper", "sampled-paper", "margin-paper"
-PAPER = {SOFTMAX: "Softmax", SAMPLED: "Sampled-Softmax", MARGIN: "Margin", "mips-paper": "MIPS",
-         "decomposed-paper": "Decomp-MIPS"}  # fmt: skip
-LARGE = {name.replace("-paper", "-large"): f"{text}, larger rates" for name, text in PAPER.items()}
-METHODS = PAPER | LARGE
 TRAIN, TEST = "train_accuracy", "test_accuracy"
-SECONDS = "fit.seconds_per_epoch"
-# A colour per loss; larger rates are dashed.
-COLORS = {"softmax": "#0072b2", "sampled": "#009e73", "margin": "#d55e00", "mips": "#cc79a7", "decomposed": "#e69f00"}
 # Of data sets named so what the paper says of all of its methods is judged; of others, what it says of searches.
 STAND_IN = "faces"
 # Rows whose slopes are counted.
@@ -43,7 +47,7 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
             _rates(results, page, dataset)
         searches(results, page, dataset, METHODS)
         if not dataset.startswith(STAND_IN):
-            _curves(results, page, dataset)
+            curves(results, page, dataset, "accuracy", "accuracy")
     _corrected(page)
 
 
@@ -70,32 +74,11 @@ def _figure_1(results: Results, page: Page, dataset: str) -> None:
         "being drawn, of which the paper says nothing. The paper's caption calls its first two panels the same; the "
         "middle one, by that of Figure 2, is of training rows.",
     )
-    _curves(results, page, dataset)
-
-
-def _curves(results: Results, page: Page, dataset: str) -> None:
-    panels = [
-        Panel(title, _lines(results, dataset, column, x), text, "accuracy", x_scale="log")
-        for title, column, x, text in (
-            ("test rows", TEST, "seconds", "training time (s)"),
-            ("training rows", TRAIN, "seconds", "training time (s)"),
-            ("training rows", TRAIN, "epoch", "epochs"),
-        )
-    ]
-    page.figure(f"accuracy-{dataset}", figure_of(panels), "Accuracy, means and ranges over seeds")
-
-
-def _lines(results: Results, dataset: str, column: str, x: str) -> list[Line]:
-    """Give the methods' lines; the start is left out, for which a logarithmic axis has no place."""
-    found = []
-    for line in lines_of(results, dataset, METHODS, column, x, from_evaluation=1):
-        loss, kind = (line.method or "").split("-")
-        found.append(replace(line, style={"color": COLORS[loss], "linestyle": "-" if kind == "paper" else "--"}))
-    return found
+    curves(results, page, dataset, "accuracy", "accuracy")
 
 
 def _time(results: Results, page: Page, dataset: str) -> None:
-    known = _known(results, dataset)
+    known = trained(results, dataset)
     found = {
         (method, column): results.estimate(dataset, method, f"end.{column}")
         for method in known
@@ -120,9 +103,9 @@ def _time(results: Results, page: Page, dataset: str) -> None:
 
 
 def _epochs(results: Results, page: Page, dataset: str) -> None:
-    known = _known(results, dataset)
-    common = min(_last_epoch(results, dataset, method) for method in known)
-    found = {method: _at_epoch(results, dataset, method, common) for method in known}
+    known = trained(results, dataset)
+    common = common_end(results, dataset, known, "epoch")
+    found = {method: at(results, dataset, method, TRAIN, "epoch", common) for method in known}
     page.text(f"After equal passes over the rows, {common:.2g}, between evaluations by linear interpolation:")
     page.table(["method", "training accuracy"], [[text, ours(found[method])] for method, text in known.items()])
     if {SOFTMAX, MARGIN} <= set(known):
@@ -143,7 +126,7 @@ def _epochs(results: Results, page: Page, dataset: str) -> None:
 
 
 def _costs(results: Results, page: Page, dataset: str) -> None:
-    known = _known(results, dataset)
+    known = trained(results, dataset)
     found = {method: middle(results.values(dataset, method, SECONDS)) for method in known}
     page.section(
         "Time per epoch",
@@ -173,7 +156,7 @@ def _costs(results: Results, page: Page, dataset: str) -> None:
             page.claim(
                 says,
                 f"{number(ratio, digits=2)} times as fast as Softmax",
-                _at_least(ratio, full, in_shape),
+                at_least(ratio, full, in_shape),
                 f"counted as such from {full} times on, in shape from {in_shape}; {why}",
             )
 
@@ -209,7 +192,7 @@ def _sparsity(results: Results, page: Page, dataset: str, negligible: float) -> 
         page.claim(
             "The smoothed margin's gradient is very sparse",
             f"{ours(found[MARGIN], digits=1)} of {n_classes:,} classes at the end",
-            _at_least(1 / max(share, 1e-9), 100, 10),
+            at_least(1 / max(share, 1e-9), 100, 10),
             "very sparse is counted from one class in 100 on, in shape from one in 10",
         )
 
@@ -230,17 +213,7 @@ def _rates(results: Results, page: Page, dataset: str) -> None:
         "Larger rates than the paper's were tried apart from these: with rows of unit length, weights that begin at "
         "0 and means over minibatches the paper's are small.",
     )
-    searched = [search for search in results.searches if search.dataset == dataset and search.method in METHODS]
-    rows = []
-    for search in sorted(searched, key=lambda search: list(METHODS).index(search.method)):
-        for trial, told in zip(search.trials, search.chosen["trials"], strict=True):
-            settings = trial.status["parameters"]
-            iterations = settings["schedule"]["scale"] < 1000
-            chosen = " (chosen)" if told["name"] == search.chosen["name"] else ""
-            cells = [f"{settings['optimizer']['learning_rate']:g}", "iterations" if iterations else "epochs"]
-            value = number(np.nan if told["value"] is None else told["value"], digits=3)
-            rows.append([METHODS[search.method], *cells, value + chosen])
-    page.table(["method", "initial rate", "t counts", "validation accuracy"], rows)
+    rates(results, page, dataset, "validation accuracy")
     _larger_rates(results, page, dataset)
 
 
@@ -271,24 +244,3 @@ def _corrected(page: Page) -> None:
         "Ours leaves those out of the projection. It retrieves the highest scores, not those far from 0 on either "
         "side, and shows the loss whole scores of the classes found, not the mean of eight losses.",
     )
-
-
-def _known(results: Results, dataset: str) -> dict[str, str]:
-    return {method: text for method, text in METHODS.items() if results.has(dataset, method)}
-
-
-def _last_epoch(results: Results, dataset: str, method: str) -> float:
-    return min((float(fit.history["epoch"].iloc[-1]) for fit in results.of(dataset, method) if not fit.diverged),
-               default=np.inf)  # fmt: skip
-
-
-def _at_epoch(results: Results, dataset: str, method: str, epoch: float) -> Estimate:
-    """Training accuracy after some epochs, linear between evaluations."""
-    return Estimate.of(
-        None if fit.diverged else float(np.interp(epoch, fit.history["epoch"], fit.history[TRAIN]))
-        for fit in results.of(dataset, method)
-    )
-
-
-def _at_least(ratio: float, full: float, in_shape: float) -> Verdict:
-    return Verdict.REPRODUCED if ratio >= full else Verdict.IN_SHAPE if ratio >= in_shape else Verdict.NOT
