@@ -17,7 +17,7 @@ from xsoftmax.proposals import TrainingSet
 from xsoftmax.solvers import make_solver
 from xsoftmax.starts import Start
 from xsoftmax.starts.class_means import ClassMeans
-from xsoftmax.training.beginning import find_beginning
+from xsoftmax.training.beginning import find_beginning, mean_length
 from xsoftmax.training.callbacks.show_progress import ShowProgress
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -86,7 +86,8 @@ def test_a_scale_that_is_set_needs_no_validation_rows():
     data, means = dataset(n_validation=0), {"start": {"name": "class-means", "scale": 4.0}}
     train = data.split("train")
     found = find_beginning(method("softmax", "all", "sgd", **means), data, train, ThreadPool())
-    assert np.allclose(np.linalg.norm(found.start.W, axis=1), 4)
+    length = np.sqrt(np.mean(np.sum(train.X.astype(float) ** 2, axis=1)))
+    assert np.allclose(np.linalg.norm(found.start.W, axis=1) * length, 4)
     with pytest.raises(InputError, match=r"has none; set one, as in start: \{name: class-means, scale: 10\}"):
         fit(data, method("softmax", "all", "sgd", **MEANS), 0, Plan(epochs=1))
 
@@ -198,3 +199,17 @@ def test_what_makes_no_sense_is_refused(changes, message):
 def test_a_temperature_without_validation_rows_is_refused():
     with pytest.raises(InputError, match="which validation rows decide, and arrays has none"):
         fit(dataset(n_validation=0), method("softmax", "all", "sgd", calibration="temperature"), 0, Plan(epochs=1))
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+def test_a_scale_that_is_set_is_the_same_in_any_unit_of_the_features(sparse):
+    X, y = rows(200)
+    store, scores = csr_array if sparse else np.asarray, []
+    chosen = method("one-vs-rest", "all", "sgd", start={"name": "class-means", "scale": 3.0})
+    for unit in (1.0, 8.0):
+        data = Dataset.from_arrays(store(np.float32(unit) * X), y, classes=range(K))
+        start = find_beginning(chosen, data, data.split("train"), ThreadPool()).start
+        scores.append(np.asarray(np.float32(unit) * X @ (start.W.toarray() if sparse else start.W).T))
+    assert np.abs(scores[0]).max() > 1
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-4, atol=1e-5)
+    assert mean_length(csr_array((3, 2), dtype=np.float32)) == 1

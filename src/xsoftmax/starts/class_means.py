@@ -17,7 +17,7 @@ _ROWS = 2**16
 
 
 class ClassMeans(NamedTuple):
-    """Parameters: ``scale``, the length of a class's weights; 0: chosen by validation rows."""
+    """Parameters: ``scale``, the length of a class's weights times that of rows; 0: chosen by validation rows."""
 
     scale: float = 0.0
 

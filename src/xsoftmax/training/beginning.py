@@ -3,6 +3,7 @@
 import math
 import time
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csc_array, issparse
@@ -15,6 +16,9 @@ from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.starts import Start
+
+# Rows whose lengths are taken at a time.
+_ROWS = 2**14
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ def find_beginning(method: Method, data: Dataset, train: Split, pool: ThreadPool
     begin = time.perf_counter()
     pairs = train.pairs
     W = method.start.directions(pairs.X, pairs.y, data.n_classes)
+    given = method.start.scale / mean_length(pairs.X)
     del pairs
     seconds = time.perf_counter() - begin
     rows = data.split("validation" if data.n_samples("validation") else "train")
@@ -60,8 +65,17 @@ def find_beginning(method: Method, data: Dataset, train: Split, pool: ThreadPool
     model = Model(of_columns, data.class_names, data.n_features)
     likelihood_at(model, rows.X[:1], rows.y[:1], 1.0, pool)  # compiles, off the clock
     begin = time.perf_counter()
-    scale = method.start.scale or fit_calibration(model, rows.X, rows.y, pool).inverse_temperature
+    scale = given or fit_calibration(model, rows.X, rows.y, pool).inverse_temperature
     value = likelihood_at(model, rows.X, rows.y, scale, pool).value
     n_alike = math.exp(-value) if math.isfinite(value) else float(data.n_classes)
     W *= np.float32(scale)
     return Beginning(Start(W, min(n_alike, float(data.n_classes))), scale, seconds + time.perf_counter() - begin)
+
+
+def mean_length(X: Any) -> float:
+    """Give the root mean square of the lengths of rows; 1 if all are 0."""
+    total = 0.0
+    for first in range(0, X.shape[0], _ROWS):
+        rows = X[first : first + _ROWS]
+        total += float(np.square(rows.data if issparse(rows) else rows, dtype=np.float64).sum())
+    return math.sqrt(total / max(1, X.shape[0])) or 1.0
