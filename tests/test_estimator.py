@@ -127,6 +127,12 @@ def test_probabilities_are_of_each_label_by_itself(fitted):
         MultiLabelClassifier(SOFTMAX, epochs=1).fit(X, Y).predict_proba(NEW)
 
 
+def test_no_probability_rounds_to_one(fitted):
+    found = fitted.predict_proba(100 * NEW)
+    assert fitted.decision_function(100 * NEW).max() > 40
+    assert 0 <= found.min() < found.max() < 1
+
+
 def test_the_score_is_the_share_of_rows_that_are_all_right(fitted, of_lists):
     wanted = np.mean([np.array_equal(*pair) for pair in zip(fitted.predict(NEW), NEW_Y, strict=True)])
     assert 0.3 < wanted < 1

@@ -154,16 +154,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         finally:
             pool.close()
 
-    def _values(self, X: Any) -> np.ndarray:
-        """Give what a threshold is compared with, of every class: float32 of shape (n_samples, n_classes)."""
+    def _values(self, X: Any, kind: type[np.floating] = np.float32) -> np.ndarray:
+        """Give what a threshold is compared with, of every class, of shape (n_samples, n_classes)."""
         with self._scored(X) as (X, pool):
             shape = (X.shape[0], self.model_.n_classes)
             check_free(
-                4 * shape[0] * shape[1],
+                np.dtype(kind).itemsize * shape[0] * shape[1],
                 f"scores of {shape[0]} rows and {shape[1]} classes",
                 "give fewer rows at a time, or take predict_top_k, which holds k scores for each row",
             )
-            found = np.empty(shape, np.float32)
+            found = np.empty(shape, kind)
 
             def visit(block: ScoreBlock) -> None:
                 rows = slice(block.first_row, block.first_row + len(block.scores))
@@ -367,7 +367,9 @@ class MultiLabelClassifier(LinearClassifier):
         return found
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Give the probability of each label by itself, float32 of shape (n_samples, n_classes).
+        """Give the probability of each label by itself, float64 of shape (n_samples, n_classes).
+
+        It is below 1, as no score makes a label certain: what float64 would round to 1 is the number next below.
 
         Raises
         ------
@@ -381,7 +383,8 @@ class MultiLabelClassifier(LinearClassifier):
                 "over all labels, so that none is that of a label by itself; take decision_function, predict_top_k, "
                 "or method one-vs-rest"
             )
-        return expit(self._values(X))
+        found = self._values(X, np.float64)
+        return np.minimum(expit(found, out=found), np.nextafter(1.0, 0.0), out=found)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Give the share of rows whose labels are all right and no others: scikit-learn's, for several labels.

@@ -1,13 +1,16 @@
 """Tables of vectors that were trained elsewhere, in files."""
 
+import gzip
+
 import h5py
 import numpy as np
 import pytest
 
 from training.problems import method
 from xsoftmax.data.dataset import Dataset
-from xsoftmax.data.pretrained import READERS, Vectors, aligned, read_vectors
+from xsoftmax.data.pretrained import Vectors, aligned, read_vectors
 from xsoftmax.data.transform import Transform
+from xsoftmax.data.word2vec_files import write_word2vec
 from xsoftmax.internal.errors import InputError
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -27,7 +30,7 @@ def stored(path, vectors=VECTORS, words=None):
     return path
 
 
-@pytest.mark.parametrize("ending", READERS)
+@pytest.mark.parametrize("ending", [".npy", ".h5", ".hdf5"])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_vectors_come_back_in_their_order(ending, kind, tmp_path):
     found = read_vectors(stored(tmp_path / f"vectors{ending}", VECTORS.astype(kind)))
@@ -131,3 +134,23 @@ def test_a_crafted_file_is_refused(tmp_path):
 def test_words_need_features_with_names():
     with pytest.raises(InputError, match="here: its vectors are of words, and the features have no names"):
         aligned(Vectors(["a"], np.ones((1, 2), np.float32)), (), 4, "here")
+
+
+@pytest.mark.parametrize("name", ["vectors.txt", "vectors.vec", "vectors.bin", "vectors.TXT", "vectors.bin.gz"])
+def test_files_of_word2vec_are_tables(name, tmp_path):
+    """As `xsoftmax embed` writes them, compressed or not."""
+    plain = tmp_path / name.removesuffix(".gz")
+    write_word2vec(plain, ("dog", "ß∂"), VECTORS[:2].astype(np.float32), binary=".bin" in name)
+    if name.endswith(".gz"):
+        (tmp_path / name).write_bytes(gzip.compress(plain.read_bytes()))
+    found = read_vectors(tmp_path / name)
+    assert list(found.words) == ["dog", "ß∂"]
+    assert np.array_equal(found.vectors, VECTORS[:2])
+    model = fit(dataset(["ß∂", "b", "dog", "d"]), with_table(tmp_path / name, frozen=True), 0, Plan(epochs=1)).model
+    assert np.array_equal(model.encoder[[2, 0]], VECTORS[:2])
+
+
+def test_a_damaged_file_of_word2vec_is_told(tmp_path):
+    (tmp_path / "vectors.txt").write_text("2 3\ndog 1 2\n")
+    with pytest.raises(InputError, match=r"^\S*vectors.txt: it is too short for 2 words of 3 dimensions"):
+        read_vectors(tmp_path / "vectors.txt")

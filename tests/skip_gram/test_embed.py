@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from xsoftmax.cli import main
-from xsoftmax.skip_gram.word2vec_files import read_word2vec
+from xsoftmax.data.word2vec_files import read_word2vec
 
 QUICK = ["--dimension", "12", "--window", "3", "--subsample", "0", "--learning-rate", "0.1"]
 
@@ -94,5 +94,5 @@ def test_embed_goes_on_after_it_is_stopped_and_after_it_is_killed(text, tmp_path
     assert subprocess.run(command, check=False).returncode == 0
     assert not checkpoint.exists()
     assert embed(text, "-o", whole, *settings) == 0
-    np.testing.assert_array_equal(read_word2vec(whole).inputs, read_word2vec(resumed).inputs)
+    np.testing.assert_array_equal(read_word2vec(whole).vectors, read_word2vec(resumed).vectors)
     assert whole.read_bytes() == resumed.read_bytes()

@@ -9,6 +9,7 @@ from scipy.special import logsumexp
 
 from training.problems import curve, method
 from xsoftmax.data.dataset import Dataset
+from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.evaluation.weight_distance import weight_distance
@@ -56,9 +57,9 @@ def dataset(storage="csr"):
     return Dataset.from_arrays(store(X), y, classes=range(K), validation=held[0], test=held[1])
 
 
-def solver_of(chosen, X, y, pool=None):
+def solver_of(chosen, X, y, pool=None, label_sets=None):
     """A solver of which weights and table begin at random."""
-    data = TrainingSet(X, y, K, 3, chosen.n_sampled)
+    data = TrainingSet(X, y, K, 3, chosen.n_sampled, label_sets=label_sets)
     solver = make_solver(chosen, chosen.objective.fit(data), fitted(chosen.proposal, data), data, pool)
     rng = np.random.default_rng(1)
     for part in solver.weights():
@@ -128,6 +129,36 @@ def test_a_step_is_along_the_gradient_by_weights_biases_and_table(name, storage,
         before = numbers(solver)
         assert solver.advance(np.array([i]), 0, i, 0.125) == 1
         expected = differences(loss, X[i : i + 1], y[i : i + 1], before)
+        for old, new, gradient in zip(before, numbers(solver), expected, strict=True):
+            assert np.allclose((old - new) / 0.125, gradient, rtol=1e-4, atol=1e-5)
+        assert np.abs(expected[2]).max() > 1e-3 or not X[i].any()
+
+
+SETS = {
+    "one-vs-each": lambda own, others: sum(np.logaddexp(0, others - s).sum() for s in own),
+    "hinge": lambda own, others: sum(np.maximum(0, 1 + others - s).sum() for s in own),
+    "one-vs-rest": lambda own, others: np.logaddexp(0, -own).sum() + np.logaddexp(0, others).sum(),
+}
+
+
+@pytest.mark.parametrize("positives", ["mean", "sum"])
+@pytest.mark.parametrize("objective", SETS)
+def test_a_step_of_several_labels_is_along_the_gradient_of_all_their_losses(objective, positives):
+    """Every class is looked at for certain, and labels are no negatives."""
+    labels, every = np.array([1, 3]), {"name": "head", "n_head": K, "n_sampled": 1}
+    share = 1 if positives == "sum" or objective == "one-vs-rest" else 1 / labels.size
+    X, _ = rows(3, signs=True)
+    sets = LabelSets(np.array([0, 2, 4, 6]), np.tile(labels, 3).astype(np.int32))
+    chosen = method(objective, every, "sgd", encoder=BEHIND, positives=positives)
+    solver = solver_of(chosen, csr_array(X), np.full(3, labels[0], np.int32), label_sets=sets)
+
+    def loss(scores, _):
+        return share * SETS[objective](scores[labels], np.delete(scores, labels))
+
+    for i in range(3):
+        before = numbers(solver)
+        assert solver.advance(np.array([i]), 0, i, 0.125) == 1
+        expected = differences(loss, X[i : i + 1], [None], before)
         for old, new, gradient in zip(before, numbers(solver), expected, strict=True):
             assert np.allclose((old - new) / 0.125, gradient, rtol=1e-4, atol=1e-5)
         assert np.abs(expected[2]).max() > 1e-3 or not X[i].any()

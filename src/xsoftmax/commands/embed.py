@@ -8,13 +8,13 @@ from dataclasses import fields
 from pathlib import Path
 
 from xsoftmax.commands.train import told_to_stop
+from xsoftmax.data.word2vec_files import FORMATS, check_words, format_of, write_word2vec
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import remove
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.skip_gram.corpus import SENTENCES, CorpusOptions, read_corpus
 from xsoftmax.skip_gram.fit import fit
 from xsoftmax.skip_gram.settings import FOUND_BY, LOSSES, Settings
-from xsoftmax.skip_gram.word2vec_files import FORMATS, check_words, format_of, write_word2vec
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

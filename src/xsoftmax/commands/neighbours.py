@@ -5,8 +5,8 @@ import csv
 import sys
 from pathlib import Path
 
+from xsoftmax.data.word2vec_files import FORMATS, read_word2vec
 from xsoftmax.skip_gram.neighbours import most_similar
-from xsoftmax.skip_gram.word2vec_files import FORMATS, read_word2vec
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

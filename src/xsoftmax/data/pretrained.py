@@ -2,6 +2,8 @@
 
     .npy         float32 or float64 of shape (n_features, dimension), in the order of the features
     .h5, .hdf5   the same as ``vectors``; beside it, if they are of words, ``words``: text of fixed length
+    .txt, .vec   word2vec's text format, as ``xsoftmax embed``, gensim and fastText write it; perhaps compressed
+    .bin         word2vec's binary format; perhaps compressed
 
 ``READERS`` has a reader for each ending; another format needs one line there.
 """
@@ -14,6 +16,7 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
+from xsoftmax.data.word2vec_files import ending_of, read_word2vec
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5_checks import ContentError, check_plain
@@ -39,12 +42,15 @@ def read_vectors(path: str | Path) -> Vectors:
         If the file is missing, of an unknown ending, damaged, or has numbers that are not finite.
     """
     path = Path(path)
-    if path.suffix not in READERS:
+    ending = ending_of(path)
+    if ending not in READERS:
         raise InputError(f"{path}: a table of vectors is a file that ends in {', '.join(READERS)}; store it as one")
     if not path.is_file():
         raise InputError(f"{path}: no such file; table of an encoder names a file of vectors")
     try:
-        found = READERS[path.suffix](path)
+        found = READERS[ending](path)
+    except InputError:
+        raise
     except (OSError, ValueError, KeyError, RuntimeError, EOFError) as error:
         raise InputError(f"{path}: not a table of vectors ({error}); store it again") from None
     if found.words is not None and len(found.words) != len(found.vectors):
@@ -121,4 +127,11 @@ def _as_float32(kind: np.dtype, shape: tuple[int, ...], stored: np.ndarray | h5p
         return np.ascontiguousarray(stored[:], np.float32)
 
 
-READERS: dict[str, Callable[[Path], Vectors]] = {".npy": _read_npy, ".h5": _read_hdf5, ".hdf5": _read_hdf5}
+def _read_word2vec(path: Path) -> Vectors:
+    return Vectors(*read_word2vec(path))
+
+
+READERS: dict[str, Callable[[Path], Vectors]] = {
+    **{".npy": _read_npy, ".h5": _read_hdf5, ".hdf5": _read_hdf5},
+    **{".txt": _read_word2vec, ".vec": _read_word2vec, ".bin": _read_word2vec},
+}

@@ -38,15 +38,16 @@ def lowest_of(parts, features, weights, i, y):
 
 
 @njit(**PART)
-def coefficients_of(parts, samples, weights, i, key, position, rate, candidates):
+def coefficients_of(parts, samples, features, row, weights, i, key, position, rate, candidates):
     """Fill ``candidates.out`` for sample ``i``, whose classes are there, repeats gathered.
 
-    Return whether all scores are finite, without which nothing else is done.
+    ``row`` of ``features`` is what classes see of the sample. Return whether all scores are finite, without which
+    nothing else is done.
     """
     objective, proposal, optimizer, _ = parts
-    features, y, draws = samples.features, candidates.classes[0], candidates.draws
+    y, draws = candidates.classes[0], candidates.draws
     weigh_for(objective, y, draws)
-    score_step(weights, features, i, candidates.classes, candidates.scores)
+    score_step(weights, features, row, candidates.classes, candidates.scores)
     if not all_finite(candidates.scores):
         return False
     log_q_true = np.float32(0)
@@ -55,7 +56,7 @@ def coefficients_of(parts, samples, weights, i, key, position, rate, candidates)
     if draws_numbers(objective):
         draws.rng[0] = start(key ^ OWN_NUMBERS, position)
     score_true, state = candidates.scores[0], samples.auxiliary[i]
-    candidates.out[0] = coefficients(optimizer, objective, features, i, rate, state, score_true, log_q_true, draws)
+    candidates.out[0] = coefficients(optimizer, objective, features, row, rate, state, score_true, log_q_true, draws)
     gather_repeats(candidates, 1)
     return True
 

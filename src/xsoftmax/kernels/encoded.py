@@ -17,14 +17,14 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS, PART
-from xsoftmax.kernels.coefficients import coefficients_of, excluded_of, lowest_of
 from xsoftmax.kernels.dispatch import declared, implements, lean
-from xsoftmax.kernels.draws import empty_candidates
+from xsoftmax.kernels.draws import part_of
 from xsoftmax.kernels.full_softmax import CsrBatch, DenseBatch, gather
+from xsoftmax.kernels.label_sets import as_candidates
 from xsoftmax.kernels.layout import Plain, closed, move_entry, opened, stored
+from xsoftmax.kernels.one_sample import fill_places
 from xsoftmax.kernels.products import columns_times_columns, rows_times_columns
-from xsoftmax.kernels.protocol import NEGLIGIBLE, Candidates, Samples, Step, View, draw, n_exact, reads_weights
-from xsoftmax.kernels.random import start
+from xsoftmax.kernels.protocol import NEGLIGIBLE, Step
 from xsoftmax.kernels.rows import Csr, Dense, features_of
 from xsoftmax.kernels.run_steps import take, workspace_for
 from xsoftmax.kernels.walk import move_step, move_stretch
@@ -69,16 +69,17 @@ class Embedded(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """The batch type of single steps through a table."""
+    """The batch type of single steps through a table; ``steps`` are those that would be taken without one."""
 
+    steps: Any
     size: int = 1
     ahead: int = 1
 
 
 class Workspace(NamedTuple):
-    """Of one step: its classes; h, (1, dimension); and the gradient by h, (dimension,)."""
+    """Of one step: what it takes without a table; h, (1, dimension); and the gradient by h, (dimension,)."""
 
-    candidates: Candidates
+    step: Any
     hidden: np.ndarray
     pulled: np.ndarray
 
@@ -204,46 +205,30 @@ def _move_row(table, optimizer, step, k, share, pulled):
 
 @implements(workspace_for, Encoded)
 def _workspace(batch, parts, samples, order):
-    candidates, dimension = empty_candidates(parts.n_sampled + n_exact(parts.proposal)), samples.features.dimension
-    return Workspace(candidates, np.empty((1, dimension), np.float32), np.empty(dimension, np.float32))
+    step, dimension = workspace_for(batch.steps, parts, samples, order), samples.features.dimension
+    return Workspace(step, np.empty((1, dimension), np.float32), np.empty(dimension, np.float32))
 
 
 @implements(take, Encoded)
 def _take(batch, parts, samples, weights, some, clock, rate, workspace):
-    return _take_step(parts, samples, weights, some[0], clock, rate, workspace)
+    return _take_step(batch.steps, parts, samples, weights, some[0], clock, rate, workspace)
 
 
 @njit(**LEAN)
-def _take_step(parts, samples, weights, i, clock, rate, workspace):
-    embedded, candidates = samples.features, workspace.candidates
+def _take_step(steps, parts, samples, weights, i, clock, rate, workspace):
+    embedded, step = samples.features, Step(rate, clock.step)
     encode(embedded.rows, embedded.table, i, workspace.hidden[0])
     hidden = Dense(workspace.hidden, embedded.constant)
-    y = np.int64(samples.labels[i])
-    excluded, lowest = excluded_of(parts.objective, y), lowest_of(parts, hidden, weights, 0, y)
-    candidates.classes[0], candidates.weights[0] = y, np.float32(1)
-    rng = start(clock.key, clock.position)
-    place = np.int64(0) if reads_weights(parts.proposal) else i  # of those that look at h, or know rows by number
-    draw(parts.proposal, View(weights, hidden), place, excluded, lowest, rng, candidates.draws)
-    one, step = _as_only_one(samples, hidden, i), Step(rate, clock.step)
-    if not coefficients_of(parts, one, weights, 0, clock.key, clock.position, rate, candidates):
+    n = fill_places(steps, parts, samples, hidden, 0, weights, i, clock, rate, workspace.step)
+    if not n:
         return 0
+    candidates = as_candidates(part_of(workspace.step.places, 0, n))
     if embedded.trained:
         pull(weights, candidates, workspace.pulled)
     move_step(weights, hidden, parts.optimizer, 0, step, candidates)
     if embedded.trained:
         share_out(embedded.rows, embedded.table, parts.optimizer, i, step, workspace.pulled)
     return 1
-
-
-@njit(**PART)
-def _as_only_one(samples, hidden, i):
-    """Sample ``i`` as the only one there is, its features those given; what is kept of it is shared."""
-    return Samples(hidden, samples.labels[i : i + 1], samples.auxiliary[i : i + 1], _known_of(samples.log_q, i))
-
-
-@njit(**PART)
-def _known_of(log_q, i):
-    return None if log_q is None else log_q[i : i + 1]
 
 
 @njit(**PART)

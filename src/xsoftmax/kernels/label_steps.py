@@ -22,6 +22,7 @@ from xsoftmax.kernels.label_sets import (
     share_of,
 )
 from xsoftmax.kernels.layout import has_room
+from xsoftmax.kernels.one_sample import fill_places, place_of
 from xsoftmax.kernels.protocol import (
     Step,
     View,
@@ -65,32 +66,38 @@ def _workspace(batch, parts, samples, order):
 
 @implements(take, LabelSteps)
 def _take(batch, parts, samples, weights, some, clock, rate, workspace):
-    i = some[0]
-    return _take_step(parts, samples, weights, i, labels_of(samples.labels, i), clock, rate, workspace)
+    i, features = some[0], samples.features
+    n = fill_places(batch, parts, samples, features, i, weights, i, clock, rate, workspace)
+    if n:
+        candidates = as_candidates(part_of(workspace.places, 0, n))
+        move_step(weights, features, parts.optimizer, i, Step(rate, clock.step), candidates)
+    return np.int64(n > 0)
 
 
-@njit(**LEAN)
-def _take_step(parts, samples, weights, i, labels, clock, rate, workspace):
-    n_true, features = labels.size, samples.features
+@implements(fill_places, LabelSteps)
+def _fill_places(batch, parts, samples, features, row, weights, i, clock, rate, workspace):
+    labels, first = labels_of(samples.labels, i), samples.labels.starts[i]
+    n_true, asked = labels.size, place_of(parts, row, i)
     rng = start(clock.key, clock.position)
-    places = part_of(workspace.places, 0, draw_for_labels(parts, features, weights, i, labels, rng, workspace.places))
-    if not has_room(weights, features, i, places.classes):
+    n = draw_for_labels(parts, features, row, weights, asked, labels, rng, workspace.places)
+    places = part_of(workspace.places, 0, n)
+    if not has_room(weights, features, row, places.classes):
         return 0
-    score_step(weights, features, i, places.classes, places.scores)
+    score_step(weights, features, row, places.classes, places.scores)
     if not all_finite(places.scores):
         return 0
-    first, view = samples.labels.starts[i], View(weights, features)
+    view = View(weights, features)
     if uses_log_q(parts.objective):
         for t in range(n_true):
             known = samples.log_q
-            workspace.log_q[t] = _log_q_of(known, parts.proposal, view, i, first + t, places.classes[t])
+            workspace.log_q[t] = _log_q_of(known, parts.proposal, view, asked, first + t, places.classes[t])
     if draws_numbers(parts.objective):
         places.rng[0] = start(clock.key ^ OWN_NUMBERS, clock.position)
     coefficients_of_set(
         parts.objective,
         parts.optimizer,
         features,
-        i,
+        row,
         rate,
         samples.auxiliary[first : first + n_true],
         workspace.log_q,
@@ -99,13 +106,11 @@ def _take_step(parts, samples, weights, i, labels, clock, rate, workspace):
         n_true,
         workspace.total,
     )
-    candidates = as_candidates(places)
-    gather_repeats(candidates, n_true)
+    gather_repeats(as_candidates(places), n_true)
     if reads_weights(parts.proposal):
         for t in range(n_true):
             note_moved(parts.proposal, places.classes[t])
-    move_step(weights, features, parts.optimizer, i, Step(rate, clock.step), candidates)
-    return 1
+    return n
 
 
 @njit(**PART)
@@ -114,15 +119,18 @@ def _log_q_of(known, proposal, view, i, place, k):
 
 
 @njit(**LEAN)
-def draw_for_labels(parts, features, weights, i, labels, rng, places):
-    """Put the labels of sample ``i``, with weight 1, and the classes drawn for it into places; return how many."""
+def draw_for_labels(parts, features, row, weights, asked, labels, rng, places):
+    """Put the labels of a sample, with weight 1, and the classes drawn for it into places; return how many.
+
+    The sample is ``row`` of the features, and ``asked`` to the proposal.
+    """
     n_true, n_drawn = labels.size, parts.n_sampled + n_exact(parts.proposal)
     lowest = np.float32(np.inf)
     for t in range(n_true):
         places.classes[t], places.weights[t], places.log_q[t] = labels[t], np.float32(1), np.float32(0)
-        lowest = min(lowest, lowest_of(parts, features, weights, i, np.int64(labels[t])))
+        lowest = min(lowest, lowest_of(parts, features, weights, row, np.int64(labels[t])))
     drawn = part_of(places, n_true, n_true + n_drawn + (n_true if searches(parts.proposal) else 0))
-    draw(parts.proposal, View(weights, features), i, np.int64(-1), lowest, rng, drawn)
+    draw(parts.proposal, View(weights, features), asked, np.int64(-1), lowest, rng, drawn)
     if not excludes_true(parts.objective):
         for j in range(n_drawn):
             drawn.weights[j] = np.float32(1) / np.float32(n_drawn)

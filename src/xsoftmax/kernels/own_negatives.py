@@ -69,7 +69,7 @@ def _fill(parts, samples, weights, some, clock, rate, workspace):
         rng = start(clock.key, position)
         candidates.classes[0], candidates.weights[0] = y, np.float32(1)
         draw(parts.proposal, View(weights, features), i, excluded, lowest, rng, candidates.draws)
-        if not coefficients_of(parts, samples, weights, i, clock.key, position, rate, candidates):
+        if not coefficients_of(parts, samples, features, i, weights, i, clock.key, position, rate, candidates):
             return False
         for j in range(candidates.classes.size):
             workspace.classes[entry] = candidates.classes[j]

@@ -138,7 +138,9 @@ def _take_steps(parts, samples, weights, some, clock, rate, ahead):
         _copy_draws(ahead, b, candidates.draws)
         if not has_room(weights, features, i, candidates.classes):
             return b
-        if not coefficients_of(parts, samples, weights, i, clock.key, clock.position + b, rate, candidates):
+        if not coefficients_of(
+            parts, samples, features, i, weights, i, clock.key, clock.position + b, rate, candidates
+        ):
             return b
         move_step(weights, features, parts.optimizer, i, Step(rate, clock.step + b), candidates)
     return some.size

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from xsoftmax.data.word2vec_files import WordVectors
 from xsoftmax.internal.errors import InputError
-from xsoftmax.skip_gram.vectors import Embedding
 
 PRODUCTS_AT_ONCE = 2**22
 
@@ -24,7 +24,7 @@ def unit_rows(vectors: np.ndarray) -> np.ndarray:
     return vectors / np.where(lengths > 0, lengths, 1).astype(np.float32)
 
 
-def most_similar(embedding: Embedding, words: Sequence[str], n: int = 10) -> list[list[Neighbour]]:
+def most_similar(embedding: WordVectors, words: Sequence[str], n: int = 10) -> list[list[Neighbour]]:
     """Find the ``n`` nearest other words of each of some words, the nearest first; of equals, the earlier word.
 
     Raises
@@ -39,7 +39,7 @@ def most_similar(embedding: Embedding, words: Sequence[str], n: int = 10) -> lis
         if word not in numbers:
             raise InputError(f"no vector of {word!r}; words are written as in the text, unless it was lower-cased")
     asked = np.array([numbers[word] for word in words], np.int64)
-    units = unit_rows(embedding.inputs)
+    units = unit_rows(embedding.vectors)
     found, cosines = nearest(units, asked, min(n, len(units) - 1))
     return [
         [Neighbour(embedding.words[k], float(c)) for k, c in zip(*each, strict=True)]

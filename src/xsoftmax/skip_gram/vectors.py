@@ -4,12 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from xsoftmax.data.word2vec_files import MOST_DIMENSION
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.kernels.cache_lines import FLOATS
 from xsoftmax.skip_gram.kernels import Vectors
-
-MOST_DIMENSION = 2**16
 
 
 @dataclass(frozen=True)

@@ -197,11 +197,6 @@ def rules_of_label_sets(method: Any) -> list[tuple[Any, str]]:
             f"{optimizer} solves its step for one drawn class, without an L2 penalty; set n_sampled: 1 and l2: 0",
         ),
         (
-            draws and method.encoder is not None,
-            f"there is an encoder, through which {proposal} draws for one label only; take proposal all, or leave "
-            "encoder out",
-        ),
-        (
             getattr(method.objective, "n_joint", 0),
             f"{objective} has joint classes, among which labels would be; take objective one-vs-each",
         ),

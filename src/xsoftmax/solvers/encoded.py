@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.kernels.encoded import Embedded, Encoded, EncodedWeights, encode_samples
+from xsoftmax.kernels.label_sets import LabelLists
 from xsoftmax.kernels.layout import allocate, arrays_of
+from xsoftmax.kernels.one_sample import OneLabel
 from xsoftmax.kernels.protocol import Samples
 from xsoftmax.kernels.rows import Dense
 from xsoftmax.proposals import Proposal, TrainingSet
@@ -72,7 +74,7 @@ class EncodedSolver(SampledSolver):
         return allocate(method.optimizer, data.n_classes, method.encoder.dimension + 1, dense=True)
 
     def _batch_type(self, method: Any, proposal: Proposal, data: TrainingSet) -> Encoded:
-        return Encoded()
+        return Encoded(OneLabel() if data.label_sets is None else super()._batch_type(method, proposal, data))
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
@@ -93,6 +95,8 @@ class EncodedSolver(SampledSolver):
     def found(self, rows: np.ndarray) -> dict[str, float]:
         """Measure a search as ``SampledSolver`` does, on samples behind the table."""
         whole = self._samples
+        if isinstance(whole.labels, LabelLists):
+            return {}
         features, log_q = Dense(self._encoded(rows), whole.features.constant), whole.log_q
         self._samples = Samples(
             features, whole.labels[rows], whole.auxiliary[rows], None if log_q is None else log_q[rows]

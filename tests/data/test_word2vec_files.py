@@ -4,8 +4,8 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from xsoftmax.data.word2vec_files import read_word2vec, write_word2vec
 from xsoftmax.internal.errors import InputError
-from xsoftmax.skip_gram.word2vec_files import read_word2vec, write_word2vec
 
 WORDS = ("the", "été", "a-b")
 VECTORS = np.array([[0.5, -1.25], [1e-7, 3.0], [0.1, -123456.79]], np.float32)
@@ -29,7 +29,7 @@ def test_text_files_bring_back_the_same_bits(tmp_path):
     write_word2vec(tmp_path / "v.txt", WORDS, vectors)
     found = read_word2vec(tmp_path / "v.txt")
     assert found.words == WORDS
-    np.testing.assert_array_equal(found.inputs, vectors)
+    np.testing.assert_array_equal(found.vectors, vectors)
     assert (tmp_path / "v.txt").read_bytes().startswith(b"3 50\nthe ")
 
 
@@ -49,7 +49,7 @@ def test_files_of_others_are_read(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     found = read_word2vec(tmp_path / name)
     assert found.words == WORDS
-    np.testing.assert_array_equal(found.inputs, VECTORS)
+    np.testing.assert_array_equal(found.vectors, VECTORS)
 
 
 @pytest.mark.parametrize(("name", "content"), [("v.bin", BINARY), ("v.txt", TEXT)])

@@ -7,7 +7,7 @@ or as little-endian float32, after which a newline may follow. Words are UTF-8 a
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -15,23 +15,34 @@ from xsoftmax.data import checksum
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import written_aside
 from xsoftmax.internal.free_memory import check_free
-from xsoftmax.skip_gram.vectors import MOST_DIMENSION, Embedding
 
 FORMATS = ("text", "binary")
-MOST_WORDS, MOST_NAME, READ_AT_ONCE = 2**31 - 1, 2**16, 2**20
+MOST_WORDS, MOST_DIMENSION, MOST_NAME, READ_AT_ONCE = 2**31 - 1, 2**16, 2**16, 2**20
 LARGEST = float(np.finfo(np.float32).max)
 # What a number takes at least: of text, a digit and what parts it from the next.
 LEAST_BYTES = {"text": 2, "binary": 4}
+
+
+class WordVectors(NamedTuple):
+    """Words, and a vector for each: float32 of shape (n_words, dimension)."""
+
+    words: tuple[str, ...]
+    vectors: np.ndarray
 
 
 def format_of(path: Path, asked: str | None = None) -> str:
     """Say in which format a file is: as asked, or binary if its name ends in .bin, perhaps compressed."""
     if asked is not None:
         return asked
+    return "binary" if ending_of(path) == ".bin" else "text"
+
+
+def ending_of(path: Path) -> str:
+    """Give the ending of a file's name in lower case, before that of what compresses it."""
     name = path.name.lower()
     for suffix in checksum.SUFFIXES.values():
         name = name.removesuffix(suffix)
-    return "binary" if name.endswith(".bin") else "text"
+    return Path(name).suffix
 
 
 def write_word2vec(path: Path, words: tuple[str, ...], vectors: np.ndarray, binary: bool = False) -> None:
@@ -68,7 +79,7 @@ def _shortest(number: np.float32) -> str:
     return np.format_float_positional(number, trim="0") if 1e-4 <= abs(number) < 1e6 else f"{number:.9g}"
 
 
-def read_word2vec(path: Path, asked: str | None = None) -> Embedding:
+def read_word2vec(path: Path, asked: str | None = None) -> WordVectors:
     """Read vectors, from a compressed file too.
 
     Raises
@@ -96,7 +107,7 @@ def read_word2vec(path: Path, asked: str | None = None) -> Embedding:
     if not np.isfinite(vectors).all():
         k = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise _damaged(path, f"the vector of {words[k][:40]!r} holds NaN or infinity", kind)
-    return Embedding(tuple(words), vectors)
+    return WordVectors(tuple(words), vectors)
 
 
 def _header(path: Path, head: bytes, kind: str) -> tuple[int, int]:
