@@ -264,10 +264,13 @@ def test_names_that_are_the_same_are_refused():
         data.class_names  # noqa: B018
 
 
-def test_weights_are_refused_until_a_method_takes_them():
+def test_weights_are_refused_where_each_row_is_visited_once():
     data = Dataset.from_arrays(X, LABELS, sample_weight=np.arange(6))
-    with pytest.raises(InputError, match="no method trains with sample weights yet; leave them out, or repeat rows"):
-        fit(data, method(), 0, Plan(epochs=1))
+    of_all = method("softmax", "all", "lbfgs")
+    with pytest.raises(InputError, match="lbfgs visits each once; take optimizer sgd or adagrad"):
+        fit(data, of_all, 0, Plan(epochs=1))
+    with pytest.raises(InputError, match="its rows have weights, which take them into memory; leave --stream out"):
+        fit(data, method(), 0, Plan(epochs=1, stream=True))
 
 
 def test_rows_in_memory_are_not_streamed(dataset):

@@ -18,7 +18,6 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.internal.hdf5_checks import ContentError, check_label_sets, check_sets
 from xsoftmax.model import Model, save_model
-from xsoftmax.training.fit import check_question
 
 
 def split_of(n, dense, seed):
@@ -104,7 +103,8 @@ def test_weights_and_several_labels_survive(tmp_path, dense):
     with open_prepared(tmp_path / "a.h5") as data, open_prepared(tmp_path / "b.h5") as without:
         assert data.weighted
         assert data.multilabel
-        assert (without.weighted, without.multilabel) == (False, False)
+        assert not without.weighted
+        assert not without.multilabel
         assert without.split("train").weight is without.split("train").label_sets is None
         assert without.split("train").filtered is None
         assert data.identity != without.identity
@@ -140,8 +140,7 @@ def test_rows_in_memory_are_stored_with_their_weights(tmp_path):
     with open_prepared(tmp_path / "a.h5") as stored:
         assert stored.split("train").weight.tolist() == weight.tolist()
         assert stored.split("test").weight is None
-        with pytest.raises(InputError, match="no method trains with sample weights yet"):
-            check_question(stored, 0)
+        assert stored.weighted == {"train"}
 
 
 def test_identity_covers_weights_and_several_labels():
@@ -157,7 +156,7 @@ def test_identity_covers_weights_and_several_labels():
     ]
     found = [ArrayDataset("a", {"train": each, "validation": none, "test": none}, np.arange(3)) for each in splits]
     assert len({each.identity for each in found}) == len(splits)
-    assert [each.weighted for each in found] == [False, True, True, False, False, False]
+    assert [bool(each.weighted) for each in found] == [False, True, True, False, False, False]
     assert [each.multilabel for each in found] == [False, False, False, True, True, False]
     assert found[3].class_counts.sum() == whole.label_sets.classes.size
     several = r"no method trains with several labels per row yet; prepare it with labels: pairs .* or labels: first"
@@ -165,8 +164,7 @@ def test_identity_covers_weights_and_several_labels():
         check_plain(found[3], "no method trains with")
 
 
-@pytest.mark.parametrize("verb", ["proposal", "evaluate"])
-def test_verbs_that_would_pass_over_weights_refuse_them_and_several_labels_are_taken(tmp_path, verb, capsys):
+def test_metrics_refuse_rows_that_count_differently_and_take_several_labels(tmp_path, capsys):
     splits = with_all(tmp_path / "a.h5", True)
     several = {name: replace(split, weight=None) for name, split in splits.items()}
     write(tmp_path / "b.h5", True, splits=several)
@@ -174,13 +172,8 @@ def test_verbs_that_would_pass_over_weights_refuse_them_and_several_labels_are_t
         names = list(data.class_names)
     save_model(Model(np.eye(3, 6), names, 6, attributes={"status": "finished"}), tmp_path / "model.h5")
     for path, status in (("a.h5", 1), ("b.h5", 0)):
-        words = {
-            "proposal": ["proposal", path, "--kind", "tree", "-o", "tree.h5"],
-            "evaluate": ["evaluate", "model.h5", path],
-        }[verb]
-        assert main([str(tmp_path / word) if word.endswith(".h5") else word for word in words]) == status
+        assert main(["evaluate", str(tmp_path / "model.h5"), str(tmp_path / path)]) == status
         assert ("sample weights yet; leave" in capsys.readouterr().err) == (status == 1)
-        assert (tmp_path / "tree.h5").exists() == (status == 0 and verb == "proposal")
 
 
 def changed(name, change):

@@ -52,7 +52,7 @@ def improved(method: Method, data: Dataset, plan: Plan) -> Method:
 
 def _streams(data: Dataset, method: Method, plan: Plan) -> bool:
     """Tell whether a fit leaves training rows in their file, as ``fit`` does."""
-    if plan.stream is not None or plan.share < 1:
+    if plan.stream is not None or plan.share < 1 or data.weighted:
         return bool(plan.stream)
     keeps_best = plan.keeps_best(data.n_samples("validation"))
     return must_stream(method, data, keeps_best, plan.memory, plan.threads)

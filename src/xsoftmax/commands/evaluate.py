@@ -98,7 +98,6 @@ def _of_scores(options: argparse.Namespace) -> dict[str, Any]:
     if not is_hdf5(options.data):
         raise InputError(f"{options.data}: scores are measured on a prepared data set; give its HDF5 file")
     with open_prepared(options.data) as data:
-        _check_unweighted(data)
         _check_sizes(options, data)
         rows = _prepared(data, options.split)
         scores = rows_of_scores(read_scores(options.model), rows.split.y, rows.split.label_sets, rows.split.filtered)
@@ -174,7 +173,6 @@ def _finite(values: dict[str, float]) -> dict[str, float | None]:
 def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows]:
     """Go through the splits of a prepared file."""
     with open_prepared(options.data) as data:
-        _check_unweighted(data)
         if model is not None:
             check_same(model, options.model, data, options.data)
         for name in ("train", "validation", "test") if options.train else ("validation", "test"):
@@ -182,18 +180,15 @@ def _prepared_rows(options: argparse.Namespace, model: Model | None) -> Iterator
 
 
 def _prepared(data: Dataset, name: str) -> Rows:
-    """Read a split of a prepared file."""
+    """Read a split of a prepared file, whose rows count alike."""
+    if name in data.weighted:
+        raise InputError(f"{data.name}: no metric counts sample weights yet; leave them out, or repeat rows")
     training = {
         "class_counts": data.class_counts,
         "n_train": data.n_samples("train"),
         "propensity": data.propensity,
     }
     return Rows(name, data.name, data.split(name), training)
-
-
-def _check_unweighted(data: Dataset) -> None:
-    if data.weighted:
-        raise InputError(f"{data.name}: no metric counts sample weights yet; leave them out, or repeat rows")
 
 
 def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows]:

@@ -102,8 +102,8 @@ class Dataset(ABC):
         Whether rows are CSR, else they are dense.
     in_memory : bool
         Whether rows are in memory before they are asked for; others may be streamed from their file.
-    weighted : bool
-        Whether rows count differently.
+    weighted : frozenset of str
+        Splits whose rows count differently; none, if it is empty.
     multilabel : bool
         Whether rows may have several labels.
     propensity : tuple of float
@@ -115,7 +115,7 @@ class Dataset(ABC):
     n_classes: int
     sparse: bool
     in_memory: bool
-    weighted: bool = False
+    weighted: frozenset[str] = frozenset()
     multilabel: bool = False
     propensity: tuple[float, float] = PROPENSITY
 
@@ -259,7 +259,7 @@ class ArrayDataset(Dataset):
         self.name, self.classes, self._splits, self._feature_names = name, classes, dict(splits), feature_names
         X = splits["train"].X
         self.n_features, self.n_classes, self.sparse = int(X.shape[1]), len(classes), issparse(X)
-        self.weighted = any(split.weight is not None for split in splits.values())
+        self.weighted = frozenset(name for name, split in splits.items() if split.weight is not None)
         self.multilabel = any(split.label_sets is not None for split in splits.values())
 
     @cached_property
@@ -325,14 +325,8 @@ class ArrayDataset(Dataset):
         return known_split(self._splits, split)
 
 
-def check_unweighted(data: Dataset, who: str) -> None:
-    """Make sure that rows count alike, for those who take no others yet; as ``check_plain``."""
-    if data.weighted:
-        raise InputError(f"{data.name}: {who} sample weights yet; leave them out, or repeat rows")
-
-
 def check_plain(data: Dataset, who: str) -> None:
-    """Make sure that rows count alike and have one label each, for those who take no others yet.
+    """Make sure that rows have one label each, for those who take no others yet.
 
     Parameters
     ----------
@@ -345,7 +339,6 @@ def check_plain(data: Dataset, who: str) -> None:
     InputError
         If not.
     """
-    check_unweighted(data, who)
     if data.multilabel:
         raise InputError(
             f"{data.name}: {who} several labels per row yet; prepare it with labels: pairs (a row for each label) or "

@@ -66,7 +66,7 @@ class Prepared(Dataset):
                 self.sparse = _is_sparse(self.attributes["storage"])
                 self.n_features = int(self.attributes["n_features"])
                 self.n_classes = int(self.attributes["n_classes"])
-                self.weighted = any("weight" in self._file[split] for split in SPLITS)
+                self.weighted = frozenset(split for split in SPLITS if "weight" in self._file[split])
                 self.multilabel = "label_starts" in self._file["train"]
                 self.propensity = _propensity(self.attributes)
                 self._check()

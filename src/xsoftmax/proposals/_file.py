@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.data.dataset import Dataset, check_unweighted
+from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.names import Names
 from xsoftmax.data.training_set import Size, TrainingSet, check_seed
 from xsoftmax.internal import registry
@@ -68,7 +68,6 @@ def fit_beforehand(
     name = registry.name_of(member)
     if not member.beforehand:
         raise InputError(f"proposal {name} takes no time to fit, and fits do so themselves; leave --proposal out")
-    check_unweighted(data, "no proposal is fitted with")
     n_samples = data.n_samples("train")
     if not n_samples:
         raise InputError(f"{data.name} has no training rows; look at its preparation")

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from xsoftmax.data.dataset import Dataset
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
@@ -132,6 +133,26 @@ def check_label_sets(method: Any) -> None:
     """
     if reason := first_broken(rules_of_label_sets(method)):
         raise InputError(f"method {method.name}: rows have several labels, and {reason}")
+
+
+def check_weights(method: Any, data: Dataset) -> None:
+    """Make sure that a method trains on rows that count differently.
+
+    Raises
+    ------
+    InputError
+        If not, or if rows have weights that are not trained on: metrics count all rows alike.
+    """
+    if method.optimizer.needs == "full_gradient":
+        optimizer = method.settings["optimizer"]["name"]
+        raise InputError(
+            f"method {method.name}: rows of {data.name} have weights, by which they are visited more often or less, "
+            f"and {optimizer} visits each once; take optimizer sgd or adagrad"
+        )
+    if others := sorted(data.weighted - {"train"}):
+        raise InputError(
+            f"{data.name}: {' and '.join(others)} rows have weights, and metrics count rows alike; leave those out"
+        )
 
 
 def solver_of(method: Any, size: Size | None = None) -> type[Solver]:

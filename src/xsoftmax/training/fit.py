@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.data.dataset import Dataset, Split, check_unweighted
+from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.internal.errors import InputError, suggestion
@@ -21,7 +21,7 @@ from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
-from xsoftmax.solvers import Solver, check_label_sets, make_solver, solver_of
+from xsoftmax.solvers import Solver, check_label_sets, check_weights, make_solver, solver_of
 from xsoftmax.solvers._encoder import seen_by
 from xsoftmax.training.beginning import find_beginning
 from xsoftmax.training.best import BestWeights, best_of
@@ -103,6 +103,8 @@ def fit(
     check_question(data, seed)
     if data.multilabel:
         check_label_sets(method)
+    if data.weighted:
+        check_weights(method, data)
     if method.calibration != "none" and not data.n_samples("validation"):
         raise InputError(
             f"method {method.name}: calibration is {method.calibration}, which validation rows decide, and "
@@ -110,7 +112,9 @@ def fit(
         )
     keeps_best = plan.keeps_best(data.n_samples("validation"))
     stream = plan.stream if plan.share == 1 else False
-    if stream is None:
+    if data.weighted and stream:
+        raise InputError(f"{data.name}: its rows have weights, which take them into memory; leave --stream out")
+    if stream is None and not data.weighted:
         stream = must_stream(method, data, keeps_best, plan.memory, plan.threads)
     elif stream and not solver_of(method, size_of(data)).streams:
         name = method.settings["optimizer"]["name"]
@@ -132,7 +136,6 @@ def check_question(data: Dataset, seed: int) -> None:
         raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
     if data.n_samples("train") == 0:
         raise InputError(f"{data.name} has no training rows; look at its preparation")
-    check_unweighted(data, "no method trains with")
     check_seed(seed)
 
 
@@ -371,4 +374,4 @@ def training_rows(
     if plan is not None and plan.share < 1:
         drawn = np.random.default_rng([seed, train.n_samples]).permutation(train.n_samples)
         train = taken(train, np.sort(drawn[: plan.n_training(train.n_samples)]))
-    return train, ShuffledSampler(train.n_samples, seed)
+    return train, ShuffledSampler(train.n_samples, seed, train.weight)
