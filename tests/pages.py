@@ -20,9 +20,12 @@ class Page:
 
     def block(self, language):
         """The one block of this language on the page."""
-        found = re.findall(rf"^```{language}\n(.*?)^```$", self.text, re.DOTALL | re.MULTILINE)
-        assert len(found) == 1
-        return found[0]
+        (found,) = self.blocks(language)
+        return found
+
+    def blocks(self, language):
+        """All blocks of this language on the page, in order."""
+        return re.findall(rf"^```{language}\n(.*?)^```$", self.text, re.DOTALL | re.MULTILINE)
 
     def scratch(self, folder):
         """Make a copy of the sources in which the page's file lies where the page says, and its methods."""

@@ -12,7 +12,10 @@ __version__ = "0.1.0"
 
 point_numba_cache_at_sources()
 # What is imported when it is asked for, from where: by name, so that no command depends on it.
-_LATE = {"MultiLabelClassifier": "xsoftmax.estimator"}
+_LATE = {
+    "MultiLabelClassifier": "xsoftmax.estimators.multi_label",
+    "SoftmaxClassifier": "xsoftmax.estimators.softmax",
+}
 
 
 def __getattr__(name: str) -> Any:

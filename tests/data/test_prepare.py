@@ -377,6 +377,20 @@ def test_normalisation(tmp_path):
     assert normalized(tmp_path, ["column_max", "max"])[2] == pytest.approx([0.4, 0.4, 0, 1])
 
 
+def test_columns_are_standardized(tmp_path):
+    """A column that does not vary but for rounding keeps its scale; new rows go the same way."""
+    csv = "a,b,c,label\n1,1000,0.1,x\n3,-1000,0.1,y\n8,0,0.1,x\n"
+    options = {"format": "table", "options": {"label": "label"}, "split": SplitOptions(validation=0, test=0)}
+    _, path = run(tmp_path, {"rows.csv": csv}, normalize="standardize", **options)
+    found = np.array([row for _, row in sorted(rows_of(path))])
+    raw = np.array([[1, 1000], [3, -1000], [8, 0]])
+    expected = (raw - raw.mean(axis=0)) / raw.std(axis=0) / np.sqrt(3)
+    assert np.allclose(np.sort(found[:, :2], axis=0), np.sort(expected, axis=0), atol=1e-6)
+    assert np.abs(found[:, 2]).max() < 1e-6
+    with pytest.raises(InputError, match="standardize: rows are sparse, and less their mean they would not be"):
+        run(tmp_path, {"rows.svm": "1 1:3 2:-4\n2 1:1 3:2\n"}, normalize="standardize")
+
+
 @pytest.mark.parametrize("n_features", [12, 60])
 def test_pca_agrees_with_scikit_learn(tmp_path, monkeypatch, n_features):
     from sklearn.decomposition import PCA
@@ -401,7 +415,7 @@ def test_pca_agrees_with_scikit_learn(tmp_path, monkeypatch, n_features):
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ("l3", "unknown step 'l3'; known: none, l2, max, column_max, divide, pca"),
+        ("l3", "unknown step 'l3'; known: none, l2, max, column_max, standardize, divide, pca"),
         ({"pca": 0}, "pca: expected '{pca: a positive number}'"),
         ({"l2": 3}, "l2: expected just 'l2'"),
         ("pca", "pca: expected '{pca: a positive number}', found 'pca'"),

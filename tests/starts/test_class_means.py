@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from xsoftmax.starts import class_means, load_start
+from xsoftmax.starts import Start, class_means, load_start
 from xsoftmax.starts.class_means import ClassMeans
 
 STORAGES = pytest.mark.parametrize("storage", [np.asarray, csr_array])
@@ -51,6 +51,6 @@ def test_they_are_loaded_into_any_view_of_weights(storage, at_once, turned, monk
     W = storage(np.random.default_rng(1).standard_normal((7, 9)).astype(np.float32) * (np.arange(9) != 4))
     weights = np.full((10, 7), 3.0, np.float32).T if turned else np.full((7, 10), 3.0, np.float32)
     weights[:, :-1] = 0
-    load_start(W, weights)
+    load_start(Start(W, 1.0), weights)
     assert np.array_equal(weights[:, :-1], array(W))
     assert (weights[:, -1] == 3).all()

@@ -114,7 +114,8 @@ class DatasetConfig:
     max_samples : int
         Keep the first rows of each part.
     normalize : str, mapping or list of these
-        Steps in order, fitted on training rows: ``l2``, ``max``, ``column_max``, ``{divide: c}``, ``{pca: k}``.
+        Steps in order, fitted on training rows: ``l2``, ``max``, ``column_max``, ``standardize``, ``{divide: c}``,
+        ``{pca: k}``.
     split : SplitOptions
         What is split off by us, where it is not given.
     expect : mapping

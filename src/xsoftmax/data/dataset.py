@@ -15,6 +15,7 @@ from xsoftmax.data import given_labels
 from xsoftmax.data.config import PROPENSITY
 from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.names import Names
+from xsoftmax.data.normalization import Step
 from xsoftmax.data.rows import csr_of, row_not_finite
 from xsoftmax.data.transform import Transform
 from xsoftmax.internal.errors import InputError
@@ -129,6 +130,7 @@ class Dataset(ABC):
         classes: Sequence[Any] | None = None,
         sample_weight: Any = None,
         feature_names: Sequence[str] = (),
+        steps: Sequence[Step] = (),
         propensity: Sequence[float] = PROPENSITY,
         name: str = "arrays",
     ) -> "ArrayDataset":
@@ -153,6 +155,8 @@ class Dataset(ABC):
             What each training row counts, 0 or more; not all are 0.
         feature_names : sequence of str
             Names of the columns.
+        steps : sequence of Step
+            What has made these rows of raw ones, and is to be done to new ones.
         propensity : sequence of two float
             See ``Dataset``.
         name : str
@@ -177,7 +181,7 @@ class Dataset(ABC):
                 raise InputError(f"{name}: {split} rows have {width} features, training rows {asked}; give the same")
         if len(feature_names) not in (0, rows["train"].X.shape[1]):
             raise InputError(f"{name}: {len(feature_names)} feature_names for {rows['train'].X.shape[1]} features")
-        found = ArrayDataset(name, rows, known, tuple(feature_names))
+        found = ArrayDataset(name, rows, known, tuple(feature_names), tuple(steps))
         found.propensity = _two(propensity, name)
         return found
 
@@ -254,9 +258,15 @@ class ArrayDataset(Dataset):
     in_memory = True
 
     def __init__(
-        self, name: str, splits: Mapping[str, Split], classes: np.ndarray, feature_names: tuple[str, ...] = ()
+        self,
+        name: str,
+        splits: Mapping[str, Split],
+        classes: np.ndarray,
+        feature_names: tuple[str, ...] = (),
+        steps: tuple[Step, ...] = (),
     ) -> None:
         self.name, self.classes, self._splits, self._feature_names = name, classes, dict(splits), feature_names
+        self._steps = steps
         X = splits["train"].X
         self.n_features, self.n_classes, self.sparse = int(X.shape[1]), len(classes), issparse(X)
         self.weighted = frozenset(name for name, split in splits.items() if split.weight is not None)
@@ -272,9 +282,9 @@ class ArrayDataset(Dataset):
 
     @property
     def transform(self) -> Transform:
-        """See ``Dataset``: features are what was given."""
-        kind = "sparse" if self.sparse else "dense"
-        return Transform(kind, n_columns=self.n_features, feature_names=self._feature_names)
+        """See ``Dataset``: features are what was given, but for the steps that were said to have made them."""
+        kind, names = "sparse" if self.sparse else "dense", self._feature_names
+        return Transform(kind, n_columns=self.n_features, feature_names=names, steps=self._steps)
 
     @cached_property
     def identity(self) -> str:  # type: ignore[override]

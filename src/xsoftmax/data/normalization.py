@@ -1,8 +1,10 @@
 """Steps that rescale or project features; each is fitted on training rows and stored with the data.
 
 ``l2`` and ``max`` divide each row by its norm or its largest absolute value; ``column_max`` divides each
-column by its largest absolute training value (a column without one is left alone); ``{divide: c}`` divides
-everything; ``{pca: k}`` subtracts the training mean and projects onto the k leading
+column by its largest absolute training value (a column without one is left alone); ``standardize``, of dense rows,
+subtracts each column's training mean and divides by its standard deviation (of a constant column by nothing) and by
+the root of the number of columns, so that rows are of about unit length; ``{divide: c}`` divides everything;
+``{pca: k}`` subtracts the training mean and projects onto the k leading
 principal components (not whitened).
 """
 
@@ -20,8 +22,10 @@ from xsoftmax.internal.hdf5_checks import ContentError, check_array
 Matrix: TypeAlias = Any  # csr_array or ndarray, float32; scipy is untyped
 BLOCK = 4096
 DENSE_COVARIANCE_UP_TO = 4096
-KINDS = ("l2", "max", "column_max", "divide", "pca")
-LEARNED = ("column_max", "pca")
+KINDS = ("l2", "max", "column_max", "standardize", "divide", "pca")
+LEARNED = ("column_max", "standardize", "pca")
+# A column that varies by less, of its mean, is constant but for rounding.
+SMALLEST_DEVIATION = 1e-6
 LARGEST, SMALLEST = np.finfo(np.float32).max, np.finfo(np.float32).tiny
 
 
@@ -50,6 +54,7 @@ class Step:
         n_after = len(arrays["components"]) if kind == "pca" else n_features
         shapes: dict[str, dict[str, tuple[int, ...]]] = {
             "column_max": {"maxima": (n_features,)},
+            "standardize": {"mean": (n_features,), "divisors": (n_features,)},
             "divide": {"divisor": (1,)},
             "pca": {"mean": (n_features,), "components": (n_after, n_features)},
         }
@@ -104,6 +109,8 @@ def _form(kind: str) -> str:
 def _fit(kind: str, argument: float, X: Matrix) -> Step:
     if kind == "column_max":
         return Step(kind, {"maxima": _column_maxima(X)})
+    if kind == "standardize":
+        return Step(kind, _mean_and_divisors(X))
     if kind == "divide":
         return Step(kind, {"divisor": _divisor(argument, X)})
     if kind == "pca":
@@ -131,6 +138,21 @@ def _column_maxima(X: Matrix) -> np.ndarray:
         maxima = np.maximum(X.max(axis=0), -X.min(axis=0))
     maxima[maxima == 0] = 1
     return maxima.astype(np.float32)
+
+
+def _mean_and_divisors(X: Matrix) -> dict[str, np.ndarray]:
+    if issparse(X):
+        raise InputError(
+            "normalize: standardize: rows are sparse, and less their mean they would not be; take column_max"
+        )
+    n_samples, n_features = X.shape
+    mean, squares = X.mean(axis=0, dtype=np.float64) if n_samples else np.zeros(n_features), np.zeros(n_features)
+    for start in range(0, n_samples, BLOCK):
+        squares += np.square(X[start : start + BLOCK] - mean).sum(axis=0)
+    deviations = np.sqrt(squares / max(1, n_samples))
+    deviations[deviations <= SMALLEST_DEVIATION * np.abs(mean)] = 1  # what rounding leaves of a constant column
+    divisors = np.maximum(deviations, SMALLEST) * math.sqrt(max(1, n_features))
+    return {"mean": mean.astype(np.float32), "divisors": divisors.astype(np.float32)}
 
 
 def principal_components(X: Matrix, k: int) -> dict[str, np.ndarray]:
@@ -222,6 +244,12 @@ def _column_max(X: Matrix, arrays: Mapping[str, np.ndarray]) -> Matrix:
     return X / maxima
 
 
+def _standardize(X: Matrix, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    found = X - arrays["mean"]
+    found /= arrays["divisors"]
+    return found
+
+
 def _divide(X: Matrix, arrays: Mapping[str, np.ndarray]) -> Matrix:
     divisor = arrays["divisor"][0]
     if issparse(X):
@@ -238,4 +266,7 @@ def _pca(X: Matrix, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
     return projected
 
 
-_APPLY = {"l2": _l2, "max": _max, "column_max": _column_max, "divide": _divide, "pca": _pca}
+_APPLY = {
+    **{"l2": _l2, "max": _max, "column_max": _column_max, "standardize": _standardize},
+    **{"divide": _divide, "pca": _pca},
+}

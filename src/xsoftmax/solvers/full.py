@@ -84,7 +84,7 @@ class FullSolver:
         self._weights = self._average.weights
         self._W = self._weights.weights()
         if data.start is not None:
-            load_start(data.start.W, self._W if isinstance(features, Dense) else self._W.T)
+            load_start(data.start, self._W if isinstance(features, Dense) else self._W.T)
         self._batches_per_epoch = -(-data.n_samples // self._batch_size)
         n_rows = min(self._batch_size, max(1, data.n_samples))
         self._in_passes = data.label_sets is None and in_passes(method, n_rows, n_classes)

@@ -183,7 +183,7 @@ class LbfgsSolver:
         size = self._full.shape[0] * self._full.shape[1]
         self._W = np.zeros(size)
         if data.start is not None:
-            load_start(data.start.W, self._W.reshape(self._full.shape).T)
+            load_start(data.start, self._W.reshape(self._full.shape).T)
         self._gradient = np.zeros(size)
         self._steps = np.zeros((optimizer.memory, size))
         self._changes = np.zeros((optimizer.memory, size))

@@ -98,7 +98,8 @@ class SampledSolver:
         log_q = log_q_of(draws_from, view, *_pairs_of(data)) if uses_log_q or method.bias_start != "zero" else None
         self._samples = Samples(features, labels, self.auxiliary, log_q if uses_log_q else None)
         self._kind = self._batch_type(method, proposal, data)
-        if log_q is not None and method.bias_start == "minus-log-q":
+        given = data.start is not None and data.start.b is not None
+        if log_q is not None and method.bias_start == "minus-log-q" and not given:
             self._load_biases(minus_mean_log_q(log_q, data.all_labels, data.n_classes))
 
     def _features_of(self, method: Any, data: TrainingSet) -> Any:
@@ -110,7 +111,7 @@ class SampledSolver:
         width, dense = n_columns(features) + 1, isinstance(features, Dense)
         weights = allocate(method.optimizer, data.n_classes, width, dense)
         if data.start is not None:
-            load_start(data.start.W, weights.weights())
+            load_start(data.start, weights.weights())
         if method.decay:
             return scaled(weights, decay_per_step(method, data))
         inverse_inclusion = self._inverse_inclusion(method, proposal, kernel, data)

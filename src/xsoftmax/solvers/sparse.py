@@ -96,7 +96,12 @@ class SparseSolver(SampledSolver):
             initial,
             decay_per_step(method, data),
         )
-        return lists if data.start is None else lists.load(data.start.W)
+        if data.start is None:
+            return lists
+        lists = lists.load(data.start.W)
+        if data.start.b is not None:
+            lists.biases[0] = data.start.b
+        return lists
 
     def _load_biases(self, biases: np.ndarray) -> None:
         self._weights.biases[0] = biases

@@ -5,6 +5,7 @@ begin, but for their scale, one row per class, (n_classes, n_features), float32,
 zeros. A parameter ``scale`` of 0 leaves the scale to validation rows. Biases begin where ``bias_start`` says.
 """
 
+import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,14 +24,20 @@ class Start(NamedTuple):
     n_alike : float
         How many equally likely classes are as uncertain as these weights, on validation rows, or where there are none
         on training rows: what variables per sample begin at, which at zero weights is the number of classes.
+    b : ndarray of shape (n_classes,), float32, or None
+        Biases, of a model that is trained on; None: they begin where ``bias_start`` says.
     """
 
     W: Any
     n_alike: float
+    b: np.ndarray | None = None
 
 
-def load_start(W: Any, weights: np.ndarray) -> None:
-    """Write weights as they begin, without biases, to a view of those of a layout, (n_classes, n_features + 1)."""
+def load_start(start: Start, weights: np.ndarray) -> None:
+    """Write weights as they begin to a view of those of a layout, (n_classes, n_features + 1)."""
+    W = start.W
+    if start.b is not None:
+        weights[:, -1] = start.b
     if not issparse(W):
         weights[:, :-1] = W
         return
@@ -39,3 +46,12 @@ def load_start(W: Any, weights: np.ndarray) -> None:
         rows = W[first : first + step]
         classes = first + np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         weights[classes, rows.indices] = rows.data
+
+
+def digest_of(start: Start) -> str:
+    """Hash where weights begin, in hexadecimal digits."""
+    W = (start.W.data, start.W.indices, start.W.indptr) if issparse(start.W) else (start.W,)
+    digest = hashlib.sha256(repr((start.W.shape, start.n_alike)).encode())
+    for array in (*W, np.empty(0) if start.b is None else start.b):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()

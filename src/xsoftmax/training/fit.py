@@ -23,7 +23,8 @@ from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
 from xsoftmax.solvers import Solver, check_label_sets, check_weights, make_solver, solver_of
 from xsoftmax.solvers._encoder import seen_by
-from xsoftmax.training.beginning import find_beginning
+from xsoftmax.starts import Start, digest_of
+from xsoftmax.training.beginning import Beginning, find_beginning
 from xsoftmax.training.best import BestWeights, best_of
 from xsoftmax.training.budget import Budget
 from xsoftmax.training.callbacks import Callback
@@ -83,13 +84,16 @@ def fit(
     stop: threading.Event | None = None,
     callbacks: Sequence[Callback] = (),
     beforehand: Mapping[str | Path, StoredProposal] | None = None,
+    start: Start | None = None,
+    carried: Mapping[str, Any] | None = None,
 ) -> FitResult:
     """Train one method on prepared data.
 
     The result depends on data, method, seed and (for a time budget) the machine's speed; a fit that was killed
     and resumes from ``plan.checkpoint`` gives the same weights as one that was not. ``proposal`` is the method's,
     if it has been fitted to these rows with this seed before; ``beforehand`` has parts of it, by the files that they
-    were read from. Once ``stop`` is set, a checkpoint is written and the
+    were read from. ``start`` is where weights begin, instead of where the method says, and ``carried`` what another
+    fit of the method has ended with (``RunningFit.arrays``). Once ``stop`` is set, a checkpoint is written and the
     fit given up. Nothing is said along the way but warnings, unless one of ``callbacks`` does: see
     ``xsoftmax.training.callbacks``. One of them that fails is left out, with a warning.
 
@@ -105,6 +109,8 @@ def fit(
         check_label_sets(method)
     if data.weighted:
         check_weights(method, data)
+    if start is not None and method.encoder is not None:
+        raise InputError(f"method {method.name}: weights to begin with are of rows themselves; leave encoder out")
     if method.calibration != "none" and not data.n_samples("validation"):
         raise InputError(
             f"method {method.name}: calibration is {method.calibration}, which validation rows decide, and "
@@ -112,15 +118,19 @@ def fit(
         )
     keeps_best = plan.keeps_best(data.n_samples("validation"))
     stream = plan.stream if plan.share == 1 else False
-    if data.weighted and stream:
-        raise InputError(f"{data.name}: its rows have weights, which take them into memory; leave --stream out")
-    if stream is None and not data.weighted:
+    if data.weighted:
+        if stream:
+            raise InputError(f"{data.name}: its rows have weights, which take them into memory; leave --stream out")
+        stream = False
+    if stream is None:
         stream = must_stream(method, data, keeps_best, plan.memory, plan.threads)
     elif stream and not solver_of(method, size_of(data)).streams:
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
     check_memory(method, data, keeps_best, plan.memory, stream, plan.threads)
-    running = _Fit(data, method, seed, replace(plan, stream=stream), proposal, beforehand or {})
+    running = _Fit(data, method, seed, replace(plan, stream=stream), proposal, beforehand or {}, start)
+    if carried is not None:
+        running.solver.restore({**carried, "auxiliary": running.solver.auxiliary})
     return running.run(stop or threading.Event(), callbacks)
 
 
@@ -150,13 +160,15 @@ class _Fit:
         plan: Plan,
         proposal: Proposal | None,
         beforehand: Mapping[str | Path, StoredProposal],
+        start: Start | None = None,
     ) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
         self.dataset, self.name = data.name, f"{data.name} {method.name} seed {seed}"
         self.train, self.sampler = training_rows(data, method, seed, bool(plan.stream), plan)
         X, y = self.train.X, self.train.y
         self.pool = ThreadPool(plan.threads)
-        beginning = find_beginning(method, data, self.train, self.pool)
+        beginning = find_beginning(method, data, self.train, self.pool) if start is None else Beginning(start)
+        self.start = "" if start is None else digest_of(start)
         self.beforehand = list(beforehand.values())
         known = known_beforehand(beforehand, method.proposal, data, plan.share)
         self.table = pretrained_table(method, data)
@@ -310,6 +322,10 @@ class _Fit:
         """Return the current weights."""
         return self.solver.weights()
 
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Return all that steps change."""
+        return self.solver.arrays()
+
     def model(self) -> Model:
         """Return the model of the current weights."""
         return self.evaluator.calibrated(self.models.of(self.solver.weights()))
@@ -339,7 +355,7 @@ class _Fit:
         plan = {key: value for key, value in asdict(self.plan).items() if key not in _NOT_IDENTITY}
         files = sorted(each.digest for each in self.beforehand)
         parts = [self.method.settings, self.seed, plan, self.solver.chunk, self.data.identity, files]
-        parts += [self.table.digest] if self.table.digest else []
+        parts += [each for each in (self.table.digest, self.start) if each]
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
     def save(self) -> bool:

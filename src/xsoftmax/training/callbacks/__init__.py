@@ -72,6 +72,9 @@ class RunningFit(Protocol):
     def weights(self) -> Any:
         """Return the current weights, as a solver gives them; the next step changes them, so copy what to keep."""
 
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """Return all that steps change, weights and what the optimizer keeps: views, which the next step changes."""
+
     def model(self) -> Model:
         """Return the model of the current weights, calibrated, as an evaluation has it; the next step changes it."""
 
