@@ -1,0 +1,228 @@
+"""Exact softmax on a device, over a block of classes at a time: no array of n_samples x n_classes is ever made.
+
+The objective of a sample x of class y is log p(y | x) = s_y - log sum_k exp(s_k), with scores s_k = w_k . x + b_k.
+A first pass over the blocks keeps a running maximum and a running sum of exponentials for each sample (Milakov and
+Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3). A second pass scores each block again, as
+Wijmans et al. 2025, "Cut your losses in large-vocabulary language models", do, and turns scores into gradients:
+the coefficient of class k is p(k | x) - [k = y].
+
+A step costs three matrix products of n_samples x n_classes x n_features: scores, scores again, and the gradient of W.
+The gradient of X, where it is asked for, is a fourth. Beside the weights, a step needs 8 bytes for each sample and
+class of a block, and 12 for each weight of a block.
+
+All functions work on a shard of the classes: ``first_class`` is the number of the shard's first row. The samples'
+classes ``y`` are numbers among all classes. ``Sums`` of shards add up to those of the whole.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from xsoftmax.gpu.precision import Rows, multiply
+
+BYTES_OF_A_BLOCK = 32 * 2**20  # of scores: less than the second-level cache of a card of 2022
+
+
+class Sums(NamedTuple):
+    """What a pass over some of the classes knows of each sample: three tensors of shape (n_samples,), float64.
+
+    ``maximum`` is the largest score; ``total`` the sum of exp(score - maximum); ``true`` the score of the sample's own
+    class, or 0 if that is not among these classes.
+    """
+
+    maximum: Tensor
+    total: Tensor
+    true: Tensor
+
+    @property
+    def log_partition(self) -> Tensor:
+        """Give log sum_k exp(s_k) over these classes, of shape (n_samples,), in nats."""
+        return self.maximum + self.total.log()
+
+    @property
+    def log_likelihood(self) -> Tensor:
+        """Give log p(y | x) if these are all classes, of shape (n_samples,), in nats."""
+        return self.true - self.log_partition
+
+    def plus(self, other: "Sums") -> "Sums":
+        """Add those of other classes."""
+        maximum = torch.maximum(self.maximum, other.maximum)
+        return Sums(maximum, self.total_beside(maximum) + other.total_beside(maximum), self.true + other.true)
+
+    def total_beside(self, maximum: Tensor) -> Tensor:
+        """Give the sum of exp(score - maximum) for a finite maximum at least as large, of shape (n_samples,)."""
+        return self.total * (self.maximum - maximum).exp()
+
+
+class Gradients(NamedTuple):
+    """Of the mean negative log-likelihood: of X (if asked for), W and b (if there is one), in their shapes."""
+
+    X: Tensor | None
+    W: Tensor
+    b: Tensor | None
+
+
+class Rule(NamedTuple):
+    """How a step moves weights: SGD, or with accumulators of squared gradients Adagrad (Duchi et al. 2011).
+
+    The accumulators have the shapes of W and b, and start above 0, as nothing is added to their roots.
+    """
+
+    learning_rate: float
+    W_accumulator: Tensor | None = None
+    b_accumulator: Tensor | None = None
+
+
+def block_size(n_samples: int, n_classes: int, n_bytes: int = BYTES_OF_A_BLOCK) -> int:
+    """Choose how many classes are scored at a time, such that their scores in float32 take at most ``n_bytes``."""
+    largest = max(1, n_bytes // (4 * max(1, n_samples)))
+    return min(n_classes, largest // 64 * 64 or largest)
+
+
+def sums_of(
+    X: Tensor, y: Tensor, W: Rows, b: Tensor | None = None, *, first_class: int = 0, block: int | None = None
+) -> Sums:
+    """Pass over the classes once.
+
+    Parameters
+    ----------
+    X : Tensor of shape (n_samples, n_features), a dtype of floats
+    y : Tensor of shape (n_samples,), int64
+        Numbers among all classes.
+    W : Rows of shape (n_classes, n_features)
+        Of this shard.
+    b : Tensor of shape (n_classes,), optional
+        Of this shard.
+    first_class : int
+        The number of the first row of W among all classes.
+    block : int, optional
+        How many classes are scored at a time; by default as many as ``block_size`` says.
+    """
+    X = X.to(W.precision.factors)
+    sums = _nothing(y)
+    for rows in _blocks(X, W, block):
+        sums = sums.plus(_sums_of_block(_scores(X, W, b, rows), y - (first_class + rows.start)))
+    return sums
+
+
+def gradients(
+    X: Tensor,
+    y: Tensor,
+    W: Rows,
+    b: Tensor | None,
+    log_partition: Tensor,
+    *,
+    first_class: int = 0,
+    block: int | None = None,
+    of_X: bool = True,
+) -> Gradients:
+    """Give the gradients of the mean negative log-likelihood: pass over the classes a second time.
+
+    Parameters
+    ----------
+    X, y, W, b, first_class, block
+        As for `sums_of`.
+    log_partition : Tensor of shape (n_samples,), float64
+        Over all classes, this shard's and others'.
+    of_X : bool
+        Whether to compute the gradient of X: the part of it that comes from this shard's classes.
+    """
+    X = X.to(W.precision.factors)
+    dX = torch.zeros(X.shape, dtype=W.precision.sums, device=X.device) if of_X else None
+    dW = torch.empty(W.values.shape, dtype=W.precision.sums, device=X.device)
+    db = None if b is None else torch.empty_like(b)
+    for rows in _blocks(X, W, block):
+        coefficients = _coefficients(X, y, W, b, log_partition, rows, first_class)
+        dW[rows] = multiply(coefficients.T, X, W.precision)
+        if db is not None:
+            db[rows] = coefficients.sum(0)
+        if dX is not None:
+            dX += multiply(coefficients, W.values[rows], W.precision)
+    return Gradients(dX, dW, db)
+
+
+def move(
+    X: Tensor,
+    y: Tensor,
+    W: Rows,
+    b: Tensor | None,
+    log_partition: Tensor,
+    rule: Rule,
+    *,
+    first_class: int = 0,
+    block: int | None = None,
+) -> None:
+    """Move W and b in place along the gradients of the mean log-likelihood, block by block.
+
+    Parameters as of `gradients`; the gradient of W is never there as a whole.
+    """
+    X = X.to(W.precision.factors)
+    for rows in _blocks(X, W, block):
+        coefficients = _coefficients(X, y, W, b, log_partition, rows, first_class)
+        W.add(_change(multiply(coefficients.T, X, W.precision), rule.W_accumulator, rows, rule), rows)
+        if b is not None:
+            b[rows] += _change(coefficients.sum(0), rule.b_accumulator, rows, rule)
+
+
+def step(X: Tensor, y: Tensor, W: Rows, b: Tensor | None, rule: Rule, *, block: int | None = None) -> Tensor:
+    """Make one step of exact softmax over all classes, and give the mean log-likelihood before it, a scalar in nats.
+
+    Parameters as of `sums_of` and `move`. Nothing waits for the device.
+    """
+    sums = sums_of(X, y, W, b, block=block)
+    move(X, y, W, b, sums.log_partition, rule, block=block)
+    return sums.log_likelihood.mean()
+
+
+def _blocks(X: Tensor, W: Rows, block: int | None) -> Iterator[slice]:
+    n_classes = len(W.values)
+    size = block or block_size(len(X), n_classes)
+    for start in range(0, n_classes, size):
+        yield slice(start, min(start + size, n_classes))
+
+
+def _scores(X: Tensor, W: Rows, b: Tensor | None, rows: slice) -> Tensor:
+    scores = W.product(X, rows)
+    return scores if b is None else scores.add_(b[rows])
+
+
+def _nothing(y: Tensor) -> Sums:
+    """Sums over no classes."""
+    zeros = torch.zeros(y.shape, dtype=torch.float64, device=y.device)
+    return Sums(zeros - torch.inf, zeros, zeros)
+
+
+def _sums_of_block(scores: Tensor, local: Tensor) -> Sums:
+    """Sum over a block, whose scores are overwritten; the samples' classes are counted from the block's first."""
+    maximum = scores.amax(1, keepdim=True)
+    inside, column = _places(local, scores.shape[1])
+    true = torch.where(inside, scores.gather(1, column[:, None])[:, 0], 0.0)
+    total = scores.sub_(maximum).exp_().sum(1)
+    return Sums(maximum[:, 0].double(), total.double(), true.double())
+
+
+def _places(local: Tensor, n_columns: int) -> tuple[Tensor, Tensor]:
+    """Tell which samples' classes are in a block, and give each sample a column: its own, or one that exists."""
+    return (local >= 0) & (local < n_columns), local.clamp(0, n_columns - 1)
+
+
+def _coefficients(
+    X: Tensor, y: Tensor, W: Rows, b: Tensor | None, log_partition: Tensor, rows: slice, first_class: int
+) -> Tensor:
+    """Give (p(k | x) - [k = y]) / n_samples for a block's classes, of shape (n_samples, n): scores once more."""
+    scores = _scores(X, W, b, rows)
+    coefficients = scores.sub_(log_partition.to(scores.dtype)[:, None]).exp_()
+    inside, column = _places(y - (first_class + rows.start), coefficients.shape[1])
+    coefficients.scatter_add_(1, column[:, None], -inside.to(coefficients.dtype)[:, None])
+    return coefficients.div_(len(X))
+
+
+def _change(gradient: Tensor, accumulator: Tensor | None, rows: slice, rule: Rule) -> Tensor:
+    """Turn a block's gradient, which is overwritten, into what is added to its weights."""
+    if accumulator is not None:
+        touched = accumulator[rows]
+        touched.addcmul_(gradient, gradient)
+        gradient.mul_(touched.rsqrt())
+    return gradient.mul_(-rule.learning_rate)
