@@ -28,8 +28,8 @@ BYTES_OF_A_BLOCK = 32 * 2**20  # of scores: less than the second-level cache of 
 class Sums(NamedTuple):
     """What a pass over some of the classes knows of each sample: three tensors of shape (n_samples,), float64.
 
-    ``maximum`` is the largest score; ``total`` the sum of exp(score - maximum); ``true`` the score of the sample's own
-    class, or 0 if that is not among these classes.
+    ``maximum`` is the largest score, ``total`` is the sum of exp(score - maximum), and ``true`` is the score of the
+    sample's own class, or 0 if that is not among these classes.
     """
 
     maximum: Tensor
