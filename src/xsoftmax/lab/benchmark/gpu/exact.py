@@ -1,0 +1,83 @@
+"""Exact softmax: an epoch extrapolated from steps, against its three matrix products at the measured rate."""
+
+from collections.abc import Iterator
+from itertools import cycle
+from typing import Any
+
+import torch
+
+from xsoftmax.gpu import fused_softmax
+from xsoftmax.gpu.fused_softmax import Rule
+from xsoftmax.gpu.precision import Rows, precision_of
+from xsoftmax.lab.benchmark.gpu.ceilings import products_of
+from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of, typical
+from xsoftmax.lab.benchmark.gpu.sizes import Sizes
+
+# Precision, and whether Adagrad's accumulators, in float32, lie beside the weights.
+CASES = (
+    ("bfloat16", True),
+    ("bfloat16-stochastic", False),
+    ("bfloat16-compensated", False),
+    ("tf32", True),
+    ("float32", True),
+)
+N_BATCHES = 4  # which steps take in turn
+MOST_BYTES = 8e9  # of the largest model in bfloat16
+
+
+def measured(sizes: Sizes, device: torch.device, ceilings: dict[str, float]) -> Iterator[dict[str, Any]]:
+    """Time steps in each precision, and say what an epoch of such steps takes."""
+    n_samples, n_classes, n_features = sizes.exact
+    for name, adagrad in CASES:
+        rows = _rows(n_classes, n_features, name, device)
+        found = _steps(rows, sizes.batch, device, adagrad)
+        epoch = typical(found["seconds"]) * n_samples / sizes.batch
+        products = 3 * 2 * n_samples * n_classes * n_features / products_of(rows.precision, ceilings)
+        bf16 = rows.precision.factors == torch.bfloat16
+        yield found | {
+            "name": f"exact softmax, N={n_samples:,}, K={n_classes:,}, D={n_features}, {name}, "
+            f"{'Adagrad' if adagrad else 'SGD'}",
+            "unit": "epoch",
+            "value": epoch,
+            "seconds_of_three_products": products,
+            "target": "2 times its products or less" if bf16 else None,
+            "reached": f"{epoch / products:.2f} times its products",
+            "met": epoch <= 2 * products if bf16 else None,
+        }
+
+
+def large(sizes: Sizes, device: torch.device) -> dict[str, Any]:
+    """Time steps of a model in bfloat16 with stochastic rounding that in float32 would need twice the memory."""
+    n_classes, n_features, batch = sizes.large
+    found = _steps(_rows(n_classes, n_features, "bfloat16-stochastic", device), batch, device, adagrad=False)
+    peak = found["bytes_of_weights"] + found["peak_bytes_beyond"]
+    return found | {
+        "name": f"exact softmax, K={n_classes:,}, D={n_features}, bfloat16-stochastic, SGD, {batch} samples",
+        "unit": "step",
+        "value": typical(found["seconds"]),
+        "target": "less than 8 GB",
+        "reached": f"{peak / 1e9:.2f} GB",
+        "met": peak < MOST_BYTES,
+    }
+
+
+def _rows(n_classes: int, n_features: int, name: str, device: torch.device) -> Rows:
+    rows = Rows.allocate(n_classes, n_features, precision_of(name), device)
+    rows.values.normal_(std=n_features**-0.5)
+    return rows
+
+
+def _steps(W: Rows, batch: int, device: torch.device, adagrad: bool) -> dict[str, Any]:
+    """Time steps, and give the bytes of weights and accumulators, and of all else at the peak, the batch included."""
+    n_classes, n_features = W.values.shape
+    b = torch.zeros(n_classes, device=device)
+    shapes = [(n_classes, n_features), (n_classes,)] if adagrad else []
+    rule = Rule(0.1, *(torch.full(shape, 0.01, device=device) for shape in shapes))
+    held = W.n_bytes + b.nbytes + sum(each.nbytes for each in rule[1:] if isinstance(each, torch.Tensor))
+    batches = [torch.randn(batch, n_features, device=device) for _ in range(N_BATCHES)]
+    classes = [torch.randint(n_classes, (batch,), device=device) for _ in range(N_BATCHES)]
+    turns = cycle(zip(batches, classes, strict=True))
+    run = lambda: fused_softmax.step(*next(turns), W, b, rule)  # noqa: E731 - what is timed
+    seconds = seconds_of(run, device)
+    beyond = peak_bytes(run, device) + batches[0].nbytes + classes[0].nbytes
+    return {"seconds": seconds, "bytes_of_weights": held, "peak_bytes_beyond": beyond, "overhead": beyond / held}
