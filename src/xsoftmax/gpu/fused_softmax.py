@@ -6,14 +6,16 @@ Gimelshein 2018, "Online normalizer calculation for softmax", algorithm 3). A se
 Wijmans et al. 2025, "Cut your losses in large-vocabulary language models", do, and turns scores into gradients:
 the coefficient of class k is p(k | x) - [k = y].
 
-A step costs three matrix products of n_samples x n_classes x n_features: scores, scores again, and the gradient of W.
-The gradient of X, where it is asked for, is a fourth. Beside the weights, a step in float32 needs 4 bytes for each
-sample and class of a block, and 8 for each weight of a block; in bfloat16, up to 10 and 19 (counted on the CPU device).
+A step costs three matrix products of n_samples x n_classes x n_features: scores, scores again, and the gradient of
+W. The gradient of X, where it is asked for, is a fourth. Beside the weights, a step in float32 needs 4 bytes for each
+sample and class of a block, and 8 for each weight of a block. In bfloat16 it needs up to 10 and 19. These bytes were
+counted on the CPU device.
 
 All functions work on a shard of the classes: ``first_class`` is the number of the shard's first row. The samples'
 classes ``y`` are numbers among all classes. ``Sums`` of shards add up to those of the whole.
 """
 
+import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -100,11 +102,17 @@ def sums_of(
     block : int, optional
         How many classes are scored at a time; by default as many as ``block_size`` says.
     """
-    X = X.to(W.precision.factors)
-    sums = _nothing(y)
-    for rows in _blocks(X, W, block):
-        sums = sums.plus(_sums_of_block(_scores(X, W, b, rows), y - (first_class + rows.start)))
-    return sums
+    samples = _Samples.of(X, y, W, first_class, block)
+    total = torch.zeros(y.shape, dtype=torch.float64, device=y.device)
+    true = torch.zeros(y.shape, dtype=W.precision.sums, device=y.device)
+    maximum = true - torch.inf
+    for rows in samples.blocks(W):
+        scores = samples.scores(W, b, rows)
+        inside, column = samples.places(rows)
+        true = torch.where(inside, scores.gather(1, column)[:, 0], true)
+        maximum, total = _added(maximum, total, scores)
+        del scores  # before the next block's are made
+    return Sums(maximum.double(), total, true.double())
 
 
 def gradients(
@@ -132,13 +140,13 @@ def gradients(
     dtype : torch.dtype, optional
         Of the gradient of W; by default that of sums.
     """
-    X = X.to(W.precision.factors)
+    samples = _Samples.of(X, y, W, first_class, block)
     dX = torch.zeros(X.shape, dtype=W.precision.sums, device=X.device) if of_X else None
     dW = torch.empty(W.values.shape, dtype=dtype or W.precision.sums, device=X.device)
     db = None if b is None else torch.empty_like(b)
-    for rows in _blocks(X, W, block):
-        coefficients = _coefficients(X, y, W, b, log_partition, rows, first_class)
-        dW[rows] = multiply(coefficients.T, X, W.precision)
+    for rows in samples.blocks(W):
+        coefficients = samples.coefficients(W, b, log_partition, rows)
+        dW[rows] = multiply(coefficients.T, samples.X, W.precision)
         if db is not None:
             db[rows] = coefficients.sum(0)
         if dX is not None:
@@ -162,10 +170,10 @@ def move(
 
     Parameters as of `gradients`; the gradient of W is never there as a whole.
     """
-    X = X.to(W.precision.factors)
-    for rows in _blocks(X, W, block):
-        coefficients = _coefficients(X, y, W, b, log_partition, rows, first_class)
-        W.add(_change(multiply(coefficients.T, X, W.precision), rule.W_accumulator, rows, rule), rows)
+    samples = _Samples.of(X, y, W, first_class, block)
+    for rows in samples.blocks(W):
+        coefficients = samples.coefficients(W, b, log_partition, rows)
+        W.add(_change(multiply(coefficients.T, samples.X, W.precision), rule.W_accumulator, rows, rule), rows)
         if b is not None:
             b[rows] += _change(coefficients.sum(0), rule.b_accumulator, rows, rule)
         del coefficients  # before the next block's are made
@@ -181,47 +189,58 @@ def step(X: Tensor, y: Tensor, W: Rows, b: Tensor | None, rule: Rule, *, block: 
     return sums.log_likelihood.mean()
 
 
-def _blocks(X: Tensor, W: Rows, block: int | None) -> Iterator[slice]:
-    n_classes = len(W.values)
-    size = block or block_size(len(X), n_classes)
-    for start in range(0, n_classes, size):
-        yield slice(start, min(start + size, n_classes))
+class _Samples(NamedTuple):
+    """Samples as both passes need them: what can be known of all blocks at once is, for calls to a card take time.
+
+    ``X`` has the dtype of factors. A sample's class is in block number ``block_of``, in its column ``column``.
+    """
+
+    X: Tensor
+    block_of: Tensor
+    column: Tensor
+    size: int
+
+    @classmethod
+    def of(cls, X: Tensor, y: Tensor, W: Rows, first_class: int, block: int | None) -> "_Samples":
+        size = block or block_size(len(X), len(W.values))
+        local = y - first_class
+        local = torch.where(local < len(W.values), local, -1)  # a class of another shard is in none of our blocks
+        return cls(X.to(W.precision.factors), local.div(size, rounding_mode="floor"), local.remainder(size), size)
+
+    def blocks(self, W: Rows) -> Iterator[slice]:
+        n_classes = len(W.values)
+        for start in range(0, n_classes, self.size):
+            yield slice(start, min(start + self.size, n_classes))
+
+    def scores(self, W: Rows, b: Tensor | None, rows: slice) -> Tensor:
+        """Score a block's classes: of shape (n_samples, n)."""
+        scores = W.product(self.X, rows)
+        return scores if b is None else scores.add_(b[rows])
+
+    def places(self, rows: slice) -> tuple[Tensor, Tensor]:
+        """Tell which samples' classes are in a block, and give each sample a column: its class's, or any that exists.
+
+        Their shapes are (n_samples,) and (n_samples, 1).
+        """
+        width = rows.stop - rows.start
+        column = self.column if width == self.size else self.column.clamp(max=width - 1)
+        return self.block_of == rows.start // self.size, column[:, None]
+
+    def coefficients(self, W: Rows, b: Tensor | None, log_partition: Tensor, rows: slice) -> Tensor:
+        """Score a block once more, and give (p(k | x) - [k = y]) / n_samples, of shape (n_samples, n)."""
+        n_samples = len(self.X)
+        scores = self.scores(W, b, rows)
+        shift = (log_partition + math.log(max(1, n_samples))).to(scores.dtype)
+        coefficients = scores.sub_(shift[:, None]).exp_()
+        inside, column = self.places(rows)
+        return coefficients.scatter_add_(1, column, inside.to(scores.dtype).mul_(-1 / n_samples)[:, None])
 
 
-def _scores(X: Tensor, W: Rows, b: Tensor | None, rows: slice) -> Tensor:
-    scores = W.product(X, rows)
-    return scores if b is None else scores.add_(b[rows])
-
-
-def _nothing(y: Tensor) -> Sums:
-    """Sums over no classes."""
-    zeros = torch.zeros(y.shape, dtype=torch.float64, device=y.device)
-    return Sums(zeros - torch.inf, zeros, zeros)
-
-
-def _sums_of_block(scores: Tensor, local: Tensor) -> Sums:
-    """Sum over a block, whose scores are overwritten; the samples' classes are counted from the block's first."""
-    maximum = scores.amax(1, keepdim=True)
-    inside, column = _places(local, scores.shape[1])
-    true = torch.where(inside, scores.gather(1, column[:, None])[:, 0], 0.0)
-    total = scores.sub_(maximum).exp_().sum(1)
-    return Sums(maximum[:, 0].double(), total.double(), true.double())
-
-
-def _places(local: Tensor, n_columns: int) -> tuple[Tensor, Tensor]:
-    """Tell which samples' classes are in a block, and give each sample a column: its own, or one that exists."""
-    return (local >= 0) & (local < n_columns), local.clamp(0, n_columns - 1)
-
-
-def _coefficients(
-    X: Tensor, y: Tensor, W: Rows, b: Tensor | None, log_partition: Tensor, rows: slice, first_class: int
-) -> Tensor:
-    """Give (p(k | x) - [k = y]) / n_samples for a block's classes, of shape (n_samples, n): scores once more."""
-    scores = _scores(X, W, b, rows)
-    coefficients = scores.sub_(log_partition.to(scores.dtype)[:, None]).exp_()
-    inside, column = _places(y - (first_class + rows.start), coefficients.shape[1])
-    coefficients.scatter_add_(1, column[:, None], -inside.to(coefficients.dtype)[:, None])
-    return coefficients.div_(len(X))
+def _added(maximum: Tensor, total: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Add a block's scores, which are overwritten, to a running maximum and a running sum of exponentials."""
+    new = torch.maximum(maximum, scores.amax(1))
+    block = scores.sub_(new[:, None]).exp_().sum(1)
+    return new, block + total * (maximum - new).double().exp_()
 
 
 def _change(gradient: Tensor, accumulator: Tensor | None, rows: slice, rule: Rule) -> Tensor:

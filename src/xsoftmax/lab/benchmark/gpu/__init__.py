@@ -52,6 +52,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "losses": lambda: losses.measured(sizes, device),
     }
     found["results"] = list(_within(started + SECONDS, parts))
+    if device.type != "cuda":  # targets are of a card, and of its sizes
+        for each in found["results"]:
+            each.pop("met", None)
     found["seconds"] = time.monotonic() - started
     print("\n".join(["", *table.lines(found)]))
     return found
@@ -80,7 +83,9 @@ def _checked(seed: int, device: "torch.device") -> dict[str, Any]:
         verdict = "holds" if each["holds"] else "WRONG"
         print(f"{each['name']}: error {each['error']:.2g}, tolerance {each['tolerance']:.2g}: {verdict}")
     if wrong := [each["name"] for each in found if not each["holds"]]:
-        raise InputError(f"wrong on this device, with --seed {seed}: {'; '.join(wrong)}; nothing was timed, report this")
+        raise InputError(
+            f"wrong on this device, with --seed {seed}: {'; '.join(wrong)}; nothing was timed, report this"
+        )
     return {"seed": seed, "correctness": found}
 
 
@@ -94,9 +99,8 @@ def _device(name: str) -> "torch.device":
     if device.type not in ("cuda", "cpu"):
         raise InputError(f"--device is {name!r}; name cuda, cuda:1 or cpu")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        built = torch.version.cuda or "no CUDA"
         raise InputError(
-            f"--device is {name!r}, and PyTorch {torch.__version__} ({built}) finds {torch.cuda.device_count()} cards; "
+            f"--device is {name!r}, and PyTorch {torch.__version__} finds {torch.cuda.device_count()} cards; "
             "install PyTorch for your card, or give --device cpu"
         )
     return device

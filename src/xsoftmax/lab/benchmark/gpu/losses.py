@@ -1,6 +1,7 @@
 """Forward and backward of one loss: ours beside PyTorch's, Cut Cross-Entropy's and Liger's, where installed."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -8,9 +9,11 @@ import torch
 from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
+from xsoftmax.gpu.fused_softmax import block_size
 from xsoftmax.gpu.precision import Rows, precision_of
 from xsoftmax.internal.errors import first_line
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of, typical
+from xsoftmax.lab.benchmark.gpu.exact import of_blocks
 from xsoftmax.lab.benchmark.gpu.sizes import Sizes
 
 OURS = "xsoftmax"
@@ -34,7 +37,8 @@ def measured(sizes: Sizes, device: torch.device) -> Iterator[dict[str, Any]]:
     W = (torch.randn(n_classes, n_features, device=device) / n_features**0.5).bfloat16()
     y = torch.randint(n_classes, (n_samples,), device=device)
     ours = None
-    for program, make in PROGRAMS.items():
+    ours_by_block = {f"{OURS}, {of_blocks(n_bytes)}": partial(_ours, n_bytes) for n_bytes in sizes.blocks}
+    for program, make in (ours_by_block | OTHERS).items():
         found: dict[str, Any] = {"name": f"{name}: {program}", "unit": "call", "program": program}
         try:
             call = make()
@@ -43,19 +47,20 @@ def measured(sizes: Sizes, device: torch.device) -> Iterator[dict[str, Any]]:
             found["difference_of_loss"] = float((loss.double() - ours.loss.double()).abs())
             found["difference_of_dX"] = float((dX.double() - ours.X.double()).abs().max() / ours.X.abs().max())
             del dX, dW
-            found["seconds"] = seconds_of(lambda call=call: call(X, W, y), device)
+            found["seconds"] = seconds_of(partial(call, X, W, y), device)
             found["value"] = typical(found["seconds"])
-            found["peak_bytes_beyond"] = peak_bytes(lambda call=call: call(X, W, y), device)
+            found["peak_bytes_beyond"] = peak_bytes(partial(call, X, W, y), device)
         except REFUSALS as error:
             found["left_out"] = first_line(error)
         yield found
 
 
-def _ours() -> Callable[[Tensor, Tensor, Tensor], Found]:
+def _ours(n_bytes: int) -> Callable[[Tensor, Tensor, Tensor], Found]:
     def call(X: Tensor, W: Tensor, y: Tensor) -> Found:
         rows = Rows(W, precision_of("bfloat16-stochastic"))
-        sums = fused_softmax.sums_of(X, y, rows)
-        found = fused_softmax.gradients(X, y, rows, None, sums.log_partition, dtype=W.dtype)
+        block = block_size(len(X), len(W), n_bytes)
+        sums = fused_softmax.sums_of(X, y, rows, block=block)
+        found = fused_softmax.gradients(X, y, rows, None, sums.log_partition, block=block, dtype=W.dtype)
         assert found.X is not None
         return Found(-sums.log_likelihood.mean(), found.X, found.W)
 
@@ -69,7 +74,8 @@ def _differentiated(loss_of: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Call
         X, W = (each.detach().requires_grad_() for each in (X, W))
         loss = loss_of(X, W, y)
         loss.backward()
-        assert X.grad is not None and W.grad is not None
+        assert X.grad is not None
+        assert W.grad is not None
         return Found(loss.detach(), X.grad, W.grad)
 
     return call
@@ -95,8 +101,7 @@ def _liger() -> Callable[[Tensor, Tensor, Tensor], Found]:
     return _differentiated(lambda X, W, y: module(W, X, y))
 
 
-PROGRAMS: dict[str, Callable[[], Callable[[Tensor, Tensor, Tensor], Found]]] = {
-    OURS: _ours,
+OTHERS: dict[str, Callable[[], Callable[[Tensor, Tensor, Tensor], Found]]] = {
     "torch cross_entropy": _composed,
     "torch linear_cross_entropy": _chunked,
     "Cut Cross-Entropy": _cut,

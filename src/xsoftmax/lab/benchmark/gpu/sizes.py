@@ -7,8 +7,9 @@ class Sizes(NamedTuple):
     """Of the parts of the suite. ``exact``: samples of an epoch, classes, features; a step has ``batch`` samples.
 
     ``sampled``: classes, features, samples of a step, drawn classes of each. ``loss``: samples, classes, features.
-    ``large``: classes, features, samples of a step. ``square`` is the side of the matrices whose product is a ceiling,
-    and ``copied`` the bytes whose copy is the other.
+    ``large``: classes, features, samples of a step. ``square`` is the side of the matrices whose product is a
+    ceiling, and ``copied`` the bytes whose copy is the other. ``blocks`` are bytes of a block's scores, each of which
+    is tried.
     """
 
     exact: tuple[int, int, int]
@@ -18,6 +19,7 @@ class Sizes(NamedTuple):
     large: tuple[int, int, int]
     square: int
     copied: int
+    blocks: tuple[int, ...]
 
 
 OF_A_CARD = Sizes(
@@ -28,6 +30,7 @@ OF_A_CARD = Sizes(
     large=(3_000_000, 768, 1024),
     square=8192,
     copied=2 * 10**9,
+    blocks=(32 * 2**20, 128 * 2**20, 512 * 2**20),
 )
 OF_A_PROCESSOR = Sizes(
     exact=(20_000, 5_000, 64),
@@ -37,4 +40,5 @@ OF_A_PROCESSOR = Sizes(
     large=(50_000, 64, 128),
     square=768,
     copied=10**8,
+    blocks=(2**18, 2**20),
 )

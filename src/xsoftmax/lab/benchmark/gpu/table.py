@@ -20,7 +20,7 @@ def _row(each: dict[str, Any]) -> tuple[str, ...]:
     if "left_out" in each:
         return each["name"], "left out", "", each["left_out"], ""
     overhead = f" ({each['overhead']:.0%})" if "overhead" in each else ""
-    verdict = {True: ": met", False: ": NOT MET", None: ""}[each.get("met")]
+    verdict = {True: ": met", False: ": NOT MET", None: " (of a card)"}[each.get("met")]
     return (
         each["name"],
         f"{each['value']:.3g} s/{each['unit']}",
