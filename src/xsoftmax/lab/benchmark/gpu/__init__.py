@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.errors import InputError, first_line
 
 if TYPE_CHECKING:
     import torch
@@ -61,18 +61,19 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _within(end: float, parts: dict[str, Callable[[], Iterable[dict[str, Any]]]]) -> Iterator[dict[str, Any]]:
-    """Measure parts one by one, and say of those that time is too short for that they are left out."""
+    """Measure parts one by one; of a part that time or memory is too short for, say that its rest is left out."""
+    from torch import OutOfMemoryError
+
     for name, measured in parts.items():
-        results = iter(measured())
-        while True:
-            if time.monotonic() > end:
-                yield {"name": name, "left_out": f"{SECONDS:.0f} seconds have passed"}
-                break
-            found = next(results, None)
-            if found is None:
-                break
-            print(f"measured: {found['name']}", flush=True)
-            yield found
+        try:
+            results = iter(measured())
+            while time.monotonic() < end and (found := next(results, None)) is not None:
+                print(f"measured: {found['name']}", flush=True)
+                yield found
+        except OutOfMemoryError as error:
+            yield {"name": name, "left_out": first_line(error)}
+        if time.monotonic() >= end:
+            yield {"name": name, "left_out": f"{SECONDS:.0f} seconds have passed"}
 
 
 def _checked(seed: int, device: "torch.device") -> dict[str, Any]:

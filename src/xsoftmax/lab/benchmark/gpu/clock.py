@@ -19,12 +19,12 @@ def wait_for(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def seconds_of(run: Callable[[], object], device: torch.device, seconds: float = SECONDS) -> list[float]:
-    """Time calls one by one, after one outside the clock, until ``seconds`` have passed: at least 2, at most 50."""
+def seconds_of(run: Callable[[], object], device: torch.device) -> list[float]:
+    """Time calls one by one, after one outside the clock, until ``SECONDS`` have passed: at least 2, at most 50."""
     run()
     wait_for(device)
     found: list[float] = []
-    while len(found) < 2 or (sum(found) < seconds and len(found) < MOST_CALLS):
+    while len(found) < 2 or (sum(found) < SECONDS and len(found) < MOST_CALLS):
         start = time.perf_counter()
         run()
         wait_for(device)
