@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 from torch.nn.functional import cross_entropy  # noqa: E402
 
 from xsoftmax.gpu import fused_softmax  # noqa: E402
-from xsoftmax.gpu.fused_softmax import Rule, block_size, gradients, sums_of  # noqa: E402
-from xsoftmax.gpu.precision import PRECISIONS, Precision, Rows, precision_of  # noqa: E402
+from xsoftmax.gpu.fused_softmax import Update, block_size, gradients, sums_of  # noqa: E402
+from xsoftmax.gpu.precision import PRECISIONS, Precision, ClassWeights, precision_of  # noqa: E402
 
 N_SAMPLES, N_CLASSES, N_FEATURES = 37, 101, 13
 # Largest error of a gradient by its largest entry: float32 sums of products, and factors of 8 bits.
@@ -31,13 +31,13 @@ class Problem:
         self.b = torch.randn(n_classes, generator=rng).double()
         self.y = torch.randint(n_classes, (n_samples,), generator=rng)
 
-    def rows(self, name: str = "float64", shard: slice = slice(None)) -> Rows:
+    def rows(self, name: str = "float64", shard: slice = slice(None)) -> ClassWeights:
         W = self.W[shard]
-        rows = Rows.allocate(len(W), N_FEATURES, precision_of(name))
+        rows = ClassWeights.allocate(len(W), N_FEATURES, precision_of(name))
         rows.values.copy_(W)
         return rows
 
-    def bias(self, rows: Rows, shard: slice = slice(None)) -> torch.Tensor:
+    def bias(self, rows: ClassWeights, shard: slice = slice(None)) -> torch.Tensor:
         return self.b[shard].to(rows.precision.sums)
 
     def reference(self, bias: bool = True) -> tuple[torch.Tensor, list[torch.Tensor]]:
@@ -129,7 +129,7 @@ def test_a_step_moves_weights_along_the_gradient(adagrad, block):
     log_likelihood, (_, dW, db) = problem.reference()
     W, b = problem.rows(), problem.b.clone()
     accumulators = [torch.full_like(each, 0.01) for each in (W.values, b)] if adagrad else []
-    found = fused_softmax.step(problem.X, problem.y, W, b, Rule(0.5, *accumulators), block=block)
+    found = fused_softmax.step(problem.X, problem.y, W, b, Update(0.5, *accumulators), block=block)
     squares = [0.01 + each**2 if adagrad else torch.ones_like(each) for each in (dW, db)]
     assert float(found) == pytest.approx(float(log_likelihood), rel=1e-12)
     assert error(W.values, problem.W - 0.5 * dW / squares[0].sqrt()) < 1e-12
@@ -146,7 +146,7 @@ def test_steps_of_each_precision_learn_as_much(monkeypatch):
         problem = Problem(seed=7, n_classes=20)
         W, b = problem.rows(name), problem.b.float()
         for _ in range(200):
-            reached[name] = float(fused_softmax.step(problem.X, problem.y, W, b, Rule(0.02), block=6))
+            reached[name] = float(fused_softmax.step(problem.X, problem.y, W, b, Update(0.02), block=6))
     first = float(Problem(seed=7, n_classes=20).reference()[0])
     gain = {name: value - first for name, value in reached.items()}
     assert gain.pop("nearest") < 0.8 * gain["float64"]
@@ -181,7 +181,7 @@ def test_memory_is_that_of_a_block():
     X, b, whole = problem.X.float(), problem.b.float(), 4 * 2048 * 50_000
     W = problem.rows("float32")
     n_bytes = 4 * 2048 * 512
-    peak = peak_bytes(lambda: fused_softmax.step(X, problem.y, W, b, Rule(0.1), block=512))
+    peak = peak_bytes(lambda: fused_softmax.step(X, problem.y, W, b, Update(0.1), block=512))
     assert peak < 5 * n_bytes < whole / 15
     assert peak_bytes(lambda: cross_entropy(X @ W.values.T + b, problem.y)) > whole, "the peak is seen"
 
@@ -192,6 +192,6 @@ def test_results_are_the_same_bits_whenever():
         problem = Problem(seed=9)
         W, b = problem.rows("bfloat16-stochastic"), problem.b.float()
         for _ in range(3):
-            fused_softmax.step(problem.X, problem.y, W, b, Rule(0.1), block=11)
+            fused_softmax.step(problem.X, problem.y, W, b, Update(0.1), block=11)
         runs.append(np.concatenate([W.values.float().numpy().ravel(), b.numpy()]))
     assert np.array_equal(*runs)

@@ -5,7 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 
-from xsoftmax.gpu.precision import PRECISIONS, Rows, multiply, precision_of, rounded  # noqa: E402
+from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, multiply, precision_of, rounded  # noqa: E402
 from xsoftmax.internal.errors import InputError  # noqa: E402
 
 N_DRAWS = 20_000
@@ -51,7 +51,7 @@ def test_a_seed_gives_the_same_bits():
 
 def sum_of_small_changes(name: str, n_changes: int = 4000) -> torch.Tensor:
     """Add 2^-12 to ones, again and again: all of it is lost if sums are rounded to the nearest bfloat16."""
-    rows = Rows.allocate(4, 50, precision_of(name), seed=5)
+    rows = ClassWeights.allocate(4, 50, precision_of(name), seed=5)
     rows.add(torch.ones(4, 50), slice(0, 4))
     change = torch.full((4, 50), 2.0**-12)
     for _ in range(n_changes):
@@ -72,7 +72,7 @@ def test_small_changes_add_up():
 @pytest.mark.parametrize("name", PRECISIONS)
 def test_rows_by_index_are_rows_by_slice(name):
     change = torch.linspace(-1, 1, 30, dtype=precision_of(name).sums).reshape(5, 6)
-    by_slice, by_index = (Rows.allocate(9, 6, precision_of(name), seed=1) for _ in range(2))
+    by_slice, by_index = (ClassWeights.allocate(9, 6, precision_of(name), seed=1) for _ in range(2))
     by_slice.add(change, slice(2, 7))
     by_index.add(change, torch.arange(2, 7))
     assert torch.equal(by_slice.values, by_index.values)
@@ -111,7 +111,7 @@ def test_tf32_is_set_for_a_product_only(monkeypatch):
 
 def test_bytes_are_those_of_the_tensors():
     for precision in PRECISIONS.values():
-        rows = Rows.allocate(3, 4, precision)
+        rows = ClassWeights.allocate(3, 4, precision)
         tensors = [rows.values, *([] if rows.compensation is None else [rows.compensation])]
         assert rows.n_bytes == sum(each.numel() * each.element_size() for each in tensors)
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.precision import Rows, multiply
+from xsoftmax.gpu.precision import ClassWeights, multiply
 
 BYTES_OF_A_BLOCK = 32 * 2**20  # of scores: less than the second-level cache of a card of 2022
 
@@ -66,7 +66,7 @@ class Gradients(NamedTuple):
     b: Tensor | None
 
 
-class Rule(NamedTuple):
+class Update(NamedTuple):
     """How a step moves weights: SGD, or with accumulators of squared gradients Adagrad (Duchi et al. 2011).
 
     The accumulators have the shapes of W and b, and start above 0, as nothing is added to their roots.
@@ -84,7 +84,7 @@ def block_size(n_samples: int, n_classes: int, n_bytes: int = BYTES_OF_A_BLOCK) 
 
 
 def sums_of(
-    X: Tensor, y: Tensor, W: Rows, b: Tensor | None = None, *, first_class: int = 0, block: int | None = None
+    X: Tensor, y: Tensor, W: ClassWeights, b: Tensor | None = None, *, first_class: int = 0, block: int | None = None
 ) -> Sums:
     """Pass over the classes once.
 
@@ -93,7 +93,7 @@ def sums_of(
     X : Tensor of shape (n_samples, n_features), a dtype of floats
     y : Tensor of shape (n_samples,), int64
         Numbers among all classes.
-    W : Rows of shape (n_classes, n_features)
+    W : ClassWeights of shape (n_classes, n_features)
         Of this shard.
     b : Tensor of shape (n_classes,), optional
         Of this shard.
@@ -118,7 +118,7 @@ def sums_of(
 def gradients(
     X: Tensor,
     y: Tensor,
-    W: Rows,
+    W: ClassWeights,
     b: Tensor | None,
     log_partition: Tensor,
     *,
@@ -158,10 +158,10 @@ def gradients(
 def move(
     X: Tensor,
     y: Tensor,
-    W: Rows,
+    W: ClassWeights,
     b: Tensor | None,
     log_partition: Tensor,
-    rule: Rule,
+    update: Update,
     *,
     first_class: int = 0,
     block: int | None = None,
@@ -173,19 +173,21 @@ def move(
     samples = _Samples.of(X, y, W, first_class, block)
     for rows in samples.blocks(W):
         coefficients = samples.coefficients(W, b, log_partition, rows)
-        W.add(_change(multiply(coefficients.T, samples.X, W.precision), rule.W_accumulator, rows, rule), rows)
+        W.add(_change(multiply(coefficients.T, samples.X, W.precision), update.W_accumulator, rows, update), rows)
         if b is not None:
-            b[rows] += _change(coefficients.sum(0), rule.b_accumulator, rows, rule)
+            b[rows] += _change(coefficients.sum(0), update.b_accumulator, rows, update)
         del coefficients  # before the next block's are made
 
 
-def step(X: Tensor, y: Tensor, W: Rows, b: Tensor | None, rule: Rule, *, block: int | None = None) -> Tensor:
+def step(
+    X: Tensor, y: Tensor, W: ClassWeights, b: Tensor | None, update: Update, *, block: int | None = None
+) -> Tensor:
     """Make one step of exact softmax over all classes, and give the mean log-likelihood before it, a scalar in nats.
 
     Parameters as of `sums_of` and `move`. Nothing waits for the device.
     """
     sums = sums_of(X, y, W, b, block=block)
-    move(X, y, W, b, sums.log_partition, rule, block=block)
+    move(X, y, W, b, sums.log_partition, update, block=block)
     return sums.log_likelihood.mean()
 
 
@@ -201,18 +203,18 @@ class _Samples(NamedTuple):
     size: int
 
     @classmethod
-    def of(cls, X: Tensor, y: Tensor, W: Rows, first_class: int, block: int | None) -> "_Samples":
+    def of(cls, X: Tensor, y: Tensor, W: ClassWeights, first_class: int, block: int | None) -> "_Samples":
         size = block or block_size(len(X), len(W.values))
         local = y - first_class
         local = torch.where(local < len(W.values), local, -1)  # a class of another shard is in none of our blocks
         return cls(X.to(W.precision.factors), local.div(size, rounding_mode="floor"), local.remainder(size), size)
 
-    def blocks(self, W: Rows) -> Iterator[slice]:
+    def blocks(self, W: ClassWeights) -> Iterator[slice]:
         n_classes = len(W.values)
         for start in range(0, n_classes, self.size):
             yield slice(start, min(start + self.size, n_classes))
 
-    def scores(self, W: Rows, b: Tensor | None, rows: slice) -> Tensor:
+    def scores(self, W: ClassWeights, b: Tensor | None, rows: slice) -> Tensor:
         """Score a block's classes: of shape (n_samples, n)."""
         scores = W.product(self.X, rows)
         return scores if b is None else scores.add_(b[rows])
@@ -226,7 +228,7 @@ class _Samples(NamedTuple):
         column = self.column if width == self.size else self.column.clamp(max=width - 1)
         return self.block_of == rows.start // self.size, column[:, None]
 
-    def coefficients(self, W: Rows, b: Tensor | None, log_partition: Tensor, rows: slice) -> Tensor:
+    def coefficients(self, W: ClassWeights, b: Tensor | None, log_partition: Tensor, rows: slice) -> Tensor:
         """Score a block once more, and give (p(k | x) - [k = y]) / n_samples, of shape (n_samples, n)."""
         n_samples = len(self.X)
         scores = self.scores(W, b, rows)
@@ -243,10 +245,10 @@ def _added(maximum: Tensor, total: Tensor, scores: Tensor) -> tuple[Tensor, Tens
     return new, block + total * (maximum - new).double().exp_()
 
 
-def _change(gradient: Tensor, accumulator: Tensor | None, rows: slice, rule: Rule) -> Tensor:
+def _change(gradient: Tensor, accumulator: Tensor | None, rows: slice, update: Update) -> Tensor:
     """Turn a block's gradient, which is overwritten, into what is added to its weights."""
     if accumulator is not None:
         touched = accumulator[rows]
         touched.addcmul_(gradient, gradient)
         gradient.mul_(touched.rsqrt())
-    return gradient.mul_(-rule.learning_rate)
+    return gradient.mul_(-update.learning_rate)

@@ -116,7 +116,7 @@ def _tf32(allowed: bool) -> Iterator[None]:
 
 
 @dataclass
-class Rows:
+class ClassWeights:
     """Rows of weights, one per class.
 
     Attributes
@@ -137,7 +137,7 @@ class Rows:
     @classmethod
     def allocate(
         cls, n_rows: int, n_features: int, precision: Precision, device: str | torch.device = "cpu", seed: int = 0
-    ) -> "Rows":
+    ) -> "ClassWeights":
         """Make rows of zeros."""
         shape = (n_rows, n_features)
         values = torch.zeros(shape, dtype=precision.stored, device=device)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.precision import PRECISIONS, Rows, precision_of, rounded
+from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, precision_of, rounded
 from xsoftmax.lab.benchmark.gpu import sampled
 
 # Largest error of an array by its largest entry.
@@ -83,9 +83,9 @@ def _results(inputs: Inputs, name: str) -> dict[str, Tensor]:
     return {"log-likelihood": sums.log_likelihood.mean()} | dict(zip(GRADIENTS, whole, strict=True))
 
 
-def _rows(W: Tensor, name: str) -> Rows:
+def _rows(W: Tensor, name: str) -> ClassWeights:
     n_classes, n_features = W.shape
-    rows = Rows.allocate(n_classes, n_features, precision_of(name), W.device)
+    rows = ClassWeights.allocate(n_classes, n_features, precision_of(name), W.device)
     rows.add(W, slice(0, len(W)))
     return rows
 

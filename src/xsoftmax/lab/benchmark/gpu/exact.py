@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.fused_softmax import Rule, block_size
-from xsoftmax.gpu.precision import Rows, precision_of
+from xsoftmax.gpu.fused_softmax import Update, block_size
+from xsoftmax.gpu.precision import ClassWeights, precision_of
 from xsoftmax.lab.benchmark.gpu.ceilings import products_of
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of, typical
 from xsoftmax.lab.benchmark.gpu.sizes import Sizes
@@ -69,24 +69,24 @@ def of_blocks(n_bytes: int) -> str:
     return f"blocks of {n_bytes / 2**20:g} MiB"
 
 
-def _rows(n_classes: int, n_features: int, name: str, device: torch.device) -> Rows:
-    rows = Rows.allocate(n_classes, n_features, precision_of(name), device)
+def _rows(n_classes: int, n_features: int, name: str, device: torch.device) -> ClassWeights:
+    rows = ClassWeights.allocate(n_classes, n_features, precision_of(name), device)
     rows.values.normal_(std=n_features**-0.5)
     return rows
 
 
-def _steps(W: Rows, batch: int, n_bytes: int, device: torch.device, adagrad: bool) -> dict[str, Any]:
+def _steps(W: ClassWeights, batch: int, n_bytes: int, device: torch.device, adagrad: bool) -> dict[str, Any]:
     """Time steps, and give the bytes of weights and accumulators, and of all else at the peak, the batch included."""
     n_classes, n_features = W.values.shape
     b = torch.zeros(n_classes, device=device)
     shapes = [(n_classes, n_features), (n_classes,)] if adagrad else []
-    rule = Rule(0.1, *(torch.full(shape, 0.01, device=device) for shape in shapes))
-    held = W.n_bytes + b.nbytes + sum(each.nbytes for each in rule[1:] if isinstance(each, torch.Tensor))
+    update = Update(0.1, *(torch.full(shape, 0.01, device=device) for shape in shapes))
+    held = W.n_bytes + b.nbytes + sum(each.nbytes for each in update[1:] if isinstance(each, torch.Tensor))
     batches = [torch.randn(batch, n_features, device=device) for _ in range(N_BATCHES)]
     classes = [torch.randint(n_classes, (batch,), device=device) for _ in range(N_BATCHES)]
     turns = cycle(zip(batches, classes, strict=True))
     block = block_size(batch, n_classes, n_bytes)
-    run = lambda: fused_softmax.step(*next(turns), W, b, rule, block=block)  # noqa: E731 - what is timed
+    run = lambda: fused_softmax.step(*next(turns), W, b, update, block=block)  # noqa: E731 - what is timed
     seconds = seconds_of(run, device)
     beyond = peak_bytes(run, device) + batches[0].nbytes + classes[0].nbytes
     return {"seconds": seconds, "bytes_of_weights": held, "peak_bytes_beyond": beyond, "overhead": beyond / held}

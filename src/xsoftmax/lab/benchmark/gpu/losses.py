@@ -10,7 +10,7 @@ from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
 from xsoftmax.gpu.fused_softmax import block_size
-from xsoftmax.gpu.precision import Rows, precision_of
+from xsoftmax.gpu.precision import ClassWeights, precision_of
 from xsoftmax.internal.errors import first_line
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of, typical
 from xsoftmax.lab.benchmark.gpu.exact import of_blocks
@@ -57,7 +57,7 @@ def measured(sizes: Sizes, device: torch.device) -> Iterator[dict[str, Any]]:
 
 def _ours(n_bytes: int) -> Callable[[Tensor, Tensor, Tensor], Found]:
     def call(X: Tensor, W: Tensor, y: Tensor) -> Found:
-        rows = Rows(W, precision_of("bfloat16-stochastic"))
+        rows = ClassWeights(W, precision_of("bfloat16-stochastic"))
         block = block_size(len(X), len(W), n_bytes)
         sums = fused_softmax.sums_of(X, y, rows, block=block)
         found = fused_softmax.gradients(X, y, rows, None, sums.log_partition, block=block, dtype=W.dtype)
