@@ -1,4 +1,4 @@
-"""One rank of a sharded fit, as a program: ``python rank.py RANK N_RANKS FOLDER CASE``; it writes what it has."""
+"""One rank of sharded fits, as a program: ``python rank.py RANK N_RANKS FOLDER``; it writes what it has."""
 
 import sys
 from pathlib import Path
@@ -10,8 +10,10 @@ from xsoftmax.gpu import fused_softmax
 from xsoftmax.gpu.fused_softmax import Update
 from xsoftmax.gpu.precision import ClassWeights, precision_of
 from xsoftmax.gpu.sharded import Ranks, ShardedSoftmax, shard_of
+from xsoftmax.internal.errors import InputError
 
 N_SAMPLES, N_CLASSES, N_FEATURES, N_STEPS = 48, 103, 64, 4
+NAMES = ("float64", "float32")
 
 
 def batches(dtype: torch.dtype, n_samples: int = N_SAMPLES) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -56,20 +58,35 @@ def train(ranks: Ranks, name: str, n_samples: int = N_SAMPLES) -> dict[str, torc
     return {"W": W.values, "b": b, "steps": torch.stack(found), "last": last, "sent": sent}
 
 
-def main(rank: int, n_ranks: int, folder: Path, case: str) -> None:
+def refusals(ranks: Ranks) -> list[str]:
+    """What is said on this rank where ranks differ."""
+
+    def other_classes() -> None:
+        ShardedSoftmax(ranks, N_CLASSES + ranks.rank, weights("float32")[0])
+
+    def other_shard() -> None:
+        ShardedSoftmax(ranks, N_CLASSES, weights("float32", *shard_of(1, ranks.n_ranks, N_CLASSES))[0])
+
+    def other_samples() -> None:
+        train(ranks, "float32", N_SAMPLES + 1)
+
+    found = []
+    for fault in (other_classes, other_shard, other_samples):
+        try:
+            fault()
+        except InputError as error:
+            found.append(str(error))
+    return found
+
+
+def main(rank: int, n_ranks: int, folder: Path) -> None:
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=n_ranks)
     ranks = Ranks()
-    if case == "other-classes":
-        ShardedSoftmax(ranks, N_CLASSES + rank, weights("float32")[0])
-    elif case == "other-shard":
-        ShardedSoftmax(ranks, N_CLASSES, weights("float32", *shard_of(0, n_ranks, N_CLASSES))[0])
-    elif case == "other-samples":
-        train(ranks, "float32", N_SAMPLES + 1)
-    else:
-        torch.save(train(ranks, case), folder / f"{rank}.pt")
+    found = {name: train(ranks, name) for name in NAMES}
+    torch.save(found | {"refusals": refusals(ranks)}, folder / f"{rank}.pt")
     distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
+    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))

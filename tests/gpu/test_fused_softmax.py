@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy  # noqa: E402
 
 from xsoftmax.gpu import fused_softmax  # noqa: E402
 from xsoftmax.gpu.fused_softmax import Update, block_size, gradients, sums_of  # noqa: E402
-from xsoftmax.gpu.precision import PRECISIONS, Precision, ClassWeights, precision_of  # noqa: E402
+from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, Precision, precision_of  # noqa: E402
 
 N_SAMPLES, N_CLASSES, N_FEATURES = 37, 101, 13
 # Largest error of a gradient by its largest entry: float32 sums of products, and factors of 8 bits.
