@@ -22,6 +22,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from xsoftmax.gpu.elementwise import ONE_BY_ONE, Elementwise, Places, Running
 from xsoftmax.gpu.precision import ClassWeights, multiply
 
 BYTES_OF_A_BLOCK = 32 * 2**20  # of scores: less than the second-level cache of a card of 2022
@@ -84,7 +85,14 @@ def block_size(n_samples: int, n_classes: int, n_bytes: int = BYTES_OF_A_BLOCK) 
 
 
 def sums_of(
-    X: Tensor, y: Tensor, W: ClassWeights, b: Tensor | None = None, *, first_class: int = 0, block: int | None = None
+    X: Tensor,
+    y: Tensor,
+    W: ClassWeights,
+    b: Tensor | None = None,
+    *,
+    first_class: int = 0,
+    block: int | None = None,
+    elementwise: Elementwise = ONE_BY_ONE,
 ) -> Sums:
     """Pass over the classes once.
 
@@ -101,18 +109,16 @@ def sums_of(
         The number of the first row of W among all classes.
     block : int, optional
         How many classes are scored at a time; by default as many as ``block_size`` says.
+    elementwise : Elementwise
+        What computes on a block's scores; `xsoftmax.gpu.elementwise.compiled` gives what is faster on a card.
     """
     samples = _Samples.of(X, y, W, first_class, block)
-    total = torch.zeros(y.shape, dtype=torch.float64, device=y.device)
-    true = torch.zeros(y.shape, dtype=W.precision.sums, device=y.device)
-    maximum = true - torch.inf
+    zeros = torch.zeros(y.shape, dtype=W.precision.sums, device=y.device)
+    running = Running(zeros - torch.inf, zeros.double(), zeros)
     for rows in samples.blocks(W):
-        scores = samples.scores(W, b, rows)
-        inside, column = samples.places(rows)
-        true = torch.where(inside, scores.gather(1, column)[:, 0], true)
-        maximum, total = _added(maximum, total, scores)
-        del scores  # before the next block's are made
-    return Sums(maximum.double(), total, true.double())
+        bias = None if b is None else b[rows]
+        running = elementwise.added(W.product(samples.X, rows), bias, samples.places(rows), running)
+    return Sums(*(each.double() for each in running))
 
 
 def gradients(
@@ -126,12 +132,13 @@ def gradients(
     block: int | None = None,
     of_X: bool = True,
     dtype: torch.dtype | None = None,
+    elementwise: Elementwise = ONE_BY_ONE,
 ) -> Gradients:
     """Give the gradients of the mean negative log-likelihood: pass over the classes a second time.
 
     Parameters
     ----------
-    X, y, W, b, first_class, block
+    X, y, W, b, first_class, block, elementwise
         As for `sums_of`.
     log_partition : Tensor of shape (n_samples,), float64
         Over all classes, this shard's and others'.
@@ -145,10 +152,10 @@ def gradients(
     dW = torch.empty(W.values.shape, dtype=dtype or W.precision.sums, device=X.device)
     db = None if b is None else torch.empty_like(b)
     for rows in samples.blocks(W):
-        coefficients = samples.coefficients(W, b, log_partition, rows)
+        coefficients = samples.coefficients(W, b, log_partition, rows, elementwise)
         dW[rows] = multiply(coefficients.T, samples.X, W.precision)
         if db is not None:
-            db[rows] = coefficients.sum(0)
+            db[rows] = coefficients.sum(0, dtype=db.dtype)
         if dX is not None:
             dX += multiply(coefficients, W.values[rows], W.precision)
         del coefficients  # before the next block's are made
@@ -165,6 +172,7 @@ def move(
     *,
     first_class: int = 0,
     block: int | None = None,
+    elementwise: Elementwise = ONE_BY_ONE,
 ) -> None:
     """Move W and b in place along the gradients of the mean log-likelihood, block by block.
 
@@ -172,22 +180,29 @@ def move(
     """
     samples = _Samples.of(X, y, W, first_class, block)
     for rows in samples.blocks(W):
-        coefficients = samples.coefficients(W, b, log_partition, rows)
+        coefficients = samples.coefficients(W, b, log_partition, rows, elementwise)
         W.add(_change(multiply(coefficients.T, samples.X, W.precision), update.W_accumulator, rows, update), rows)
         if b is not None:
-            b[rows] += _change(coefficients.sum(0), update.b_accumulator, rows, update)
+            b[rows] += _change(coefficients.sum(0, dtype=b.dtype), update.b_accumulator, rows, update)
         del coefficients  # before the next block's are made
 
 
 def step(
-    X: Tensor, y: Tensor, W: ClassWeights, b: Tensor | None, update: Update, *, block: int | None = None
+    X: Tensor,
+    y: Tensor,
+    W: ClassWeights,
+    b: Tensor | None,
+    update: Update,
+    *,
+    block: int | None = None,
+    elementwise: Elementwise = ONE_BY_ONE,
 ) -> Tensor:
     """Make one step of exact softmax over all classes, and give the mean log-likelihood before it, a scalar in nats.
 
     Parameters as of `sums_of` and `move`. Nothing waits for the device.
     """
-    sums = sums_of(X, y, W, b, block=block)
-    move(X, y, W, b, sums.log_partition, update, block=block)
+    sums = sums_of(X, y, W, b, block=block, elementwise=elementwise)
+    move(X, y, W, b, sums.log_partition, update, block=block, elementwise=elementwise)
     return sums.log_likelihood.mean()
 
 
@@ -214,35 +229,20 @@ class _Samples(NamedTuple):
         for start in range(0, n_classes, self.size):
             yield slice(start, min(start + self.size, n_classes))
 
-    def scores(self, W: ClassWeights, b: Tensor | None, rows: slice) -> Tensor:
-        """Score a block's classes: of shape (n_samples, n)."""
-        scores = W.product(self.X, rows)
-        return scores if b is None else scores.add_(b[rows])
-
-    def places(self, rows: slice) -> tuple[Tensor, Tensor]:
-        """Tell which samples' classes are in a block, and give each sample a column: its class's, or any that exists.
-
-        Their shapes are (n_samples,) and (n_samples, 1).
-        """
+    def places(self, rows: slice) -> Places:
         width = rows.stop - rows.start
         column = self.column if width == self.size else self.column.clamp(max=width - 1)
-        return self.block_of == rows.start // self.size, column[:, None]
+        return Places(self.block_of == rows.start // self.size, column[:, None])
 
-    def coefficients(self, W: ClassWeights, b: Tensor | None, log_partition: Tensor, rows: slice) -> Tensor:
-        """Score a block once more, and give (p(k | x) - [k = y]) / n_samples, of shape (n_samples, n)."""
-        n_samples = len(self.X)
-        scores = self.scores(W, b, rows)
-        shift = (log_partition + math.log(max(1, n_samples))).to(scores.dtype)
-        coefficients = scores.sub_(shift[:, None]).exp_()
-        inside, column = self.places(rows)
-        return coefficients.scatter_add_(1, column, inside.to(scores.dtype).mul_(-1 / n_samples)[:, None])
-
-
-def _added(maximum: Tensor, total: Tensor, scores: Tensor) -> tuple[Tensor, Tensor]:
-    """Add a block's scores, which are overwritten, to a running maximum and a running sum of exponentials."""
-    new = torch.maximum(maximum, scores.amax(1))
-    block = scores.sub_(new[:, None]).exp_().sum(1)
-    return new, block + total * (maximum - new).double().exp_()
+    def coefficients(
+        self, W: ClassWeights, b: Tensor | None, log_partition: Tensor, rows: slice, elementwise: Elementwise
+    ) -> Tensor:
+        """Score a block once more, and give (p(k | x) - [k = y]) / n_samples as factors, of shape (n_samples, n)."""
+        n_samples = max(1, len(self.X))
+        scores = W.product(self.X, rows)
+        shift = (log_partition + math.log(n_samples)).to(scores.dtype)
+        bias = None if b is None else b[rows]
+        return elementwise.coefficients(scores, bias, shift, self.places(rows), 1 / n_samples, W.precision.factors)
 
 
 def _change(gradient: Tensor, accumulator: Tensor | None, rows: slice, update: Update) -> Tensor:

@@ -8,8 +8,8 @@ Features do not change, so no gradient of them is sent.
 With n ranks and float32 features, all ranks together send for each sample 4 D (n - 1) bytes of features, 8 (n - 1) of
 its class, and 48 (n - 1) of three numbers in float64. Those go into two ring all-reduces, each of which sends every
 number 2 (n - 1) times. These are 4 (n - 1) (D + 14). The exact scheme of docs/sharding.md, which sends to a sample's
-home only, needs 4 (n - 1) (D + 3). For D = 512, Linux counted up to 1 % more than the first formula, for what TCP adds:
-6,377 bytes for each sample from 4 ranks, and 2,115 from 2.
+home only, needs 4 (n - 1) (D + 3). For D = 512, Linux counted up to 1 % more than the first formula, as TCP adds its
+own: 6,377 bytes for each sample from 4 ranks, and 2,115 from 2.
 
 All of it is plain `torch.distributed`: gloo on processors, nccl on cards.
 """

@@ -12,15 +12,16 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 
 from xsoftmax.cli import main  # noqa: E402
-from xsoftmax.gpu import fused_softmax  # noqa: E402
+from xsoftmax.gpu.elementwise import ONE_BY_ONE  # noqa: E402
 from xsoftmax.internal.fingerprint import ROOT  # noqa: E402
 from xsoftmax.lab.benchmark import gpu  # noqa: E402
-from xsoftmax.lab.benchmark.gpu import clock, losses, sampled, sizes  # noqa: E402
+from xsoftmax.lab.benchmark.gpu import clock, losses, sampled, sizes, ways  # noqa: E402
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of  # noqa: E402
 from xsoftmax.lab.benchmark.gpu.correctness import checks  # noqa: E402
 from xsoftmax.lab.benchmark.gpu.table import lines  # noqa: E402
 
 CPU = torch.device("cpu")
+WAYS = {"one by one": ONE_BY_ONE}
 SMALL = sizes.Sizes((100, 300, 8), 20, (300, 8, 20, 5), (20, 300, 8), (300, 8, 20), 32, 8000, (800, 8000))
 MISSING = (
     *("h5py", "jinja2", "llvmlite", "matplotlib", "mlflow", "numba", "pandas"),
@@ -97,15 +98,16 @@ def test_an_epoch_is_so_many_steps(small, tmp_path):
 
 def test_a_wrong_result_is_an_error_and_nothing_is_timed(small, monkeypatch, tmp_path, capsys):
     """A running maximum whose sums are not rescaled: right in one block, wrong in several."""
-    monkeypatch.setattr(
-        fused_softmax,
-        "_added",
-        lambda maximum, total, scores: (torch.maximum(maximum, scores.amax(1)), total + scores.exp().sum(1)),
-    )
+
+    def added(scores, bias, places, running):
+        found = ONE_BY_ONE.added(scores.clone(), bias, places, running)
+        return found._replace(total=running.total + (scores + bias).exp().sum(1))
+
+    monkeypatch.setattr(ways, "ONE_BY_ONE", ONE_BY_ONE._replace(added=added))
     path = tmp_path / "gpu.json"
     assert main(["benchmark", "gpu", "--device", "cpu", "--seed", "3", "--json", str(path)]) == 1
     said = capsys.readouterr()
-    assert "error: wrong on this device, with --seed 3: float64: log-likelihood; " in said.err
+    assert "error: wrong on this device, with --seed 3: float64, one by one: log-likelihood; " in said.err
     assert "measured" not in said.out
     assert not path.exists()
 
@@ -113,7 +115,7 @@ def test_a_wrong_result_is_an_error_and_nothing_is_timed(small, monkeypatch, tmp
 def test_a_wrong_sampled_step_is_found(monkeypatch):
     step = sampled.step
     monkeypatch.setattr(sampled, "step", lambda X, classes, state: step(X, classes.sort(1).values, state))
-    wrong = [each["name"] for each in checks(1, CPU) if not each["holds"]]
+    wrong = [each["name"] for each in checks(1, CPU, WAYS) if not each["holds"]]
     assert wrong == ["negative sampling: one step"]
 
 
@@ -144,8 +146,12 @@ def test_what_memory_is_too_small_for_is_left_out(small, monkeypatch, capsys):
 
 
 def test_losses_of_other_programs_are_ours(small):
-    found = {each["program"]: each for each in losses.measured(SMALL._replace(loss=(40, 500, 16)), CPU)}
-    for name in ("torch cross_entropy", "torch linear_cross_entropy", "xsoftmax, blocks of 0.00762939 MiB"):
+    found = {each["program"]: each for each in losses.measured(SMALL._replace(loss=(40, 500, 16)), CPU, WAYS)}
+    for name in (
+        "torch cross_entropy",
+        "torch linear_cross_entropy",
+        "xsoftmax, one by one, blocks of 0.00762939 MiB",
+    ):
         assert found[name]["difference_of_loss"] < 0.15, "of 7 nats: sums of bfloat16 are as coarse"
         assert found[name]["difference_of_dX"] < 0.02
 
@@ -155,9 +161,36 @@ def test_a_program_that_fails_does_not_end_the_others(monkeypatch):
         raise RuntimeError("no kernel\nfor this card")
 
     monkeypatch.setattr(losses, "OTHERS", {"broken": fails, **losses.OTHERS})
-    found = {each["program"]: each for each in losses.measured(SMALL, CPU)}
+    found = {each["program"]: each for each in losses.measured(SMALL, CPU, WAYS)}
     assert found["broken"]["left_out"] == "RuntimeError: no kernel"
     assert "value" in found["torch cross_entropy"]
+
+
+def test_a_compiler_that_fails_is_left_out(monkeypatch, capsys):
+    """As on a card without Triton; the device is named as one, and is not used."""
+
+    def fails(way, device):
+        raise RuntimeError("Cannot find a working triton installation\nmore")
+
+    monkeypatch.setattr(ways, "_try", fails)
+    assert list(ways.ways(torch.device("cuda"))) == ["one by one"]
+    assert capsys.readouterr().out == (
+        "torch.compile is left out: RuntimeError: Cannot find a working triton installation\n"
+    )
+    monkeypatch.setattr(ways, "_try", lambda way, device: None)
+    assert list(ways.ways(torch.device("cuda"))) == ["one by one", "compiled"]
+    assert list(ways.ways(CPU)) == ["one by one"]
+
+
+def test_each_way_is_checked_and_measured(small, monkeypatch, tmp_path):
+    monkeypatch.setattr(ways, "ways", lambda device: {"one": ONE_BY_ONE, "another": ONE_BY_ONE})
+    path = tmp_path / "gpu.json"
+    assert main(["benchmark", "gpu", "--device", "cpu", "--json", str(path)]) == 0
+    found = json.loads(path.read_text())
+    for part, n in (("correctness", 24), ("results", 9)):
+        names = [each["name"] for each in found[part]]
+        assert sum(", another" in name for name in names) >= n
+        assert sum(", one" in name for name in names) >= n
 
 
 def test_peak_bytes_are_those_of_tensors_that_live_at_once():

@@ -13,6 +13,8 @@ from xsoftmax.internal.errors import InputError, first_line
 if TYPE_CHECKING:
     import torch
 
+    from xsoftmax.gpu.elementwise import Elementwise
+
 SECONDS = 420.0  # after which nothing more is begun: the longest part ends within the eighth minute
 
 
@@ -33,6 +35,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         If there is no such device, or a result is wrong: nothing is timed then.
     """
     from xsoftmax.lab.benchmark.gpu import ceilings, exact, losses, sampled, table
+    from xsoftmax.lab.benchmark.gpu import ways as usable
     from xsoftmax.lab.benchmark.gpu.sizes import OF_A_CARD, OF_A_PROCESSOR
 
     started = time.monotonic()
@@ -42,14 +45,15 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     sizes = OF_A_CARD if device.type == "cuda" else OF_A_PROCESSOR
     if device.type != "cuda":
         print("reduced sizes: this is no card, and its figures say nothing of one")
-    correctness = _checked(time.time_ns() % 2**31 if options.seed is None else options.seed, device)
+    ways = usable.ways(device)
+    correctness = _checked(time.time_ns() % 2**31 if options.seed is None else options.seed, device, ways)
     found = {"device": described, "sizes": sizes._asdict(), **correctness}
     found["ceilings"] = limits = ceilings.measured(sizes, device)
     parts: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
-        "exact softmax": lambda: exact.measured(sizes, device, limits),
+        "exact softmax": lambda: exact.measured(sizes, device, limits, ways),
         "negative sampling": lambda: [sampled.measured(sizes, device, limits)],
-        "a large model": lambda: [exact.large(sizes, device)],
-        "losses": lambda: losses.measured(sizes, device),
+        "a large model": lambda: [exact.large(sizes, device, ways)],
+        "losses": lambda: losses.measured(sizes, device, ways),
     }
     found["results"] = list(_within(started + SECONDS, parts))
     if device.type != "cuda":  # targets are of a card, and of its sizes
@@ -76,10 +80,10 @@ def _within(end: float, parts: dict[str, Callable[[], Iterable[dict[str, Any]]]]
             yield {"name": name, "left_out": f"{SECONDS:.0f} seconds have passed"}
 
 
-def _checked(seed: int, device: "torch.device") -> dict[str, Any]:
+def _checked(seed: int, device: "torch.device", ways: "dict[str, Elementwise]") -> dict[str, Any]:
     from xsoftmax.lab.benchmark.gpu.correctness import checks
 
-    found = list(checks(seed, device))
+    found = list(checks(seed, device, ways))
     for each in found:
         verdict = "holds" if each["holds"] else "WRONG"
         print(f"{each['name']}: error {each['error']:.2g}, tolerance {each['tolerance']:.2g}: {verdict}")

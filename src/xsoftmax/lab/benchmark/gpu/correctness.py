@@ -1,12 +1,14 @@
 """Whether results are right on this very device: PyTorch's cross entropy in float64 is computed beside them."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
+from xsoftmax.gpu.elementwise import Elementwise
 from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, precision_of, rounded
 from xsoftmax.lab.benchmark.gpu import sampled
 
@@ -27,14 +29,14 @@ class Inputs(NamedTuple):
     b: Tensor
 
 
-def checks(seed: int, device: torch.device) -> Iterator[dict[str, Any]]:
+def checks(seed: int, device: torch.device, ways: dict[str, Elementwise]) -> Iterator[dict[str, Any]]:
     """Give one entry per result: ``name``, ``error``, ``tolerance`` and ``holds``."""
     inputs = _inputs(seed, device)
     expected = _reference(inputs)
-    for name in PRECISIONS:
+    for (way, elementwise), name in product(ways.items(), PRECISIONS):
         tolerance = TOLERANCE.get(name, OF_BFLOAT16)
-        for what, found in _results(inputs, name).items():
-            yield _entry(f"{name}: {what}", _error(found, expected[what]), tolerance)
+        for what, found in _results(inputs, name, elementwise).items():
+            yield _entry(f"{name}, {way}: {what}", _error(found, expected[what]), tolerance)
     yield _entry("rounding: mean by standard errors", _bias_of_rounding(seed, device), STANDARD_ERRORS)
     yield _entry("negative sampling: one step", sampled.error_of_a_step(seed, device), TOLERANCE["float64"])
 
@@ -62,22 +64,18 @@ def _reference(inputs: Inputs) -> dict[str, Tensor]:
     return {"log-likelihood": -loss.detach()} | dict(zip(GRADIENTS, gradients, strict=True))
 
 
-def _results(inputs: Inputs, name: str) -> dict[str, Tensor]:
+def _results(inputs: Inputs, name: str, elementwise: Elementwise) -> dict[str, Tensor]:
     """Compute in two shards and uneven blocks; W is rounded where its dtype makes it so."""
     X, y, W, b = inputs
     half = len(W) // 2
-    shards = [(0, slice(0, half)), (half, slice(half, len(W)))]
-    rows = [_rows(W[shard], name) for _, shard in shards]
-    biases = [b[shard].to(rows[0].precision.sums) for _, shard in shards]
-    parts = [
-        fused_softmax.sums_of(X, y, part, bias, first_class=first, block=1000)
-        for (first, _), part, bias in zip(shards, rows, biases, strict=True)
-    ]
-    sums = parts[0].plus(parts[1])
-    found = [
-        fused_softmax.gradients(X, y, part, bias, sums.log_partition, first_class=first, block=1000)
-        for (first, _), part, bias in zip(shards, rows, biases, strict=True)
-    ]
+    shards = []
+    for first, stop in ((0, half), (half, len(W))):
+        rows = _rows(W[first:stop], name)
+        how: dict[str, Any] = {"first_class": first, "block": 1000, "elementwise": elementwise}
+        shards.append((rows, b[first:stop].to(rows.precision.sums), how))
+    one, other = (fused_softmax.sums_of(X, y, rows, bias, **how) for rows, bias, how in shards)
+    sums = one.plus(other)
+    found = [fused_softmax.gradients(X, y, rows, bias, sums.log_partition, **how) for rows, bias, how in shards]
     parts_of_X, parts_of_W, parts_of_b = zip(*found, strict=True)
     whole = [sum(parts_of_X), torch.cat(parts_of_W), torch.cat(parts_of_b)]
     return {"log-likelihood": sums.log_likelihood.mean()} | dict(zip(GRADIENTS, whole, strict=True))

@@ -3,22 +3,23 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
+from itertools import product
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
+from xsoftmax.gpu.elementwise import Elementwise
 from xsoftmax.gpu.fused_softmax import block_size
 from xsoftmax.gpu.precision import ClassWeights, precision_of
 from xsoftmax.internal.errors import first_line
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of, typical
 from xsoftmax.lab.benchmark.gpu.exact import of_blocks
 from xsoftmax.lab.benchmark.gpu.sizes import Sizes
+from xsoftmax.lab.benchmark.gpu.ways import REFUSALS
 
 OURS = "xsoftmax"
-# What a program may raise that does not run here: others are measured all the same.
-REFUSALS = (ArithmeticError, AttributeError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
 
 
 class Found(NamedTuple):
@@ -29,7 +30,7 @@ class Found(NamedTuple):
     W: Tensor
 
 
-def measured(sizes: Sizes, device: torch.device) -> Iterator[dict[str, Any]]:
+def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -> Iterator[dict[str, Any]]:
     """Time each in bfloat16 on the same inputs; of one that is missing or fails, say so."""
     n_samples, n_classes, n_features = sizes.loss
     name = f"loss and gradients, N={n_samples:,}, K={n_classes:,}, D={n_features}, bfloat16"
@@ -37,8 +38,11 @@ def measured(sizes: Sizes, device: torch.device) -> Iterator[dict[str, Any]]:
     W = (torch.randn(n_classes, n_features, device=device) / n_features**0.5).bfloat16()
     y = torch.randint(n_classes, (n_samples,), device=device)
     ours = None
-    ours_by_block = {f"{OURS}, {of_blocks(n_bytes)}": partial(_ours, n_bytes) for n_bytes in sizes.blocks}
-    for program, make in (ours_by_block | OTHERS).items():
+    own = {
+        f"{OURS}, {way}, {of_blocks(n_bytes)}": partial(_ours, n_bytes, elementwise)
+        for (way, elementwise), n_bytes in product(ways.items(), sizes.blocks)
+    }
+    for program, make in (own | OTHERS).items():
         found: dict[str, Any] = {"name": f"{name}: {program}", "unit": "call", "program": program}
         try:
             call = make()
@@ -55,12 +59,14 @@ def measured(sizes: Sizes, device: torch.device) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def _ours(n_bytes: int) -> Callable[[Tensor, Tensor, Tensor], Found]:
+def _ours(n_bytes: int, elementwise: Elementwise) -> Callable[[Tensor, Tensor, Tensor], Found]:
     def call(X: Tensor, W: Tensor, y: Tensor) -> Found:
         rows = ClassWeights(W, precision_of("bfloat16-stochastic"))
         block = block_size(len(X), len(W), n_bytes)
-        sums = fused_softmax.sums_of(X, y, rows, block=block)
-        found = fused_softmax.gradients(X, y, rows, None, sums.log_partition, block=block, dtype=W.dtype)
+        sums = fused_softmax.sums_of(X, y, rows, block=block, elementwise=elementwise)
+        found = fused_softmax.gradients(
+            X, y, rows, None, sums.log_partition, block=block, dtype=W.dtype, elementwise=elementwise
+        )
         assert found.X is not None
         return Found(-sums.log_likelihood.mean(), found.X, found.W)
 
