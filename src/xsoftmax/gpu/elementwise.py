@@ -42,10 +42,11 @@ class Elementwise(NamedTuple):
     ``coefficients(scores, bias, shift, places, share, dtype)`` gives exp(score - shift), less ``share`` where a class
     is the sample's own. Scores have the shape (n_samples, n), and may be overwritten. ``bias`` is (n,), or None.
     ``shift`` is (n_samples,).
+    ``share`` has the dtype of scores and no dimension: of a number, `torch.compile` would compile each value anew.
     """
 
     added: Callable[[Tensor, Tensor | None, Places, Running], Running]
-    coefficients: Callable[[Tensor, Tensor | None, Tensor, Places, float, torch.dtype], Tensor]
+    coefficients: Callable[[Tensor, Tensor | None, Tensor, Places, Tensor, torch.dtype], Tensor]
 
 
 class _Operations(NamedTuple):
@@ -54,7 +55,7 @@ class _Operations(NamedTuple):
     add: Any
     subtract: Any
     exp: Any
-    less: Callable[[Tensor, Places, float], Tensor]
+    less: Callable[[Tensor, Places, Tensor], Tensor]
 
 
 def _added(operations: _Operations, scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
@@ -73,7 +74,7 @@ def _coefficients(
     bias: Tensor | None,
     shift: Tensor,
     places: Places,
-    share: float,
+    share: Tensor,
     dtype: torch.dtype,
 ) -> Tensor:
     if bias is not None:
@@ -82,11 +83,11 @@ def _coefficients(
     return operations.less(probabilities, places, share).to(dtype)
 
 
-def _less_in_place(values: Tensor, places: Places, share: float) -> Tensor:
-    return values.scatter_add_(1, places.column, places.inside.to(values.dtype).mul_(-share)[:, None])
+def _less_in_place(values: Tensor, places: Places, share: Tensor) -> Tensor:
+    return values.scatter_add_(1, places.column, (places.inside * -share)[:, None])
 
 
-def _less(values: Tensor, places: Places, share: float) -> Tensor:
+def _less(values: Tensor, places: Places, share: Tensor) -> Tensor:
     columns = torch.arange(values.shape[1], device=values.device)
     own = places.inside[:, None] & (columns == places.column)
     return torch.where(own, values - share, values)

@@ -15,7 +15,6 @@ All functions work on a shard of the classes: ``first_class`` is the number of t
 classes ``y`` are numbers among all classes. ``Sums`` of shards add up to those of the whole.
 """
 
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -210,11 +209,13 @@ class _Samples(NamedTuple):
     """Samples as both passes need them: what can be known of all blocks at once is, for calls to a card take time.
 
     ``X`` has the dtype of factors. A sample's class is in block number ``block_of``, in its column ``column``.
+    ``share`` is 1 / n_samples.
     """
 
     X: Tensor
     block_of: Tensor
     column: Tensor
+    share: Tensor
     size: int
 
     @classmethod
@@ -222,7 +223,9 @@ class _Samples(NamedTuple):
         size = block or block_size(len(X), len(W.values))
         local = y - first_class
         local = torch.where(local < len(W.values), local, -1)  # a class of another shard is in none of our blocks
-        return cls(X.to(W.precision.factors), local.div(size, rounding_mode="floor"), local.remainder(size), size)
+        share = torch.full((), 1 / max(1, len(X)), dtype=W.precision.sums, device=X.device)
+        block_of = local.div(size, rounding_mode="floor")
+        return cls(X.to(W.precision.factors), block_of, local.remainder(size), share, size)
 
     def blocks(self, W: ClassWeights) -> Iterator[slice]:
         n_classes = len(W.values)
@@ -238,11 +241,10 @@ class _Samples(NamedTuple):
         self, W: ClassWeights, b: Tensor | None, log_partition: Tensor, rows: slice, elementwise: Elementwise
     ) -> Tensor:
         """Score a block once more, and give (p(k | x) - [k = y]) / n_samples as factors, of shape (n_samples, n)."""
-        n_samples = max(1, len(self.X))
         scores = W.product(self.X, rows)
-        shift = (log_partition + math.log(n_samples)).to(scores.dtype)
+        shift = (log_partition - self.share.log()).to(scores.dtype)
         bias = None if b is None else b[rows]
-        return elementwise.coefficients(scores, bias, shift, self.places(rows), 1 / n_samples, W.precision.factors)
+        return elementwise.coefficients(scores, bias, shift, self.places(rows), self.share, W.precision.factors)
 
 
 def _change(gradient: Tensor, accumulator: Tensor | None, rows: slice, update: Update) -> Tensor:

@@ -72,12 +72,12 @@ def _within(end: float, parts: dict[str, Callable[[], Iterable[dict[str, Any]]]]
         try:
             results = iter(measured())
             while time.monotonic() < end and (found := next(results, None)) is not None:
-                print(f"measured: {found['name']}", flush=True)
+                print(f"measured: {found['part']}: {found['name']}", flush=True)
                 yield found
         except OutOfMemoryError as error:
-            yield {"name": name, "left_out": first_line(error)}
+            yield {"part": name, "name": "the rest", "left_out": first_line(error)}
         if time.monotonic() >= end:
-            yield {"name": name, "left_out": f"{SECONDS:.0f} seconds have passed"}
+            yield {"part": name, "name": "the rest", "left_out": f"{SECONDS:.0f} seconds have passed"}
 
 
 def _checked(seed: int, device: "torch.device", ways: "dict[str, Elementwise]") -> dict[str, Any]:

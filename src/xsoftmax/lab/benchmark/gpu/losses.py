@@ -33,7 +33,7 @@ class Found(NamedTuple):
 def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -> Iterator[dict[str, Any]]:
     """Time each in bfloat16 on the same inputs; of one that is missing or fails, say so."""
     n_samples, n_classes, n_features = sizes.loss
-    name = f"loss and gradients, N={n_samples:,}, K={n_classes:,}, D={n_features}, bfloat16"
+    part = f"loss and gradients, N={n_samples:,}, K={n_classes:,}, D={n_features}, bfloat16"
     X = torch.randn(n_samples, n_features, device=device).bfloat16()
     W = (torch.randn(n_classes, n_features, device=device) / n_features**0.5).bfloat16()
     y = torch.randint(n_classes, (n_samples,), device=device)
@@ -43,7 +43,7 @@ def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -
         for (way, elementwise), n_bytes in product(ways.items(), sizes.blocks)
     }
     for program, make in (own | OTHERS).items():
-        found: dict[str, Any] = {"name": f"{name}: {program}", "unit": "call", "program": program}
+        found: dict[str, Any] = {"part": part, "name": program, "unit": "call"}
         try:
             call = make()
             loss, dX, dW = call(X, W, y)

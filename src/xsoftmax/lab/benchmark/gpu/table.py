@@ -1,5 +1,7 @@
 """What was measured, as a short table in text."""
 
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 HEADER = ("", "time", "peak beyond weights", "reached", "target")
@@ -10,7 +12,9 @@ def lines(found: dict[str, Any]) -> list[str]:
     limits = found["ceilings"]
     rates = ", ".join(f"{name} {rate / 1e12:.3g} TFLOP/s" for name, rate in limits.items() if name != "bandwidth")
     head = f"{found['device']['name']}: products {rates}; memory {limits['bandwidth'] / 1e9:.4g} GB/s"
-    rows = [HEADER, *(_row(each) for each in found["results"])]
+    rows: list[tuple[str, ...]] = [HEADER]
+    for part, results in groupby(found["results"], itemgetter("part")):
+        rows += [(part, "", "", "", ""), *(_row(each) for each in results)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
     texts = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return [head, *(text.rstrip() for text in texts)]
@@ -18,11 +22,11 @@ def lines(found: dict[str, Any]) -> list[str]:
 
 def _row(each: dict[str, Any]) -> tuple[str, ...]:
     if "left_out" in each:
-        return each["name"], "left out", "", each["left_out"], ""
+        return f"  {each['name']}", "left out", "", each["left_out"], ""
     overhead = f" ({each['overhead']:.0%})" if "overhead" in each else ""
     verdict = {True: ": met", False: ": NOT MET", None: " (of a card)"}[each.get("met")]
     return (
-        each["name"],
+        f"  {each['name']}",
         f"{each['value']:.3g} s/{each['unit']}",
         f"{each['peak_bytes_beyond'] / 1e9:.3g} GB{overhead}",
         each.get("reached", ""),
