@@ -82,14 +82,14 @@ def compiled():
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("name", ["float64", "float32", "bfloat16"])
 @pytest.mark.parametrize("n_samples", [29, 37])
-def test_what_is_compiled_gives_the_same(name, bias, n_samples, compiled, monkeypatch):
+def test_what_is_compiled_gives_the_same(name, bias, n_samples, compiled):
     """For blocks and batches of any size, and without falling back to what is not compiled."""
-    monkeypatch.setattr(torch._dynamo.config, "fail_on_recompile_limit_hit", True)
     problem = Problem(seed=2, n_samples=n_samples)
     W, precision = problem.rows(name), precision_of(name)
     b = problem.bias(W) if bias else None
-    sums = sums_of(problem.X, problem.y, W, b, block=30, elementwise=compiled)
-    found = gradients(problem.X, problem.y, W, b, sums.log_partition, block=30, elementwise=compiled)
+    with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):
+        sums = sums_of(problem.X, problem.y, W, b, block=30, elementwise=compiled)
+        found = gradients(problem.X, problem.y, W, b, sums.log_partition, block=30, elementwise=compiled)
     log_likelihood, expected = problem.reference(bias)
     assert float(sums.log_likelihood.mean()) == pytest.approx(
         float(log_likelihood), rel=1e-12 if name == "float64" else 1e-5

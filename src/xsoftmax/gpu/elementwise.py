@@ -106,4 +106,15 @@ def compiled() -> Elementwise:
     What is missing for it, PyTorch says when they are first called: a RuntimeError.
     """
     compile_it: Any = partial(torch.compile, dynamic=True)
-    return Elementwise(compile_it(partial(_added, _FRESH)), compile_it(partial(_coefficients, _FRESH)))
+    return Elementwise(compile_it(_fresh_added), compile_it(_fresh_coefficients))
+
+
+# Functions of their own, as `torch.compile` counts how often it has compiled a function, and gives up at the eighth.
+def _fresh_added(scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
+    return _added(_FRESH, scores, bias, places, running)
+
+
+def _fresh_coefficients(
+    scores: Tensor, bias: Tensor | None, shift: Tensor, places: Places, share: Tensor, dtype: torch.dtype
+) -> Tensor:
+    return _coefficients(_FRESH, scores, bias, shift, places, share, dtype)
