@@ -18,7 +18,7 @@ from xsoftmax.internal.fingerprint import ROOT  # noqa: E402
 SECONDS = 120
 
 
-@pytest.fixture(scope="module", params=[2, 4])
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.slow)])
 def ranks(request, tmp_path_factory):
     """What each of some ranks has found, each a program of its own."""
     folder = tmp_path_factory.mktemp("ranks")
