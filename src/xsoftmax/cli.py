@@ -10,8 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-
-from threadpoolctl import threadpool_limits
+from typing import Any
 
 import xsoftmax
 from xsoftmax.commands import verbs
@@ -38,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if no_output and getattr(options, "output", None) is None:
             raise InputError("standard output is closed; name a file with -o, or send it somewhere: > FILE")
         check_outputs(options, options.writes, arguments)
-        with threadpool_limits(_n_threads()):  # more do not help small products, and change bits
+        with _limited(_n_threads()):  # more do not help small products, and change bits
             options.run(options)
     except StoppedError as stopped:
         print(f"stopped: {stopped}", file=sys.stderr)
@@ -85,6 +84,15 @@ def _n_threads() -> int:
     if found is None:
         raise InputError(f"OMP_NUM_THREADS is {text!r}; set it to a number of threads, such as 1, or unset it")
     return int(found[1])
+
+
+def _limited(n_threads: int) -> contextlib.AbstractContextManager[Any]:
+    """Limit the threads of libraries; on a machine that only benchmarks its card, nothing may be there to do so."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ModuleNotFoundError:
+        return contextlib.nullcontext()
+    return threadpool_limits(n_threads)
 
 
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:

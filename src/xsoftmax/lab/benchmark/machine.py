@@ -8,9 +8,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import psutil
-from threadpoolctl import threadpool_info
-
 PACKAGES = ("numpy", "scipy", "numba", "llvmlite", "h5py")
 _CPUS = Path("/sys/devices/system/cpu")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -24,7 +21,7 @@ def describe() -> dict[str, Any]:
         "processor": _processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "caches": caches(),
-        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        "memory_gb": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
         "huge_pages": _chosen(_HUGE_PAGES),
         "system": platform.system(),
         "python": platform.python_version(),
@@ -66,6 +63,11 @@ def _chosen(path: Path) -> str | None:
 
 
 def _blas() -> list[str]:
+    """The BLAS libraries that are loaded; none where threadpoolctl, which finds them, is not installed."""
+    try:
+        from threadpoolctl import threadpool_info
+    except ModuleNotFoundError:
+        return []
     return [
         f"{found['internal_api']} {found['version']} {found.get('architecture', '')}".strip()
         for found in threadpool_info()

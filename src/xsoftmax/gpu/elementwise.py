@@ -1,0 +1,120 @@
+"""What happens to each score of a block between matrix products: as PyTorch's operations one by one, or compiled.
+
+One by one, each operation reads and writes all scores of the block; they overwrite them, so that no second block is
+held. `torch.compile` makes of each function here one or two passes that read the scores once. It needs Triton on a
+card and a C++ compiler on the CPU device, and its first call takes up to a minute.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class Places(NamedTuple):
+    """Where in a block the samples' own classes are.
+
+    ``inside``, (n_samples,), tells whether a sample's class is in the block. ``column``, (n_samples, 1), is its
+    column, and for a class in another block any that exists.
+    """
+
+    inside: Tensor
+    column: Tensor
+
+
+class Running(NamedTuple):
+    """Each sample's largest score so far, its sum of exponentials relative to that, and its true score if seen.
+
+    All are of shape (n_samples,); the sum is float64, the others have the dtype of scores.
+    """
+
+    maximum: Tensor
+    total: Tensor
+    true: Tensor
+
+
+class Elementwise(NamedTuple):
+    """The two functions.
+
+    ``added(scores, bias, places, running)`` adds a block's scores to what runs.
+    ``coefficients(scores, bias, shift, places, share, dtype)`` gives exp(score - shift), less ``share`` where a class
+    is the sample's own. Scores have the shape (n_samples, n), and may be overwritten. ``bias`` is (n,), or None.
+    ``shift`` is (n_samples,).
+    ``share`` has the dtype of scores and no dimension: of a number, `torch.compile` would compile each value anew.
+    """
+
+    added: Callable[[Tensor, Tensor | None, Places, Running], Running]
+    coefficients: Callable[[Tensor, Tensor | None, Tensor, Places, Tensor, torch.dtype], Tensor]
+
+
+class _Operations(NamedTuple):
+    """Operations that differ: in place or not, and how a share is taken from a sample's own class."""
+
+    add: Any
+    subtract: Any
+    exp: Any
+    less: Callable[[Tensor, Places, Tensor], Tensor]
+
+
+def _added(operations: _Operations, scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
+    if bias is not None:
+        scores = operations.add(scores, bias)
+    true = torch.where(places.inside, scores.gather(1, places.column)[:, 0], running.true)
+    maximum = torch.maximum(running.maximum, scores.amax(1))
+    exponentials = operations.exp(operations.subtract(scores, maximum[:, None]))
+    total = running.total * (running.maximum - maximum).double().exp()
+    return Running(maximum, total + exponentials.sum(1), true)
+
+
+def _coefficients(
+    operations: _Operations,
+    scores: Tensor,
+    bias: Tensor | None,
+    shift: Tensor,
+    places: Places,
+    share: Tensor,
+    dtype: torch.dtype,
+) -> Tensor:
+    if bias is not None:
+        scores = operations.add(scores, bias)
+    probabilities = operations.exp(operations.subtract(scores, shift[:, None]))
+    return operations.less(probabilities, places, share).to(dtype)
+
+
+def _less_in_place(values: Tensor, places: Places, share: Tensor) -> Tensor:
+    return values.scatter_add_(1, places.column, (places.inside * -share)[:, None])
+
+
+def _less(values: Tensor, places: Places, share: Tensor) -> Tensor:
+    columns = torch.arange(values.shape[1], device=values.device)
+    own = places.inside[:, None] & (columns == places.column)
+    return torch.where(own, values - share, values)
+
+
+_IN_PLACE = _Operations(Tensor.add_, Tensor.sub_, Tensor.exp_, _less_in_place)
+_FRESH = _Operations(torch.add, torch.sub, torch.exp, _less)
+
+ONE_BY_ONE = Elementwise(partial(_added, _IN_PLACE), partial(_coefficients, _IN_PLACE))
+
+
+@cache
+def compiled() -> Elementwise:
+    """Give the functions as `torch.compile` makes them, for blocks of any size.
+
+    What is missing for it, PyTorch says when they are first called: a RuntimeError.
+    """
+    compile_it: Any = partial(torch.compile, dynamic=True)
+    return Elementwise(compile_it(_fresh_added), compile_it(_fresh_coefficients))
+
+
+# Functions of their own, as `torch.compile` counts how often it has compiled a function, and gives up at the eighth.
+def _fresh_added(scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
+    return _added(_FRESH, scores, bias, places, running)
+
+
+def _fresh_coefficients(
+    scores: Tensor, bias: Tensor | None, shift: Tensor, places: Places, share: Tensor, dtype: torch.dtype
+) -> Tensor:
+    return _coefficients(_FRESH, scores, bias, shift, places, share, dtype)

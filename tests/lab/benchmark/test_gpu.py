@@ -1,0 +1,239 @@
+"""The suite of cards on PyTorch's CPU device, at small sizes: it checks first, then measures, and needs little."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+
+from xsoftmax.cli import main  # noqa: E402
+from xsoftmax.gpu.elementwise import ONE_BY_ONE  # noqa: E402
+from xsoftmax.internal.fingerprint import ROOT  # noqa: E402
+from xsoftmax.lab.benchmark import gpu  # noqa: E402
+from xsoftmax.lab.benchmark.gpu import clock, losses, sampled, sizes, ways  # noqa: E402
+from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of  # noqa: E402
+from xsoftmax.lab.benchmark.gpu.correctness import checks  # noqa: E402
+from xsoftmax.lab.benchmark.gpu.table import lines  # noqa: E402
+
+CPU = torch.device("cpu")
+WAYS = {"one by one": ONE_BY_ONE}
+SMALL = sizes.Sizes((100, 300, 8), 20, (300, 8, 20, 5), (20, 300, 8), (300, 8, 20), 32, 8000, (800, 8000))
+MISSING = (
+    *("h5py", "jinja2", "llvmlite", "matplotlib", "mlflow", "numba", "pandas"),
+    *("psutil", "seaborn", "sklearn", "threadpoolctl", "tqdm", "yaml"),
+)
+WITHOUT = f"""
+import sys
+
+
+class Without:
+    names = {MISSING}
+
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.partition(".")[0] in self.names else self.finder.find_spec(name, path, target)
+
+
+sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
+from xsoftmax.cli import main
+from xsoftmax.lab.benchmark.gpu import clock, sizes
+clock.SECONDS, sizes.OF_A_PROCESSOR = 0.01, sizes.Sizes{tuple(SMALL)}
+status = main(sys.argv[1:])
+assert not set(sys.modules) & set(Without.names)
+sys.exit(status)
+"""
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(sizes, "OF_A_PROCESSOR", SMALL)
+    monkeypatch.setattr(clock, "SECONDS", 0.001)
+
+
+def test_it_runs_where_there_is_only_torch_numpy_and_scipy(tmp_path):
+    """As a program of its own, which finds no other library."""
+    path = tmp_path / "gpu.json"
+    command = [sys.executable, "-c", WITHOUT, "benchmark", "gpu", "--device", "cpu", "--json", str(path)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT.parent)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (ended.stderr, ended.returncode) == ("", 0)
+    said = ended.stdout.splitlines()
+    assert "reduced sizes" in said[1]
+    assert said.index(next(each for each in said if "holds" in each)) < said.index(
+        next(each for each in said if "measured" in each)
+    ), "correctness comes first"
+    found = json.loads(path.read_text())
+    assert found["suite"] == "gpu"
+    assert found["device"]["torch"] == torch.__version__
+    assert all(each["holds"] for each in found["correctness"])
+    assert len(found["correctness"]) == 26
+    assert min(found["ceilings"].values()) > 0
+    measured = [each for each in found["results"] if "left_out" not in each]
+    assert len(measured) >= 14
+    assert all(min(each["seconds"]) > 0 and each["peak_bytes_beyond"] > 0 for each in measured)
+    assert not any("met" in each for each in measured), "targets are a card's"
+
+
+def test_an_epoch_is_so_many_steps(small, tmp_path):
+    path = tmp_path / "gpu.json"
+    assert main(["benchmark", "gpu", "--device", "cpu", "--json", str(path)]) == 0
+    found = json.loads(path.read_text())
+    exact = next(each for each in found["results"] if each["part"].startswith("exact softmax, N=100"))
+    steps = 100 / 20
+    assert steps * min(exact["seconds"]) <= exact["value"] <= steps * max(exact["seconds"])
+    products = 3 * 2 * 100 * 300 * 8 / found["ceilings"]["bfloat16"]
+    assert exact["seconds_of_three_products"] == pytest.approx(products)
+    weights = 300 * 8 * 4 * 2 + 300 * 4 * 2
+    assert exact["bytes_of_weights"] == weights
+    drawn = next(each for each in found["results"] if each["part"].startswith("negative"))
+    assert drawn["bytes_touched"] == 20 * 6 * 8 * 16
+
+
+def test_a_wrong_result_is_an_error_and_nothing_is_timed(small, monkeypatch, tmp_path, capsys):
+    """A running maximum whose sums are not rescaled: right in one block, wrong in several."""
+
+    def added(scores, bias, places, running):
+        found = ONE_BY_ONE.added(scores.clone(), bias, places, running)
+        return found._replace(total=running.total + (scores + bias).exp().sum(1))
+
+    monkeypatch.setattr(ways, "ONE_BY_ONE", ONE_BY_ONE._replace(added=added))
+    path = tmp_path / "gpu.json"
+    assert main(["benchmark", "gpu", "--device", "cpu", "--seed", "3", "--json", str(path)]) == 1
+    said = capsys.readouterr()
+    assert "error: wrong on this device, with --seed 3: float64, one by one: log-likelihood; " in said.err
+    assert "measured" not in said.out
+    assert not path.exists()
+
+
+def test_a_wrong_sampled_step_is_found(monkeypatch):
+    step = sampled.step
+    monkeypatch.setattr(sampled, "step", lambda X, classes, state: step(X, classes.sort(1).values, state))
+    wrong = [each["name"] for each in checks(1, CPU, WAYS) if not each["holds"]]
+    assert wrong == ["negative sampling: one step"]
+
+
+@pytest.mark.parametrize(("name", "said"), [("cuda:99", "finds 0 cards"), ("abc", "name cuda"), ("mps", "name cuda")])
+def test_a_device_that_is_not_there_is_said(name, said, capsys, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    assert main(["benchmark", "gpu", "--device", name]) == 1
+    assert f"--device is {name!r}" in (line := capsys.readouterr().err)
+    assert said in line
+
+
+def test_what_time_is_too_short_for_is_left_out(small, monkeypatch, capsys):
+    monkeypatch.setattr(gpu, "SECONDS", -1.0)
+    assert main(["benchmark", "gpu", "--device", "cpu"]) == 0
+    assert capsys.readouterr().out.count("-1 seconds have passed") == 4
+
+
+def test_what_memory_is_too_small_for_is_left_out(small, monkeypatch, capsys):
+    def allocate(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 4 GiB")
+
+    monkeypatch.setattr(sampled, "measured", allocate)
+    assert main(["benchmark", "gpu", "--device", "cpu"]) == 0
+    table = capsys.readouterr().out
+    said = table.splitlines()
+    assert "left out" in said[said.index("negative sampling") + 1]
+    assert "CUDA out of memory" in table
+    assert "loss and gradients" in table, "what comes after it is measured"
+
+
+def test_losses_of_other_programs_are_ours(small):
+    found = {each["name"]: each for each in losses.measured(SMALL._replace(loss=(40, 500, 16)), CPU, WAYS)}
+    for name in (
+        "torch cross_entropy",
+        "torch linear_cross_entropy",
+        "xsoftmax, one by one, 0.00762939 MiB",
+    ):
+        assert found[name]["difference_of_loss"] < 0.15, "of 7 nats: sums of bfloat16 are as coarse"
+        assert found[name]["difference_of_dX"] < 0.02
+
+
+def test_a_program_that_fails_does_not_end_the_others(monkeypatch):
+    def fails():
+        raise RuntimeError("no kernel\nfor this card")
+
+    monkeypatch.setattr(losses, "OTHERS", {"broken": fails, **losses.OTHERS})
+    found = {each["name"]: each for each in losses.measured(SMALL, CPU, WAYS)}
+    assert found["broken"]["left_out"] == "RuntimeError: no kernel"
+    assert "value" in found["torch cross_entropy"]
+
+
+def test_a_compiler_that_fails_is_left_out(monkeypatch, capsys):
+    """As on a card without Triton; the device is named as one, and is not used."""
+
+    def fails(way, device):
+        raise RuntimeError("Cannot find a working triton installation\nmore")
+
+    monkeypatch.setattr(ways, "_try", fails)
+    assert list(ways.ways(torch.device("cuda"))) == ["one by one"]
+    assert capsys.readouterr().out == (
+        "torch.compile is left out: RuntimeError: Cannot find a working triton installation\n"
+    )
+    monkeypatch.setattr(ways, "_try", lambda way, device: None)
+    assert list(ways.ways(torch.device("cuda"))) == ["one by one", "compiled"]
+    assert list(ways.ways(CPU)) == ["one by one"]
+
+
+def test_each_way_is_checked_and_measured(small, monkeypatch, tmp_path):
+    monkeypatch.setattr(ways, "ways", lambda device: {"one": ONE_BY_ONE, "another": ONE_BY_ONE})
+    path = tmp_path / "gpu.json"
+    assert main(["benchmark", "gpu", "--device", "cpu", "--json", str(path)]) == 0
+    found = json.loads(path.read_text())
+    for part, n in (("correctness", 24), ("results", 9)):
+        names = [each["name"] for each in found[part]]
+        assert sum(", another" in name for name in names) >= n
+        assert sum(", one" in name for name in names) >= n
+
+
+def test_peak_bytes_are_those_of_tensors_that_live_at_once():
+    assert peak_bytes(lambda: torch.zeros(1000).add(1).add(1), CPU) == 8000
+    assert peak_bytes(lambda: torch.zeros(1000).add_(1)[:10], CPU) == 4000
+    assert peak_bytes(lambda: [torch.zeros(10) for _ in range(5)], CPU) == 200
+    there = torch.zeros(1000)
+    assert peak_bytes(lambda: there.add_(1), CPU) == 0
+
+
+def test_the_first_call_is_off_the_clock(monkeypatch):
+    monkeypatch.setattr(clock, "SECONDS", 0.1)
+    pauses = iter([0.3] + 100 * [0.02])
+    found = seconds_of(lambda: time.sleep(next(pauses)), CPU)
+    assert 2 <= len(found) <= 5
+    assert 0.02 <= min(found) <= max(found) < 0.2
+
+
+def test_the_table_tells_whether_targets_are_met():
+    each = {
+        "part": "all",
+        "name": "one",
+        "value": 1.5,
+        "unit": "epoch",
+        "peak_bytes_beyond": 2e9,
+        "overhead": 0.05,
+        "target": "few",
+    }
+    results = [each | {"met": True}, each | {"met": False}, {"part": "rest", "name": "two", "left_out": "no time"}]
+    ceilings = {"float32": 5e13, "bandwidth": 3e12}
+    found = lines({"device": {"name": "A card"}, "ceilings": ceilings, "results": results})
+    assert found[0] == "A card: products float32 50 TFLOP/s; memory 3000 GB/s"
+    assert (found[2], found[5]) == ("all", "rest")
+    assert found[3].split() == ["one", "1.5", "s/epoch", "2", "GB", "(5%)", "few:", "met"]
+    assert found[4].endswith("few: NOT MET")
+    assert found[6].split() == ["two", "left", "out", "no", "time"]
+
+
+def test_sizes_of_a_card_are_those_of_the_targets():
+    card = sizes.OF_A_CARD
+    assert card.exact == (490_449, 213_874, 512)
+    assert card.sampled[:2] == (213_874, 512)
+    assert card.loss == (8192, 256_000, 2304)
+    assert card.large[:2] == (3_000_000, 768)
+    assert Path(gpu.__file__).parent.name == "gpu"
