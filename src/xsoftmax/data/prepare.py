@@ -101,7 +101,8 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
     examples, classes = _seen_in_training(examples, sizes, config.name)
     transform = _fitted(features, examples["train"].X, config)
     final = {name: _final(transform, examples.pop(name), classes) for name in list(examples)}
-    _check_weights(final, config.name)
+    final = {name: split if name == "train" else replace(split, weight=None) for name, split in final.items()}
+    _check_weights(final["train"], config.name)
     sizes.update({name: each.n_samples for name, each in final.items()})
     sizes.update(features=final["train"].X.shape[1], classes=classes.size)
     _check_sizes(config, sizes)
@@ -270,10 +271,9 @@ def _of_classes(filtered: LabelSets, classes: np.ndarray) -> LabelSets:
     return LabelSets.of_pairs(filtered.rows[known], places, filtered.starts.size - 1)
 
 
-def _check_weights(splits: Mapping[str, Split], dataset: str) -> None:
-    for name, split in splits.items():
-        if split.weight is not None and split.n_samples and not split.weight.any():
-            raise InputError(f"{dataset}: all {split.n_samples} {name} rows have weight 0; look at options.weight")
+def _check_weights(train: Split, dataset: str) -> None:
+    if train.weight is not None and train.n_samples and not train.weight.any():
+        raise InputError(f"{dataset}: all {train.n_samples} train rows have weight 0; look at options.weight")
 
 
 def _check_sizes(config: DatasetConfig, sizes: Mapping[str, int]) -> None:

@@ -1,0 +1,152 @@
+"""Fit a classifier to a file of labelled rows in one go: prepare, choose and train a method, test, write model.h5.
+
+    xsoftmax fit reviews.csv --text comment --label product -o model.h5
+
+A tenth of the rows each is kept for validation, which chooses the method and the epoch, and for the test.
+"""
+
+import argparse
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from xsoftmax.commands import train
+from xsoftmax.data.config import load_config
+from xsoftmax.data.download import download
+from xsoftmax.data.prepare import prepare
+from xsoftmax.data.store import open_prepared
+from xsoftmax.evaluation import metrics
+from xsoftmax.evaluation.likelihood import score_together
+from xsoftmax.evaluation.prediction import top_k
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.outputs import Named, check_not_read, file_to_write
+from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.methods import AUTO
+from xsoftmax.model import Model, load_model
+
+FORMATS = {".csv": "table", ".tsv": "table", ".parquet": "table", ".svm": "svmlight", ".svmlight": "svmlight"}
+# What is trained where rows have several labels, among which auto does not choose, and how long.
+FOR_SETS, EPOCHS_FOR_SETS = "one-vs-rest", 20
+CONFUSIONS = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Define the command line."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("rows", type=Path, help=f"a file that ends in {', '.join(FORMATS)}, perhaps compressed")
+    parser.add_argument("--label", default="label", help="column of the labels (default: %(default)s)")
+    parser.add_argument("--text", help="column of the texts; without it all other columns are numbers")
+    parser.add_argument("--label-separator", metavar="CHARACTER", help="stands between the labels of a row")
+    parser.add_argument("--weight", help="column of what training rows count")
+    parser.add_argument("--method", default=AUTO, help="name of a method, see `xsoftmax methods` (default: auto)")
+    budget = parser.add_mutually_exclusive_group()
+    budget.add_argument("--seconds", type=float, help="training time (default of auto: 120)")
+    budget.add_argument("--epochs", type=int, help="passes over the training rows")
+    parser.add_argument(
+        "--validation", type=float, default=0.1, help="share or number of rows (default: %(default)s)"
+    )
+    parser.add_argument("--test", type=float, default=0.1, help="share or number of rows (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    parser.add_argument("--threads", type=int, default=1, help="more than 1: bits differ from run to run")
+    parser.add_argument("-o", "--output", type=file_to_write, default=Path("model.h5"), help="default: %(default)s")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Write the model, and print what test rows say of it."""
+    check_not_read([Named(options.output, "-o")], [options.rows])
+    if not options.rows.is_file():
+        raise InputError(f"{options.rows}: no such file")
+    for name in ("validation", "test"):
+        if not getattr(options, name) >= 0:
+            raise InputError(
+                f"--{name} is {getattr(options, name):g}; set it to a share or a number of rows, or to 0"
+            )
+    with TemporaryDirectory(dir=options.output.absolute().parent, prefix=".fit-") as folder:
+        prepared = _prepared(options, Path(folder))
+        train.run(_training(options, prepared, Path(folder) / "fit"))
+        trained = Path(folder) / "fit" / "model.h5"
+        if not trained.is_file():
+            raise InputError(f"{options.rows}: the fit diverged; take another --method, such as auto")
+        _tell(trained, prepared, ThreadPool(options.threads))
+        shutil.move(trained, options.output)
+    print(f"{options.output}: written; try `xsoftmax predict {options.output} NEW_ROWS`")
+
+
+def _prepared(options: argparse.Namespace, folder: Path) -> Path:
+    """Prepare the rows."""
+    description, prepared = folder / "data.yaml", folder / "data.h5"
+    description.write_text(json.dumps(_description(options)), encoding="utf-8")
+    config = load_config(description)
+    download(config, folder / "raw", None)
+    sizes = prepare(config, folder / "raw", prepared)
+    print(f"{options.rows}: " + ", ".join(f"{name} {sizes[name]}" for name in ("rows", "classes", "features")))
+    return prepared
+
+
+def _description(options: argparse.Namespace) -> dict[str, Any]:
+    """Describe the data as a YAML file would."""
+    kind = next((FORMATS[each] for each in reversed(options.rows.suffixes) if each in FORMATS), None)
+    if kind is None:
+        raise InputError(
+            f"{options.rows}: its form is not known by its name, which ends in none of {', '.join(FORMATS)}; rename "
+            "it, or describe it in a YAML file for `xsoftmax prepare` (docs/data.md)"
+        )
+    asked = {"text": options.text, "weight": options.weight, "label_separator": options.label_separator}
+    given = {key: value for key, value in asked.items() if value is not None}
+    if kind != "table" and given:
+        raise InputError(f"{options.rows}: --{next(iter(given)).replace('_', '-')} is for tables; leave it out")
+    numbers = kind == "table" and options.text is None
+    return {
+        "name": options.rows.name.partition(".")[0] or "rows",
+        "format": kind,
+        "files": [{"path": str(options.rows.absolute())}],
+        "options": given | {"label": options.label} if kind == "table" else {},
+        "labels": "sets" if options.label_separator is not None else "first",
+        "normalize": "standardize" if numbers else "l2",
+        "split": {"validation": options.validation, "test": options.test, "seed": options.seed},
+    }
+
+
+def _training(options: argparse.Namespace, prepared: Path, output: Path) -> argparse.Namespace:
+    """Give the options of ``train``."""
+    method, epochs = options.method, options.epochs
+    if options.label_separator is not None and method == AUTO:
+        method, epochs = FOR_SETS, epochs or (None if options.seconds else EPOCHS_FOR_SETS)
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    words = [str(prepared), "--method", method, "--seed", str(options.seed), "--threads", str(options.threads)]
+    for name, value in (("--seconds", options.seconds), ("--epochs", epochs)):
+        words += [] if value is None else [name, str(value)]
+    return parser.parse_args([*words, "-o", str(output)])
+
+
+def _tell(trained: Path, prepared: Path, pool: ThreadPool) -> None:
+    """Print metrics of test rows, and which classes are taken for which."""
+    model = load_model(trained)
+    with open_prepared(prepared) as data:
+        if not data.n_samples("test"):
+            return
+        test = data.split("test")
+        (scores,) = score_together(model, [test], pool)
+        scores = replace(
+            scores, class_counts=data.class_counts, n_train=data.n_samples("train"), propensity=data.propensity
+        )
+        measured = metrics.measure(scores, "end")
+        for name, value in measured.items():
+            if np.isfinite(value):
+                print(f"test {name} {value:.4f}")
+        if test.label_sets is None:
+            _tell_confusions(model, top_k(model, test.X, 1, pool).classes[:, 0], test.y)
+
+
+def _tell_confusions(model: Model, found: np.ndarray, y: np.ndarray) -> None:
+    wrong = found != y
+    pairs, counts = np.unique(np.stack([y[wrong], found[wrong]], axis=1), axis=0, return_counts=True)
+    for place in np.argsort(-counts, kind="stable")[:CONFUSIONS]:
+        true, other = (model.class_names[int(k)] for k in pairs[place])
+        print(f"{counts[place]} x {true} taken for {other}")

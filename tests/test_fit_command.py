@@ -1,0 +1,123 @@
+"""`xsoftmax fit`: from a file of labelled rows to a model, in one call, and what is said of it."""
+
+import csv
+import re
+
+import numpy as np
+import pytest
+
+from xsoftmax.cli import main
+from xsoftmax.model import load_model
+
+ANIMALS = ("cats", "cows", "dogs", "hens")
+
+
+def reviews(path, n=400, delimiter=","):
+    """Texts of which most words are of their class, and columns that no one asked for."""
+    rng = np.random.default_rng(0)
+    with path.open("w", newline="") as file:
+        lines = csv.writer(file, delimiter=delimiter)
+        lines.writerow(["id", "comment", "product", "count"])
+        for i in range(n):
+            own, other = rng.choice(ANIMALS, 2)
+            words = [f"{own}{k}" for k in rng.integers(0, 6, 3)] + [f"{other}{k}" for k in rng.integers(0, 6, 2)]
+            lines.writerow([i, " ".join(words), own, 1 + i % 2])
+    return path
+
+
+def run(capsys, *words):
+    """Exit status, and what was printed to standard output and standard error."""
+    status = main(["fit", *map(str, words)])
+    shown = capsys.readouterr()
+    return status, shown.out, shown.err
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_a_table_of_texts_becomes_a_model(ending, tmp_path, capsys):
+    rows = reviews(tmp_path / f"reviews.{ending}", delimiter="\t" if ending == "tsv" else ",")
+    asked = ["--text", "comment", "--label", "product", "--method", "softmax", "--epochs", 5, "--weight", "count"]
+    status, out, _ = run(capsys, rows, *asked, "-o", tmp_path / "model.h5")
+    assert status == 0
+    assert f"{rows}: rows 400, classes 4, features 24" in out
+    assert float(re.search(r"^test accuracy (\S+)$", out, re.MULTILINE)[1]) > 0.8
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.h5", rows.name]
+    assert load_model(tmp_path / "model.h5").class_names[:] == list(ANIMALS)
+    assert main(["predict", str(tmp_path / "model.h5"), str(rows), "--top", "1"]) == 0
+    found = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    with rows.open() as file:
+        true = [row["product"] for row in csv.DictReader(file, delimiter="\t" if ending == "tsv" else ",")]
+    assert np.mean([row["class"] == label for row, label in zip(found, true, strict=True)]) > 0.8
+
+
+def test_confusions_are_counted_by_name(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    lines = [f"{rng.normal() + k % 2:.3f},{rng.normal():.3f},{'hen' if k % 2 else 'cow'}" for k in range(400)]
+    (tmp_path / "rows.csv").write_text("a,b,label\n" + "\n".join(lines) + "\n")
+    status, out, _ = run(capsys, tmp_path / "rows.csv", "--method", "softmax", "--epochs", 5, "-o", tmp_path / "m.h5")
+    assert status == 0
+    told = re.findall(r"^(\d+) x (hen|cow) taken for (hen|cow)$", out, re.MULTILINE)
+    accuracy = float(re.search(r"^test accuracy (\S+)$", out, re.MULTILINE)[1])
+    assert sum(int(n) for n, _, _ in told) == round(40 * (1 - accuracy)) > 0
+    assert [step.kind for step in load_model(tmp_path / "m.h5").transform.steps] == ["standardize"]
+
+
+def test_rows_may_have_several_labels(tmp_path, capsys):
+    lines = [f"{a} {b} and others,{a};{b}" for a in ANIMALS for b in ANIMALS if a < b for _ in range(20)]
+    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+    asked = ["--text", "text", "--label-separator", ";", "-o", tmp_path / "model.h5"]
+    status, out, _ = run(capsys, tmp_path / "rows.csv", *asked)
+    assert status == 0
+    assert float(re.search(r"^test p_at_1 (\S+)$", out, re.MULTILINE)[1]) == 1
+    assert load_model(tmp_path / "model.h5").link == "sigmoid"
+
+
+def test_svmlight_is_known_by_its_name(tmp_path, capsys):
+    lines = [f"{k % 3} {1 + k % 3}:1 {4 + k % 5}:0.5" for k in range(90)]
+    (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")
+    status, out, _ = run(capsys, tmp_path / "rows.svm", "--method", "softmax", "--epochs", 9, "-o", tmp_path / "m.h5")
+    assert status == 0
+    assert "test accuracy 1.0000" in out
+
+
+@pytest.mark.slow
+def test_auto_chooses_if_nothing_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(
+        capsys, reviews(tmp_path / "r.csv", 3000), "--text", "comment", "--label", "product", "--seconds", 20
+    )
+    assert status == 0
+    assert "auto: " in err
+    assert "model.h5: written" in out
+
+
+@pytest.mark.fault(
+    "a fit to a file that is missing, of another form, or has no such column",
+    happens="nothing is written",
+    user="`error: …`, with what to do",
+)
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["none.csv"], "none.csv: no such file"),
+        (["rows.doc"], "rows.doc: its form is not known by its name, which ends in none of .csv"),
+        (["rows.csv", "--label", "prodct"], "no column 'prodct'"),
+        (["rows.svm", "--text", "comment"], "rows.svm: --text is for tables; leave it out"),
+        (["rows.csv", "--text", "comment", "--label", "product", "--method", "sofmax", "--epochs", "1"],
+         "unknown method 'sofmax'"),
+        (["rows.csv", "--text", "comment", "--label", "product", "--validation", "-1"], "--validation is -1; set it"),
+        (["rows.csv", "--text", "comment", "--label", "product", "-o", "rows.csv"], "rows.csv"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_line_and_leave_nothing(asked, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = reviews(tmp_path / "rows.csv", 50).read_bytes()
+    for name in ("rows.doc", "rows.svm"):
+        (tmp_path / name).write_text("1 1:1\n2 2:1\n")
+    (tmp_path / "model.h5").write_text("of before")
+    status, _, err = run(capsys, *asked)
+    assert status == 1
+    assert message in err.splitlines()[-1]
+    assert err.splitlines()[-1].startswith("error: ")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.h5", "rows.csv", "rows.doc", "rows.svm"]
+    assert (tmp_path / "model.h5").read_text() == "of before"
+    assert (tmp_path / "rows.csv").read_bytes() == before
