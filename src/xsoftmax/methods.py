@@ -94,9 +94,9 @@ class Method:
         Whether models, and looks at the fit, have the temperature under which validation rows are likeliest, and an
         offset by the logarithm of how many training rows a class has, unless classes have about as many by design.
     device : {"numba", "cpu", "cuda", "auto"}
-        Where it is to be trained: by compiled code on the processors, or by PyTorch on the processors or a card; auto:
-        on a card where there is one and a solver there takes the method, otherwise by compiled code. With cuda a
-        cluster gives the job a GPU.
+        Where it is to be trained: by compiled code, or by PyTorch on the processors or a card; auto: on a card where
+        there is one and a solver there takes the method, otherwise by compiled code. With cuda a cluster gives the
+        job a GPU.
     solver : str
         Who is to train it, by name; ``any``: the fastest that takes it.
     settings : dict

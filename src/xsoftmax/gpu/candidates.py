@@ -43,7 +43,12 @@ def move(weights: Weights, rows: Rows, classes: Tensor, slopes: Tensor, rate: fl
 
 
 def move_alike(
-    weights: Weights, rows: DenseRows, classes: Tensor, slopes: Tensor, own: tuple[Tensor, Tensor], at: tuple[float, int]
+    weights: Weights,
+    rows: DenseRows,
+    classes: Tensor,
+    slopes: Tensor,
+    own: tuple[Tensor, Tensor],
+    at: tuple[float, int],
 ) -> None:
     """Move m classes that all samples share, and each sample's own, once each.
 

@@ -20,7 +20,7 @@ _SAME_PRODUCTS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 
 def place_of(device: str) -> str:
-    """Name the device that a method's ``device`` stands for on this machine: "numba", "cpu" or "cuda"."""
+    """Name what a method's ``device`` stands for on this machine: "numba", "cpu" or "cuda"."""
     if device != "auto":
         return device
     return "cuda" if has_card() else NUMBA
@@ -97,8 +97,8 @@ def check_room(name: str, place: str, needed: Mapping[str, int]) -> None:
     if total > free:
         parts = ", ".join(f"{n_bytes // MB:,} MB for {what}" for what, n_bytes in needed.items())
         raise InputError(
-            f"method {name}: device is {place}, which has {free // MB:,} MB free, and the fit takes {total // MB:,} MB "
-            f"of it: {parts}; take a larger card, a smaller batch, or leave device out"
+            f"method {name}: device is {place}, which has {free // MB:,} MB free, and the fit takes "
+            f"{total // MB:,} MB of it: {parts}; take a larger card, a smaller batch, or leave device out"
         )
 
 
@@ -106,7 +106,10 @@ def check_room(name: str, place: str, needed: Mapping[str, int]) -> None:
 def same_bits() -> Iterator[None]:
     """Let PyTorch take only what gives the same bits each time, for as long as this lasts."""
     torch = _torch()
-    before, warns = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    before, warns = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
     torch.use_deterministic_algorithms(True)
     try:
         yield

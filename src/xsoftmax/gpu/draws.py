@@ -56,7 +56,7 @@ def on(device: torch.device, array: np.ndarray) -> Tensor:
 
 def weighed(classes: Tensor, log_q: Tensor) -> Drawn:
     """Weigh independent draws from one distribution by 1 / (n q)."""
-    return Drawn(classes, log_q, torch.exp(-log_q) / np.float32(classes.shape[1]))
+    return Drawn(classes, log_q, torch.exp(-log_q) / classes.shape[1])
 
 
 class UniformSampler:

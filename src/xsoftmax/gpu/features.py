@@ -31,16 +31,14 @@ class CsrRows(NamedTuple):
     starts : ndarray of shape (n + 1,), int64
         On the host: entries of sample b are ``starts[b]`` to ``starts[b + 1]``.
     rows, columns : Tensor of shape (n_entries,), int64
-        Of each entry, the sample, counted from that before ``first``, and the feature.
+        Of each entry, the sample and the feature.
     values : Tensor of shape (n_entries,)
-    first : int
     """
 
     starts: np.ndarray
     rows: Tensor
     columns: Tensor
     values: Tensor
-    first: int = 0
 
     @property
     def n(self) -> int:
@@ -106,10 +104,5 @@ class Features:
         if self._X.nnz:
             columns[:], values[:] = self._X.indices[places], self._X.data[places]
         columns[last], values[last] = self.width - 1, self._constant
-        numbers = (torch.from_numpy(each).to(self._device) for each in (rows, columns))
-        return CsrRows(starts, *numbers, torch.from_numpy(values).to(self._device, self._dtype))
-
-
-def bytes_of(n_samples: int, n_entries: float, is_sparse: bool) -> int:
-    """Estimate the bytes of some rows on a device, of so many entries each, the constant feature not counted."""
-    return int(n_samples * (n_entries + 1) * (20 if is_sparse else 4))
+        of_entries, of_columns = (torch.from_numpy(each).to(self._device) for each in (rows, columns))
+        return CsrRows(starts, of_entries, of_columns, torch.from_numpy(values).to(self._device, self._dtype))

@@ -1,7 +1,7 @@
 """Steps over all classes, minibatch by minibatch and block by block of classes, on a device.
 
 Of an objective whose slopes follow from sums of exponentials, such as the softmax, no more scores are held than those
-of a block: a first pass has the sums (online: Milakov and Gimelshein 2018), a second one scores the block anew and
+of a block: a first pass has the logarithm of each block's sum, a second one scores the block anew and
 moves it. Of the others, the scores of a minibatch are held.
 """
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.layouts import ClassMajor, FeatureMajor
+from xsoftmax.gpu.layouts import Layout
 from xsoftmax.gpu.slopes import slopes_of
 from xsoftmax.objectives import ScoredClasses
 
@@ -30,7 +30,7 @@ class Labels(NamedTuple):
 class FullSteps:
     """A method's steps; ``decay``: what weights lose in a step, per unit of the learning rate."""
 
-    def __init__(self, objective: Any, layout: ClassMajor | FeatureMajor, auxiliary: Tensor, decay: float) -> None:
+    def __init__(self, objective: Any, layout: Layout, auxiliary: Tensor, decay: float) -> None:
         self._objective, self._layout, self._auxiliary, self._decay = objective, layout, auxiliary, decay
 
     def take(self, rows: Any, samples: Tensor, labels: Labels, rate: float, number: int) -> Tensor:
@@ -52,15 +52,11 @@ class FullSteps:
 
     def _log_sums(self, batch: Any, blocks: list[tuple[int, int]], kept: Tensor | None) -> Tensor:
         """Logarithm of the sum of e^score over all classes, (n,)."""
-        highest = total = None
+        of_blocks = []
         for block in blocks:
             scores = self._layout.scores(batch, *block) if kept is None else kept
-            top = scores.max(1).values
-            top = top if highest is None else torch.maximum(top, highest)
-            of_block = torch.exp(scores - top[:, None]).sum(1)
-            total = of_block if total is None else total * torch.exp(highest - top) + of_block
-            highest = top
-        return highest + torch.log(total)
+            of_blocks.append(torch.logsumexp(scores, 1))
+        return torch.logsumexp(torch.stack(of_blocks), 0)
 
     def _at_once(self, batch: Any, samples: Tensor, labels: Labels, rate: float, number: int) -> Tensor:
         """As ``take``, of an objective that sees all scores of a sample."""

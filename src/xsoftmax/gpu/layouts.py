@@ -1,6 +1,6 @@
-"""All weights against a minibatch, by blocks of classes: a class per row for dense rows, a feature for sparse ones."""
+"""All weights against a minibatch, by blocks of classes: a row per class if samples are dense, else per feature."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -12,6 +12,27 @@ from xsoftmax.gpu.weights import Weights
 MOST_PRODUCTS = 2**24
 
 
+class Layout(Protocol):
+    """How weights lie; a batch is what ``opened`` made of some rows."""
+
+    n_classes: int
+
+    def opened(self, rows: Any) -> Any:
+        """Get a minibatch ready."""
+
+    def blocks(self, batch: Any, most: int) -> list[tuple[int, int]]:
+        """Cut the classes so that a block has ``most`` scores at most."""
+
+    def scores(self, batch: Any, first: int, stop: int) -> Tensor:
+        """Scores of a block of classes, (n, stop - first)."""
+
+    def shrink(self, first: int, stop: int, left: float, number: int) -> None:
+        """Leave a share of a block's weights, biases left out; ``number`` is of the steps before."""
+
+    def move(self, batch: Any, slopes: Tensor, first: int, stop: int, rate: float, number: int) -> None:
+        """Move a block of classes along the sum of slope times sample."""
+
+
 class ClassMajor:
     """Weights of shape (n_classes, n_features + 1), for dense rows."""
 
@@ -19,23 +40,23 @@ class ClassMajor:
         self._weights, self.n_classes = weights, weights.W.shape[0]
 
     def opened(self, rows: DenseRows) -> DenseRows:
-        """Get a minibatch ready."""
+        """See ``Layout``."""
         return rows
 
     def blocks(self, batch: DenseRows, most: int) -> list[tuple[int, int]]:
-        """Cut the classes so that a block has ``most`` scores at most."""
+        """See ``Layout``."""
         return _cut(self.n_classes, most // batch.n)
 
     def scores(self, batch: DenseRows, first: int, stop: int) -> Tensor:
-        """Scores of a block of classes, (n, stop - first)."""
+        """See ``Layout``."""
         return batch.inputs @ self._weights.W[first:stop].T
 
     def shrink(self, first: int, stop: int, left: float, number: int) -> None:
-        """Leave a share of a block's weights, biases left out."""
+        """See ``Layout``."""
         self._weights.shrink((slice(first, stop), slice(0, -1)), left, number)
 
     def move(self, batch: DenseRows, slopes: Tensor, first: int, stop: int, rate: float, number: int) -> None:
-        """Move a block of classes along the sum of slope times sample."""
+        """See ``Layout``."""
         self._weights.move(slice(first, stop), slopes.T @ batch.inputs, rate, number)
 
 
@@ -59,15 +80,15 @@ class FeatureMajor:
         self._weights, self.n_classes = weights, weights.W.shape[1]
 
     def opened(self, rows: CsrRows) -> CsrBatch:
-        """Get a minibatch ready."""
+        """See ``Layout``."""
         return CsrBatch(rows, *torch.unique(rows.columns, return_inverse=True))
 
     def blocks(self, batch: CsrBatch, most: int) -> list[tuple[int, int]]:
-        """Cut the classes so that a block has ``most`` scores at most."""
+        """See ``Layout``."""
         return _cut(self.n_classes, most // batch.n)
 
     def scores(self, batch: CsrBatch, first: int, stop: int) -> Tensor:
-        """Scores of a block of classes, (n, stop - first)."""
+        """See ``Layout``."""
         rows, W = batch.rows, self._weights.W
         found = torch.zeros((batch.n, stop - first), dtype=W.dtype, device=W.device)
         for begin, end in self._parts(batch, first, stop):
@@ -76,11 +97,11 @@ class FeatureMajor:
         return found
 
     def shrink(self, first: int, stop: int, left: float, number: int) -> None:
-        """Leave a share of a block's weights, biases left out."""
+        """See ``Layout``."""
         self._weights.shrink((slice(0, -1), slice(first, stop)), left, number)
 
     def move(self, batch: CsrBatch, slopes: Tensor, first: int, stop: int, rate: float, number: int) -> None:
-        """Move a block of classes along the sum of slope times sample."""
+        """See ``Layout``."""
         rows = batch.rows
         for begin, end in self._parts(batch, first, stop):
             products = slopes[rows.rows, begin - first : end - first] * rows.values[:, None]

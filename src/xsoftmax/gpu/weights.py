@@ -78,7 +78,8 @@ class Weights:
         number : int
             Steps of the fit before.
         """
-        W, beside, totals = (self._seen(each, flat) for each in (self.W, self._beside, self._totals))
+        W = self.W.view(-1) if flat else self.W
+        beside, totals = (self._seen(each, flat) for each in (self._beside, self._totals))
         before = W[at]
         after, a = self._rule(self._optimizer, rate, before, before if beside is None else beside[at], g)
         self._add(totals, at, after - before, number)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from xsoftmax.gpu.device import NUMBA, OF_TORCH, place_of, require
+from xsoftmax.gpu import device
+from xsoftmax.gpu.device import NUMBA, OF_TORCH
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
@@ -131,8 +132,25 @@ def check_label_sets(method: Any) -> None:
     InputError
         If not; says why, and what to take instead.
     """
-    if reason := first_broken(rules_of_label_sets(method)):
+    if reason := first_broken(rules_of_label_sets(method, place_of(method))):
         raise InputError(f"method {method.name}: rows have several labels, and {reason}")
+
+
+def place_of(method: Any) -> str:
+    """Name where a method trains on this machine: by compiled code, "numba", or on PyTorch's "cpu" or "cuda".
+
+    Of ``device: auto`` a card, if there is one and a solver there takes the method, otherwise compiled code.
+
+    Raises
+    ------
+    InputError
+        If no solver trains it there.
+    """
+    place = device.place_of(method.device)
+    if method.device == "auto":
+        willing = _willing(method)
+        return next(there for there in (place, NUMBA, *OF_TORCH) if _on(willing, there))
+    return place
 
 
 def solver_of(method: Any, size: Size | None = None) -> type[Solver]:
@@ -143,11 +161,8 @@ def solver_of(method: Any, size: Size | None = None) -> type[Solver]:
     InputError
         If none does, or the method's device is not there.
     """
-    willing = _willing(method)
-    place = place_of(method.device)
-    if method.device == "auto" and not _on(willing, place):
-        place = next(other for other in (NUMBA, *OF_TORCH) if _on(willing, other))
-    require(method.name, place)
+    willing, place = _willing(method), place_of(method)
+    device.require(method.name, place)
     here = _on(willing, place)
     if len(here) == 1 or size is None:
         return willing[here[0]]
@@ -196,9 +211,9 @@ def _willing(method: Any) -> dict[str, type[Solver]]:
     there = {name: solver for name, solver in known.items() if _may_train(solver, method)}
     takers = [name for name, solver in there.items() if _is_for(solver, method)]
     if not takers:
+        more = ", weights: sparse" * (method.weights == "sparse") + ", an encoder" * (method.encoder is not None)
         raise InputError(
-            f"method {method.name}: device is {method.device}, where no solver trains {_parts(method)}"
-            f"{', weights: sparse' * (method.weights == 'sparse')}{', with an encoder' * (method.encoder is not None)}; "
+            f"method {method.name}: device is {method.device}, where no solver trains {_parts(method)}{more}; "
             "leave device out"
         )
     able = [name for name in takers if method.solver in (ANY, name)]

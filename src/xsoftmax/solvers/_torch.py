@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import OF_TORCH, check_room, place_of, require
+from xsoftmax.gpu.device import OF_TORCH, check_room, require
 from xsoftmax.internal import registry
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Proposal, Size, TrainingSet
-from xsoftmax.solvers import initial_auxiliary
+from xsoftmax.solvers import initial_auxiliary, place_of
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._rules import named
 from xsoftmax.starts import load_start
@@ -34,10 +34,10 @@ class TorchSolver:
     def copies(method: Any) -> int:
         """See ``Solver``: on the processors those of the device, and the host's."""
         on_host = 1 + (method.average != "none")
-        return on_host + (0 if place_of(method.device) == "cuda" else copies_there(method))
+        return on_host + (0 if place_of(method) == "cuda" else copies_there(method))
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
-        self._place = place_of(method.device)
+        self._place = place_of(method)
         require(method.name, self._place)
         n_samples, n_features = data.X.shape
         n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)

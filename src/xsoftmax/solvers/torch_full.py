@@ -43,10 +43,8 @@ class TorchFullSolver(TorchSolver):
     def room(method: Any, size: Size) -> dict[str, int]:
         """See ``TorchSolver``: scores and what is made of them, the gradient of a block, and rows."""
         n_scores = min(method.proposal.batch_size, size.n_samples) * size.n_classes
-        if method.objective.sums_exponentials:
-            held = 3 * min(n_scores, MOST_SCORES)
-        else:  # what torch keeps to differentiate
-            held = 24 * n_scores
+        # of other objectives all, and what torch keeps to differentiate
+        held = 3 * min(n_scores, MOST_SCORES) if method.objective.sums_exponentials else 24 * n_scores
         return {
             "scores of a minibatch": 4 * held,
             "a gradient": 8 * size.n_classes * (size.n_features + 1),

@@ -51,7 +51,7 @@ class TorchSampledSolver(TorchSolver):
 
     @staticmethod
     def room(method: Any, size: Size) -> dict[str, int]:
-        """See ``TorchSolver``: what is gathered for a step and its gradient, draws, rows, and the proposal's arrays."""
+        """See ``TorchSolver``: what a step gathers, its gradient, draws, rows, and what the proposal holds."""
         n_classes = method.batch.size * (1 + _n_draws(method))
         entries = 20 if size.n_entries < size.n_features else 4
         return {
