@@ -49,10 +49,10 @@ def slopes_of(
     draws = draws._replace(scores=scores, log_q=log_q)
     lifting = {} if threshold is None else {"threshold": threshold}
     with torch.no_grad():
-        at, state = objective.prepare(torch, rate, state, draws, noise, **lifting)
+        at, after = objective.prepare(torch, rate, state, draws, noise, **lifting)
     leaves = (draws.score_true.detach().requires_grad_(), scores.detach().requires_grad_())
     with torch.enable_grad():
         value = objective.value(torch, at, draws._replace(score_true=leaves[0], scores=leaves[1]))
         total = value.sum()
     of_true, of_others = torch.autograd.grad(total, leaves, materialize_grads=True)
-    return Slopes(of_true, torch.where(counts, of_others, 0.0), state)
+    return Slopes(of_true, torch.where(counts, of_others, 0.0), after.to(state.dtype))
