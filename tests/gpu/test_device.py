@@ -23,9 +23,7 @@ SOFTMAX = ("softmax", "all", "adagrad")
 def with_torch(monkeypatch, cuda, available):
     """Pretend that PyTorch is installed, for some version of CUDA or none, and finds a card or none."""
     built = SimpleNamespace(cuda=cuda)
-    torch = SimpleNamespace(
-        __version__="2.13.0", version=built, cuda=SimpleNamespace(is_available=lambda: available)
-    )
+    torch = SimpleNamespace(__version__="2.13.0", version=built, cuda=SimpleNamespace(is_available=lambda: available))
     monkeypatch.setattr(device, "find_spec", lambda name: object())
     monkeypatch.setattr(device, "_torch", lambda: torch)
 
@@ -85,7 +83,7 @@ def test_no_card(dataset, tmp_path, monkeypatch, visible):
 @pytest.mark.fault(
     "a card, or PyTorch's CPU device, with too little memory",
     happens="refused before anything is allocated there",
-    user="`device is cuda, which has 3 MB free, and the fit takes 9 MB of it: 5 MB for weights …; take a larger card`",
+    user="`device is cuda, which has 3 MB free, and the fit takes 9 MB of it: 5 MB for weights …`",
     lost="nothing",
 )
 def test_too_little_memory_is_told_with_the_numbers(dataset, tmp_path, monkeypatch):

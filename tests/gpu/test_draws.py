@@ -87,6 +87,8 @@ def test_a_class_has_the_log_probability_with_which_it_is_drawn(settings):
 
 def test_a_lone_class_is_drawn_without_another():
     data = TrainingSet(np.zeros((3, 1), np.float32), np.zeros(3, np.int32), 1)
-    sampler = sampler_of(fitted(build_proposal("a test", {"name": "uniform"}), data).kernel(data.X), torch.device("cpu"))
+    sampler = sampler_of(
+        fitted(build_proposal("a test", {"name": "uniform"}), data).kernel(data.X), torch.device("cpu")
+    )
     found = sampler.draw(torch.arange(3), torch.full((3,), -1), torch.arange(3), 2)
     assert not found.classes.any()

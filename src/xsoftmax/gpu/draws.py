@@ -12,11 +12,6 @@ from torch import Tensor
 
 from xsoftmax.gpu import bits
 from xsoftmax.gpu.tree_draws import TreeSampler
-from xsoftmax.proposals.frequency import FrequencyDraws
-from xsoftmax.proposals.head import HeadDraws, RestDraws
-from xsoftmax.proposals.mixture import MixtureDraws
-from xsoftmax.proposals.tree import TreeDraws
-from xsoftmax.proposals.uniform import UniformDraws
 
 
 class Drawn(NamedTuple):
@@ -45,7 +40,7 @@ class Sampler(Protocol):
 
 def sampler_of(kernel: Any, device: torch.device) -> Sampler:
     """Make the sampler of what a proposal gives the kernels: the same draws on a device."""
-    return _SAMPLERS[type(kernel)](kernel, device)
+    return _SAMPLERS[type(kernel).__name__](kernel, device)
 
 
 def on(device: torch.device, array: np.ndarray) -> Tensor:
@@ -62,8 +57,8 @@ def weighed(classes: Tensor, log_q: Tensor) -> Drawn:
 class UniformSampler:
     """Every class alike; of the others, without replacement, where the true one is left out."""
 
-    def __init__(self, kernel: Any, device: torch.device) -> None:
-        self._n = int(kernel.n_classes)
+    def __init__(self, n_classes: int) -> None:
+        self._n = int(n_classes)
 
     def draw(self, rows: Tensor, excluded: Tensor, states: Tensor, n: int) -> Drawn:
         """See ``Sampler``."""
@@ -119,7 +114,7 @@ class RestSampler:
 
     def __init__(self, kernel: Any, device: torch.device) -> None:
         self._classes, self._position = on(device, kernel.classes), on(device, kernel.position)
-        self._inner = UniformSampler(UniformDraws(kernel.classes.size), device)
+        self._inner = UniformSampler(kernel.classes.size)
 
     def draw(self, rows: Tensor, excluded: Tensor, states: Tensor, n: int) -> Drawn:
         """See ``Sampler``; where no class is left, draws count nothing."""
@@ -189,11 +184,12 @@ class MixtureSampler:
         return torch.logaddexp(first, second)
 
 
-_SAMPLERS: dict[type, Any] = {
-    UniformDraws: UniformSampler,
-    FrequencyDraws: FrequencySampler,
-    RestDraws: RestSampler,
-    HeadDraws: HeadSampler,
-    MixtureDraws: MixtureSampler,
-    TreeDraws: lambda kernel, device: TreeSampler(kernel, device, weighed),
+# By the names of the kernels' NamedTuples: to import their files would make every method depend on every proposal.
+_SAMPLERS: dict[str, Any] = {
+    "UniformDraws": lambda kernel, device: UniformSampler(kernel.n_classes),
+    "FrequencyDraws": FrequencySampler,
+    "RestDraws": RestSampler,
+    "HeadDraws": HeadSampler,
+    "MixtureDraws": MixtureSampler,
+    "TreeDraws": lambda kernel, device: TreeSampler(kernel, device, weighed),
 }

@@ -10,12 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.layouts import Layout
+from xsoftmax.gpu.layouts import Layout, cut
 from xsoftmax.gpu.slopes import slopes_of
 from xsoftmax.objectives import ScoredClasses
-
-# Scores that are held at a time.
-MOST_SCORES = 2**26
 
 
 class Labels(NamedTuple):
@@ -28,10 +25,24 @@ class Labels(NamedTuple):
 
 
 class FullSteps:
-    """A method's steps; ``decay``: what weights lose in a step, per unit of the learning rate."""
+    """A method's steps.
 
-    def __init__(self, objective: Any, layout: Layout, auxiliary: Tensor, decay: float) -> None:
+    Parameters
+    ----------
+    objective : NamedTuple
+        As fitted to the data.
+    layout : Layout
+    auxiliary : Tensor of shape (n_labels, n_auxiliary), float64
+        Changed in place.
+    decay : float
+        What weights lose in a step, per unit of the learning rate.
+    most : int
+        Scores that are held at a time, of an objective that can do with a block's.
+    """
+
+    def __init__(self, objective: Any, layout: Layout, auxiliary: Tensor, decay: float, most: int) -> None:
         self._objective, self._layout, self._auxiliary, self._decay = objective, layout, auxiliary, decay
+        self._most = most
 
     def take(self, rows: Any, samples: Tensor, labels: Labels, rate: float, number: int) -> Tensor:
         """Take one step along the mean over a minibatch; tell whether its scores are finite, a Tensor of one bool.
@@ -41,7 +52,7 @@ class FullSteps:
         batch = self._layout.opened(rows)
         if not self._objective.sums_exponentials:
             return self._at_once(batch, samples, labels, rate, number)
-        blocks = self._layout.blocks(batch, MOST_SCORES)
+        blocks = cut(self._layout.n_classes, self._most // batch.n)
         kept = self._layout.scores(batch, *blocks[0]) if len(blocks) == 1 else None
         log_sums = self._log_sums(batch, blocks, kept)
         for first, stop in blocks:

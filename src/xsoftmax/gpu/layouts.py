@@ -20,9 +20,6 @@ class Layout(Protocol):
     def opened(self, rows: Any) -> Any:
         """Get a minibatch ready."""
 
-    def blocks(self, batch: Any, most: int) -> list[tuple[int, int]]:
-        """Cut the classes so that a block has ``most`` scores at most."""
-
     def scores(self, batch: Any, first: int, stop: int) -> Tensor:
         """Scores of a block of classes, (n, stop - first)."""
 
@@ -42,10 +39,6 @@ class ClassMajor:
     def opened(self, rows: DenseRows) -> DenseRows:
         """See ``Layout``."""
         return rows
-
-    def blocks(self, batch: DenseRows, most: int) -> list[tuple[int, int]]:
-        """See ``Layout``."""
-        return _cut(self.n_classes, most // batch.n)
 
     def scores(self, batch: DenseRows, first: int, stop: int) -> Tensor:
         """See ``Layout``."""
@@ -83,10 +76,6 @@ class FeatureMajor:
         """See ``Layout``."""
         return CsrBatch(rows, *torch.unique(rows.columns, return_inverse=True))
 
-    def blocks(self, batch: CsrBatch, most: int) -> list[tuple[int, int]]:
-        """See ``Layout``."""
-        return _cut(self.n_classes, most // batch.n)
-
     def scores(self, batch: CsrBatch, first: int, stop: int) -> Tensor:
         """See ``Layout``."""
         rows, W = batch.rows, self._weights.W
@@ -111,10 +100,10 @@ class FeatureMajor:
 
     def _parts(self, batch: CsrBatch, first: int, stop: int) -> list[tuple[int, int]]:
         size = MOST_PRODUCTS // max(1, len(batch.rows.values))
-        return [(first + begin, first + end) for begin, end in _cut(stop - first, size)]
+        return [(first + begin, first + end) for begin, end in cut(stop - first, size)]
 
 
-def _cut(n: int, size: int) -> list[tuple[int, int]]:
+def cut(n: int, size: int) -> list[tuple[int, int]]:
     """Cut n into spans of a size, or of 1 if that is less."""
     size = max(1, size)
     return [(first, min(first + size, n)) for first in range(0, n, size)]

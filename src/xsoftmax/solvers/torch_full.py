@@ -9,9 +9,8 @@ from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Proposal, Size, TrainingSet
 from xsoftmax.solvers._rules import first_broken, rules_of_minibatches
 from xsoftmax.solvers._torch import MOST_BYTES, TorchSolver, rules_of_torch
+from xsoftmax.solvers.full import MOST_SCORES, FullSolver
 
-# Scores that are held at a time, at most, if the objective can do with fewer; as ``xsoftmax.gpu.full_steps`` has it.
-MOST_SCORES = 2**26
 # Products that a device adds up in a second, for ranking.
 PRODUCTS_A_SECOND = 1e13
 
@@ -19,10 +18,7 @@ PRODUCTS_A_SECOND = 1e13
 class TorchFullSolver(TorchSolver):
     """Class-major weights for dense rows, feature-major ones for sparse rows."""
 
-    @staticmethod
-    def takes(method: Any) -> bool:
-        """See ``Solver``."""
-        return not method.proposal.draws and method.optimizer.needs != "full_gradient"
+    takes = staticmethod(FullSolver.takes)
 
     @staticmethod
     def refuses(method: Any) -> str:
@@ -60,7 +56,7 @@ class TorchFullSolver(TorchSolver):
 
         layout = (FeatureMajor if self._by_feature else ClassMajor)(self._weights)
         decay = float(np.float32(method.shrinkage / max(1, data.n_samples)))
-        self._steps = FullSteps(objective, layout, self._auxiliary, decay)
+        self._steps = FullSteps(objective, layout, self._auxiliary, decay, MOST_SCORES)
         self._batch_size = method.proposal.batch_size
         self.chunk = self._batch_size * max(1, 2048 // self._batch_size)
         self._batches_per_epoch = -(-data.n_samples // self._batch_size)

@@ -30,7 +30,8 @@ class TorchSampledSolver(TorchSolver):
     @staticmethod
     def takes(method: Any) -> bool:
         """See ``Solver``."""
-        return method.proposal.draws and method.optimizer.needs != "full_gradient" and method.weights == "dense"
+        along = method.optimizer.needs not in ("full_gradient", "proximal")
+        return method.proposal.draws and along and method.weights == "dense"
 
     @staticmethod
     def refuses(method: Any) -> str:
