@@ -55,9 +55,10 @@ class FullSteps:
         blocks = cut(self._layout.n_classes, self._most // batch.n)
         kept = self._layout.scores(batch, *blocks[0]) if len(blocks) == 1 else None
         log_sums = self._log_sums(batch, blocks, kept)
+        offsets = log_sums - torch.log(labels.sums / batch.n)
         for first, stop in blocks:
             scores = self._layout.scores(batch, first, stop) if kept is None else kept
-            slopes = torch.exp(scores - log_sums[:, None]) * labels.sums[:, None]
+            slopes = scores.sub_(offsets[:, None]).exp_()
             self._move(batch, _less(slopes, labels, first), (first, stop), rate, number)
         return torch.isfinite(log_sums).all()
 
@@ -80,21 +81,21 @@ class FullSteps:
         draws = ScoredClasses(of_true, torch.zeros_like(of_true), classes, scores, weights, nothing)
         found = slopes_of(self._objective, rate, self._auxiliary[samples], draws)
         self._auxiliary[samples] = found.state
-        slopes = found.of_others.scatter(1, y, found.of_true[:, None])
+        slopes = found.of_others.scatter(1, y, found.of_true[:, None]) / batch.n
         self._move(batch, slopes, (0, n_classes), rate, number)
         return torch.isfinite(scores).all()
 
     def _move(self, batch: Any, slopes: Tensor, block: tuple[int, int], rate: float, number: int) -> None:
-        """Let the weights of a block of classes decay, and move them along the mean of slope times sample."""
+        """Let the weights of a block of classes decay, and move them along the sum of slope times sample."""
         if self._decay:
             self._layout.shrink(*block, 1 - rate * self._decay, number)
-        self._layout.move(batch, slopes / slopes.shape[0], *block, rate, number)
+        self._layout.move(batch, slopes, *block, rate, number)
 
 
 def _less(slopes: Tensor, labels: Labels, first: int) -> Tensor:
-    """Take the labels' shares from the slopes of a block of classes, those outside it left out."""
+    """Take the labels' shares of a batch's mean from the slopes of a block of classes, those outside it left out."""
     places = labels.classes - first
     inside = (places >= 0) & (places < slopes.shape[1])
     places = places.clamp(0, slopes.shape[1] - 1)
-    shares = torch.where(inside, -labels.shares, 0.0).to(slopes.dtype)
+    shares = torch.where(inside, -labels.shares / len(slopes), 0.0).to(slopes.dtype)
     return slopes.index_put_((labels.samples, places), shares, accumulate=True)

@@ -15,12 +15,12 @@ At = Tensor | slice | tuple[slice | Tensor, slice]
 
 
 def _along_gradient(optimizer: Any, rate: float, w: Tensor, a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    return w - rate * g, a
+    return torch.add(w, g, alpha=-rate), a
 
 
 def _adagrad(optimizer: Any, rate: float, w: Tensor, a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    a = a + g * g
-    return w - rate * g / torch.sqrt(a), a
+    a = torch.addcmul(a, g, g)
+    return torch.addcdiv(w, g, torch.sqrt(a), value=-rate), a
 
 
 # By the optimizer's name: (w, a) after a step along the gradient.
@@ -82,7 +82,8 @@ class Weights:
         beside, totals = (self._seen(each, flat) for each in (self._beside, self._totals))
         before = W[at]
         after, a = self._rule(self._optimizer, rate, before, before if beside is None else beside[at], g)
-        self._add(totals, at, after - before, number)
+        if totals is not None:
+            totals[at] += self._lacking(number) * (after - before)
         W[at] = after
         if beside is not None:
             beside[at] = a
@@ -90,7 +91,8 @@ class Weights:
     def shrink(self, at: At, left: float, number: int) -> None:
         """Leave a share of some weights, as decay does in a step."""
         before = self.W[at]
-        self._add(self._totals, at, (left - 1) * before, number)
+        if self._totals is not None:
+            self._totals[at] += self._lacking(number) * (left - 1) * before
         self.W[at] = left * before
 
     def start_again(self, n_steps: int) -> None:
@@ -128,10 +130,9 @@ class Weights:
                 each.copy_(torch.from_numpy(arrays[name]))
         self.period[:] = arrays["period"]
 
-    def _add(self, totals: Tensor | None, at: At, by: Tensor, number: int) -> None:
-        """Note a move: of the states that are averaged, those before it lack it."""
-        if totals is not None:
-            totals[at] += (number - int(self.period[0])) * by
+    def _lacking(self, number: int) -> int:
+        """Count the states, of those that are averaged, that lack a move of this step."""
+        return number - int(self.period[0])
 
     @staticmethod
     def _seen(array: Tensor | None, flat: bool) -> Tensor | None:
