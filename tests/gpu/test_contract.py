@@ -19,6 +19,8 @@ MORE = covering(COMBINATIONS, 2, FEW)
 few_and_more = pytest.mark.parametrize(
     "names", [*FEW, *(pytest.param(names, marks=pytest.mark.slow) for names in MORE)], ids=" ".join
 )
+# Compiled code for sparse rows takes another while; that dense rows equal sparse ones is tested without it.
+dense_and_csr = pytest.mark.parametrize("storage", ["dense", pytest.param("csr", marks=pytest.mark.slow)])
 few = pytest.mark.parametrize("names", FEW, ids=" ".join)
 # What no solver there takes, and what the message then names.
 WITHOUT = {
@@ -60,9 +62,6 @@ def test_what_does_not_train_there_says_so_by_name(names, said):
 @pytest.mark.parametrize(
     ("others", "said"),
     [
-        ({"l2": 0.1}, "l2 is 0.1, which steps on drawn classes lack on PyTorch"),
-        ({"decay": 0.1}, "decay is 0.1, which steps on drawn classes lack"),
-        ({"bias_start": "minus-log-q"}, "bias_start is minus-log-q, which PyTorch's solvers lack"),
         ({"frequency_power": 0.5, "batch": {"size": 1}}, "frequency_power is 0.5, which PyTorch's solvers lack"),
         ({"weights": "sparse", "batch": {"size": 1}}, "no solver trains .*, weights: sparse; leave device out"),
         ({"encoder": {"dimension": 3}, "batch": {"size": 1}}, "no solver trains .*, an encoder; leave device out"),
@@ -76,7 +75,7 @@ def test_settings_that_are_not_there_are_named(others, said):
 
 
 @few_and_more
-@pytest.mark.parametrize("storage", ["dense", "csr"])
+@dense_and_csr
 def test_a_step_in_float64_is_that_of_compiled_code(names, storage, monkeypatch):
     """One step of 8 samples from zero, and one from there: weights, and what is kept of each sample."""
     expected, state = after(solver_for(method_of(names, "numba"), storage), 16)
@@ -87,6 +86,29 @@ def test_a_step_in_float64_is_that_of_compiled_code(names, storage, monkeypatch)
     assert np.abs(expected).max() > 1e-3
     assert np.allclose(found, expected, rtol=1e-6, atol=1e-6)
     assert np.allclose(found_state, state, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"l2": 3.0},
+        {"l2": 3.0, "batch": {"size": 1}},
+        {"l2": 3.0, "batch": {"size": 8, "shared": True}},
+        {"decay": 3.0, "average": "all"},
+        {"bias_start": "minus-log-q", "average": "half"},
+        {"batch": {"size": 5}, "bias": False},
+    ],
+    ids=str,
+)
+@dense_and_csr
+def test_settings_mean_what_they_do_in_compiled_code(others, storage, monkeypatch):
+    names = ("sampled-softmax", "frequency", "sgd")
+    expected = after(solver_for(method_of(names, "numba", **others), storage), epochs=2)[0]
+    in_float64(monkeypatch)
+    found = after(solver_for(method_of(names, **others), storage), epochs=2)[0]
+    assert np.allclose(found, expected, rtol=1e-5, atol=2e-6)
+    without = after(solver_for(method_of(names), storage), epochs=2)[0]
+    assert not np.allclose(found, without, atol=1e-3)
 
 
 @few_and_more

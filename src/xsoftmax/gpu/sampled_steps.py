@@ -9,6 +9,7 @@ from xsoftmax.gpu import bits
 from xsoftmax.gpu.candidates import move, move_alike, score, score_alike
 from xsoftmax.gpu.draws import Drawn, Sampler
 from xsoftmax.gpu.features import DenseRows, Rows
+from xsoftmax.gpu.shrinkage import Shrinkage
 from xsoftmax.gpu.slopes import Slopes, slopes_of
 from xsoftmax.gpu.weights import Weights
 from xsoftmax.objectives import ScoredClasses
@@ -57,14 +58,22 @@ class SampledSteps:
         Of shape (n_classes, n_features + 1).
     auxiliary : Tensor of shape (n_samples, n_auxiliary), float64
         Changed in place.
+    shrinkage : Shrinkage
     """
 
     def __init__(
-        self, method: Any, objective: Any, sampler: Sampler, n_draws: int, weights: Weights, auxiliary: Tensor
+        self,
+        method: Any,
+        objective: Any,
+        sampler: Sampler,
+        n_draws: int,
+        weights: Weights,
+        auxiliary: Tensor,
+        shrinkage: Shrinkage,
     ) -> None:
         self._objective, self._sampler, self._n_draws = objective, sampler, n_draws
         self._size, self._shared = method.batch
-        self._weights, self._auxiliary = weights, auxiliary
+        self._weights, self._auxiliary, self._shrinkage = weights, auxiliary, shrinkage
         self._threshold = getattr(method.optimizer, "threshold", None)
 
     def run(self, chosen: Chosen, clock: Clock, rate: float) -> Tensor:
@@ -120,6 +129,7 @@ class SampledSteps:
         draws = self._scored(batch, drawn, log_q, scores)
         of_true, of_others, _ = self._slopes(batch, draws, noise, at[0])
         slopes = torch.cat([of_true[:, None], of_others], 1).to(scores.dtype) / len(batch.y)
+        self._shrink(batch, drawn, *at)
         move(self._weights, batch.rows, classes, slopes, *at)
         return torch.isfinite(scores).all()
 
@@ -138,9 +148,17 @@ class SampledSteps:
         shared = score_alike(self._weights, batch.rows, classes)
         scores = torch.cat([score(self._weights, batch.rows, own), shared], 1)
         of_true, of_others, _ = self._slopes(batch, self._scored(batch, each, log_q, scores), noise, at[0])
-        of_true, of_others = (each.to(scores.dtype) / n for each in (of_true, of_others))
+        of_true, of_others = (array.to(scores.dtype) / n for array in (of_true, of_others))
+        self._shrink(batch, each, *at)
         move_alike(self._weights, batch.rows, classes, of_others, (own, of_true[:, None]), at)
         return torch.isfinite(scores).all()
+
+    def _shrink(self, batch: Chosen, drawn: Drawn, rate: float, number: int) -> None:
+        """Let weights shrink, before they move: a sample's own class weighs 1, among its draws nothing."""
+        own = batch.y[:, None]
+        others = torch.where(drawn.classes == own, 0.0, drawn.weights)
+        touches = torch.cat([torch.ones_like(others[:, :1]), others], 1) / len(own)
+        self._shrinkage.apply(self._weights, torch.cat([own, drawn.classes], 1), touches, rate, number)
 
     def _scored(self, batch: Chosen, drawn: Drawn, log_q: Tensor, scores: Tensor) -> ScoredClasses:
         """Describe the classes of a batch to the objective, float64; the true one's are the first of the scores."""

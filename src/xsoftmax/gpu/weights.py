@@ -88,8 +88,8 @@ class Weights:
         if beside is not None:
             beside[at] = a
 
-    def shrink(self, at: At, left: float, number: int) -> None:
-        """Leave a share of some weights, as decay does in a step."""
+    def shrink(self, at: At, left: float | Tensor, number: int) -> None:
+        """Leave a share of some weights, as a penalty or decay does in a step."""
         before = self.W[at]
         if self._totals is not None:
             self._totals[at] += self._lacking(number) * (left - 1) * before

@@ -12,7 +12,7 @@ from xsoftmax.proposals import Proposal, Size, TrainingSet, memory_of, parts_of
 from xsoftmax.solvers import BYTES_A_SECOND
 from xsoftmax.solvers._rules import first_broken, named, rules_of_draws
 from xsoftmax.solvers._torch import MOST_BYTES, TorchSolver, rules_of_torch
-from xsoftmax.solvers.sampled import DEFAULT_CHUNK
+from xsoftmax.solvers.sampled import DEFAULT_CHUNK, decay_per_step, inverse_inclusion_of, minus_mean_log_q
 
 # Proposals that draw on a device: see ``xsoftmax.gpu.draws``.
 PROPOSALS = ("uniform", "frequency", "head", "mixture", "tree")
@@ -76,15 +76,28 @@ class TorchSampledSolver(TorchSolver):
         kernel = proposal.kernel(data.X)
         exact = getattr(kernel, "exact_classes", np.empty(0)).size
         sampler = sampler_of(kernel, self._device)
-        self._steps = SampledSteps(
-            method, objective, sampler, method.n_sampled + exact, self._weights, self._auxiliary
-        )
         self._y = torch.from_numpy(data.y.astype(np.int64)).to(self._device)
+        parts = (sampler, method.n_sampled + exact, self._weights, self._auxiliary)
+        self._steps = SampledSteps(method, objective, *parts, self._shrinkage(method, proposal, data))
+        if method.bias_start == "minus-log-q":
+            log_q = sampler.log_probability(torch.arange(data.n_samples, device=self._device), self._y)
+            biases = minus_mean_log_q(log_q.cpu().numpy(), data.y, data.n_classes)
+            self._weights.W[:, -1] = torch.from_numpy(biases).to(self._weights.W)
         n_entries = data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz
         row_bytes = 20 * (1 + n_entries // max(1, data.n_samples))
         most = min(DEFAULT_CHUNK, MOST_DRAWS // (1 + n_draws), MOST_BYTES // row_bytes)
         self.chunk = max(1, most // self._size) * self._size
         self._batches_per_epoch = -(-data.n_samples // self._size)
+
+    def _shrinkage(self, method: Any, proposal: Proposal, data: TrainingSet) -> Any:
+        """Say what makes weights smaller in a step."""
+        from xsoftmax.gpu.shrinkage import Shrinkage
+
+        inverse = np.empty(0, np.float32)
+        if method.l2:
+            inverse = inverse_inclusion_of(method, proposal, data.class_counts, data.n_samples)
+        l2 = method.l2 / max(1, data.n_samples)
+        return Shrinkage(l2, decay_per_step(method, data), self._torch.from_numpy(inverse).to(self._device))
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
@@ -126,15 +139,6 @@ def _rules_of_device(method: Any) -> list[tuple[Any, str]]:
             unknown,
             f"{proposal} follows the weights, for which there is no code on PyTorch; take "
             f"{', '.join(PROPOSALS[:-1])} or {PROPOSALS[-1]}, or leave device out",
-        ),
-        (method.l2, f"l2 is {method.l2:g}, which steps on drawn classes lack on PyTorch; leave l2 or device out"),
-        (
-            method.decay,
-            f"decay is {method.decay:g}, which steps on drawn classes lack on PyTorch; leave decay or device out",
-        ),
-        (
-            method.bias_start != "zero",
-            f"bias_start is {method.bias_start}, which PyTorch's solvers lack; leave bias_start or device out",
         ),
         (
             method.frequency_power,
