@@ -8,8 +8,9 @@ from gpu.problems import K, N, after, combinations, in_float64, method_of, solve
 from xsoftmax.gpu.device import OF_TORCH
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.fingerprint import ROOT
 from xsoftmax.methods import AXES
-from xsoftmax.solvers import solver_of
+from xsoftmax.solvers import _torch, solver_of, torch_sampled
 
 pytest.importorskip("torch", reason="torch is not installed: nothing trains on its devices here")
 
@@ -22,29 +23,32 @@ few_and_more = pytest.mark.parametrize(
 # Compiled code for sparse rows takes another while; that dense rows equal sparse ones is tested without it.
 dense_and_csr = pytest.mark.parametrize("storage", ["dense", pytest.param("csr", marks=pytest.mark.slow)])
 few = pytest.mark.parametrize("names", FEW, ids=" ".join)
-# What no solver there takes, and what the message then names.
-WITHOUT = {
-    "objective": set(),
-    "proposal": {"clustered-search", "decomposed-search", "found-and-uniform", "quadratic-kernel", "search"},
-    "optimizer": {"advi", "implicit", "lbfgs"},
+# What there is code for, beside every objective.
+KNOWN = {
+    "objective": set(registry.names(AXES["objective"])),
+    "proposal": {"all", *torch_sampled.PROPOSALS},
+    "optimizer": set(_torch.OPTIMIZERS),
 }
 
 
-def test_all_members_train_there_but_those_named_here():
+def test_all_members_train_there_that_there_is_code_for_and_the_page_names_the_others():
+    page = (ROOT.parents[1] / "docs/gpu.md").read_text(encoding="utf-8")
     for axis, (name, package) in enumerate(AXES.items()):
-        assert set(registry.names(package)) - {names[axis] for names in COMBINATIONS} == WITHOUT[name]
+        trained = {names[axis] for names in COMBINATIONS}
+        assert trained == KNOWN[name]
+        for other in set(registry.names(package)) - trained:
+            assert f"`{other}`" in page
 
 
 def test_every_two_members_that_go_together_train_there_if_each_does():
-    known = [set(registry.names(package)) - WITHOUT[axis] for axis, package in AXES.items()]
-    able = [names for names in combinations("numba") if all(n in k for n, k in zip(names, known, strict=True))]
+    able = [names for names in combinations("numba") if all(map(set.__contains__, KNOWN.values(), names))]
     assert able == COMBINATIONS
 
 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (("hinge", "search", "sgd"), "proposal search follows the weights, .*; take uniform, frequency, head"),
+        (("hinge", "search", "sgd"), "proposal search has no draws on PyTorch; take uniform, frequency, head"),
         (("one-vs-each", "uniform", "advi"), "optimizer advi has no rule on PyTorch; take optimizer sgd or adagrad"),
         (
             ("double-sum", "uniform", "implicit"),

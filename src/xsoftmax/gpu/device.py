@@ -104,13 +104,17 @@ def check_room(name: str, place: str, needed: Mapping[str, int]) -> None:
 
 @contextmanager
 def same_bits() -> Iterator[None]:
-    """Let PyTorch take only what gives the same bits each time, for as long as this lasts."""
+    """Let PyTorch take what gives the same bits each time, for as long as this lasts.
+
+    On a card a few operations have no such form, such as a running sum that the margin of an objective takes: PyTorch
+    then warns, with the operation's name, and goes on.
+    """
     torch = _torch()
     before, warns = (
         torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
-    torch.use_deterministic_algorithms(True)
+    torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         yield
     finally:

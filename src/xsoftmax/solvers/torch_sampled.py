@@ -137,7 +137,7 @@ def _rules_of_device(method: Any) -> list[tuple[Any, str]]:
     return [
         (
             unknown,
-            f"{proposal} follows the weights, for which there is no code on PyTorch; take "
+            f"{proposal} has no draws on PyTorch; take "
             f"{', '.join(PROPOSALS[:-1])} or {PROPOSALS[-1]}, or leave device out",
         ),
         (
