@@ -18,7 +18,7 @@ from xsoftmax.model import load_model
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 
-pytest.importorskip("torch", reason="torch is not installed: nothing trains on its devices here")
+torch = pytest.importorskip("torch", reason="torch is not installed: nothing trains on its devices here")
 
 SOFTMAX = ("softmax", "all", "adagrad")
 METHODS = {
@@ -117,6 +117,18 @@ def test_softmax_takes_rows_with_several_labels(positives):
     single = method_of(("nce", "frequency", "sgd"), batch={"size": 1})
     with pytest.raises(InputError, match="rows have several labels, and objective nce with proposal frequency meets"):
         fit(data, single, 0, Plan(epochs=1))
+
+
+def test_a_device_that_is_not_there_is_one_line_and_no_file(files, tmp_path, capsys):
+    if torch.cuda.is_available():
+        pytest.skip("there is a card here")
+    changes = json.dumps({"device": "cuda"})
+    words = ["train", str(files["dense"]), "--method", "softmax", "--set", changes, "--epochs", "1"]
+    assert main([*words, "-o", str(tmp_path / "fit")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: method softmax: device is cuda, and PyTorch ")
+    assert said.count("\n") == 1
+    assert not any(tmp_path.iterdir())
 
 
 def test_the_command_writes_the_same_files(files, tmp_path):

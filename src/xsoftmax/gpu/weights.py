@@ -119,9 +119,8 @@ class Weights:
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes, on the host: copies, but for ``period``."""
         found = {"W": self.W, "accumulators": self._beside, "totals": self._totals}
-        return {name: each.cpu().numpy().copy() for name, each in found.items() if each is not None} | {
-            "period": self.period
-        }
+        there = {name: each.to("cpu", copy=True).numpy() for name, each in found.items() if each is not None}
+        return there | {"period": self.period}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take what ``arrays`` gave."""
