@@ -7,6 +7,8 @@ MINUTES ?= 480
 PAPERS ?= titsias2016 fagan2018 ruiz2018 yen2018 yen2018-labels bamler2020
 QUICK ?=
 WORKERS ?= auto
+# All extras but gpu: which build of PyTorch is right depends on the card.
+LOCKED := data report track pipeline search notebook dev
 ELSEWHERE := not cluster and not results
 STAMP := .venv/.installed
 
@@ -73,4 +75,4 @@ papers: setup ## reproduce PAPERS, by default all five, into docs/papers (3 hour
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-	  --no-annotate --no-header --all-extras pyproject.toml -o requirements.lock
+	  --no-annotate --no-header $(addprefix --extra ,$(LOCKED)) pyproject.toml -o requirements.lock

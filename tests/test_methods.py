@@ -56,7 +56,7 @@ def test_defaults_are_filled_in():
         "bias": True,
         "bias_start": "zero",
         "calibration": "none",
-        "device": "cpu",
+        "device": "numba",
         "solver": "any",
     }
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from xsoftmax import solvers
+from xsoftmax.gpu.device import DEVICES, NUMBA
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
@@ -32,7 +33,6 @@ _KEYS = {
 }
 # Keys of earlier versions, and what they are now.
 RENAMED = {"ridge": "l2"}
-DEVICES = ("cpu", "cuda")
 AVERAGES = ("none", "all", "half")
 WEIGHTS = ("dense", "sparse")
 POSITIVES = ("mean", "sum")
@@ -93,8 +93,10 @@ class Method:
     calibration : {"none", "temperature", "temperature-and-frequency"}
         Whether models, and looks at the fit, have the temperature under which validation rows are likeliest, and an
         offset by the logarithm of how many training rows a class has, unless classes have about as many by design.
-    device : {"cpu", "cuda"}
-        Where it is to be trained; with cuda a cluster gives the job a GPU. No solver trains on one yet.
+    device : {"numba", "cpu", "cuda", "auto"}
+        Where it is to be trained: by compiled code, or by PyTorch on the processors or a card; auto: on a card where
+        there is one and a solver there takes the method, otherwise by compiled code. With cuda a cluster gives the
+        job a GPU.
     solver : str
         Who is to train it, by name; ``any``: the fastest that takes it.
     settings : dict
@@ -197,7 +199,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         "bias": as_type_of(f"{where}: bias", True, settings.get("bias", True)),
         "bias_start": as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
         "calibration": as_type_of(f"{where}: calibration", CALIBRATIONS, settings.get("calibration", "none")),
-        "device": as_type_of(f"{where}: device", DEVICES, settings.get("device", "cpu")),
+        "device": as_type_of(f"{where}: device", DEVICES, settings.get("device", NUMBA)),
         "solver": as_type_of(f"{where}: solver", known, settings.get("solver", solvers.ANY)),
     }
     filled = {axis: _filled(part) for axis, part in parts.items()}

@@ -95,14 +95,14 @@ def test_a_second_run_submits_nothing(tree):
 
 
 def test_a_method_on_a_gpu_goes_to_the_gpu_partition_and_asks_for_one(tree):
-    """Where it is refused, as no solver trains on one yet; the other methods are trained."""
+    """Where it is refused, as the tests' PyTorch, if there is one, has no CUDA; the other methods are trained."""
     config = {"experiment": "gpu", "datasets": ["digits"], "methods": ["softmax", "one-vs-each"]}
     write(tree, config | {"budget": {"epochs": 1}, "set": {"softmax": {"device": "cuda"}}})
     done = tree.run(*COMMAND, *QUICK, "--configfile", "config.yaml", "--verbose", "--retries", "0", "--keep-going")
     assert done.returncode == 1
-    assert "error: method softmax: device is cuda, where no solver trains" in log_of(tree, "gpu")
+    assert "error: method softmax: device is cuda, and PyTorch" in log_of(tree, "gpu")
     status = tree.folder / "results/gpu/fits/digits/one-vs-each/seed-0/status.json"
-    assert json.loads(status.read_text())["device"] == {"asked": "cpu", "used": "cpu", "visible": None}
+    assert json.loads(status.read_text())["device"] == {"asked": "numba", "used": "numba", "visible": None}
     calls = [line for line in done.stderr.splitlines() if "sbatch" in line and "--parsable" in line]
     gpu = [call for call in calls if "--gpus=1" in call]
     assert len(gpu) == 1

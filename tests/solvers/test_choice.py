@@ -8,6 +8,7 @@ import pytest
 from training.problems import K, method, rows
 from xsoftmax import solvers
 from xsoftmax.data.training_set import TrainingSet
+from xsoftmax.gpu import device
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, merged
@@ -16,8 +17,6 @@ from xsoftmax.solvers.full import FullSolver
 from xsoftmax.solvers.implicit import ImplicitSolver
 from xsoftmax.solvers.lbfgs import LbfgsSolver
 from xsoftmax.solvers.sampled import SampledSolver
-from xsoftmax.training.fit import fit
-from xsoftmax.training.plan import Plan
 
 DRAWING = {
     "objective": {"name": "one-vs-each"},
@@ -58,10 +57,10 @@ class Faster(FullSolver):
         return FullSolver.seconds(method, size) / 2
 
 
-class OnGpu(FullSolver):
+class WithLbfgsOnGpu(LbfgsSolver):
     """Trains elsewhere."""
 
-    device = "cuda"
+    devices = ("cuda",)
 
 
 @pytest.fixture
@@ -124,13 +123,20 @@ def test_a_solver_that_does_not_train_a_method_is_refused():
         build_method("mine", FULL | {"solver": "fulll"})
 
 
-def test_a_device_is_refused_until_a_solver_takes_it(with_solver, dataset):
-    chosen = build_method("mine", FULL | {"device": "cuda"})
-    with pytest.raises(InputError, match=r"device is cuda, where no solver trains objective softmax, .*; set device"):
-        fit(dataset(*rows(), K), chosen, 0, Plan(epochs=1))
-    with_solver("on-gpu", OnGpu)
-    assert solver_of(chosen) is OnGpu
-    assert solver_of(build_method("mine", FULL)) is FullSolver
+def test_a_device_is_refused_until_a_solver_takes_it(with_solver, monkeypatch):
+    with pytest.raises(
+        InputError, match=r"device is cuda, where no solver trains objective softmax, .*; leave device"
+    ):
+        build_method("mine", LBFGS | {"device": "cuda"})
+    with_solver("on-gpu", WithLbfgsOnGpu)
+    monkeypatch.setattr(device, "require", lambda name, place: None)
+    assert solver_of(build_method("mine", LBFGS | {"device": "cuda"})) is WithLbfgsOnGpu
+    assert solver_of(build_method("mine", LBFGS)) is LbfgsSolver
+
+
+def test_a_solver_of_another_device_is_refused():
+    with pytest.raises(InputError, match=r"solver full does not train .* on device cpu; take solver torch-full, or"):
+        build_method("mine", FULL | {"device": "cpu", "solver": "full"})
 
 
 def test_rows_are_streamed_only_to_who_takes_them():

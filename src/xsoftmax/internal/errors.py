@@ -36,6 +36,7 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 # Which extra of pyproject.toml brings a module that commands import where they need it.
 EXTRAS = {
     "PIL": "data",
+    "torch": "gpu",
     "pyarrow": "data",
     "jinja2": "report",
     "matplotlib": "report",

@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from xsoftmax.data.dataset import Dataset
+from xsoftmax.gpu import device
+from xsoftmax.gpu.device import NUMBA, OF_TORCH
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
@@ -31,8 +33,8 @@ class Solver(Protocol):
 
     Attributes
     ----------
-    device : {"cpu", "cuda"}
-        Where it trains.
+    devices : tuple of {"numba", "cpu", "cuda"}
+        Where it trains: by compiled code, or by PyTorch on one of its devices.
     streams : bool
         Whether training rows may stay in their file: it reads those of a chunk only.
     encodes : bool
@@ -43,7 +45,7 @@ class Solver(Protocol):
         What the objective keeps per label of a sample.
     """
 
-    device: ClassVar[str]
+    devices: ClassVar[tuple[str, ...]]
     streams: ClassVar[bool]
     chunk: int
     auxiliary: np.ndarray
@@ -113,7 +115,7 @@ def names() -> list[str]:
 
 
 def check_method(method: Any) -> None:
-    """Make sure that some solver trains a method, whatever its device.
+    """Make sure that some solver trains a method on its device, wherever there is such a one.
 
     Raises
     ------
@@ -131,7 +133,7 @@ def check_label_sets(method: Any) -> None:
     InputError
         If not; says why, and what to take instead.
     """
-    if reason := first_broken(rules_of_label_sets(method)):
+    if reason := first_broken(rules_of_label_sets(method, place_of(method))):
         raise InputError(f"method {method.name}: rows have several labels, and {reason}")
 
 
@@ -155,25 +157,41 @@ def check_weights(method: Any, data: Dataset) -> None:
         )
 
 
+def place_of(method: Any) -> str:
+    """Name where a method trains on this machine: by compiled code, "numba", or on PyTorch's "cpu" or "cuda".
+
+    Of ``device: auto`` a card, if there is one and a solver there takes the method, otherwise compiled code.
+
+    Raises
+    ------
+    InputError
+        If no solver trains it there.
+    """
+    place = device.place_of(method.device)
+    if method.device == "auto":
+        willing = _willing(method)
+        return next(there for there in (place, NUMBA, *OF_TORCH) if _on(willing, there))
+    return place
+
+
 def solver_of(method: Any, size: Size | None = None) -> type[Solver]:
     """Choose who trains a method: the one that it names, or of those that take it the fastest on data of this size.
 
     Raises
     ------
     InputError
-        If none does, or none on the method's device.
+        If none does, or the method's device is not there.
     """
-    willing = _willing(method)
-    here = [name for name, solver in willing.items() if solver.device == method.device]
-    if not here:
-        devices = ", ".join(sorted({solver.device for solver in willing.values()}))
-        raise InputError(
-            f"method {method.name}: device is {method.device}, where no solver trains "
-            f"{_parts(method)} yet; set device: {devices}"
-        )
+    willing, place = _willing(method), place_of(method)
+    device.require(method.name, place)
+    here = _on(willing, place)
     if len(here) == 1 or size is None:
         return willing[here[0]]
     return willing[min(here, key=lambda name: willing[name].seconds(method, size))]
+
+
+def _on(willing: Mapping[str, type[Solver]], place: str) -> list[str]:
+    return [name for name, solver in willing.items() if place in solver.devices]
 
 
 def make_solver(
@@ -203,18 +221,30 @@ def _is_for(solver: type[Solver], method: Any) -> bool:
     return getattr(solver, "encodes", False) == (method.encoder is not None) and solver.takes(method)
 
 
+def _may_train(solver: type[Solver], method: Any) -> bool:
+    """Whether a solver is for a method's device; for auto any is."""
+    return method.device == "auto" or method.device in solver.devices
+
+
 def _willing(method: Any) -> dict[str, type[Solver]]:
     """Find those that train a method, by name."""
     known: dict[str, type[Solver]] = {name: registry.load(FOLDER, name).MEMBER for name in names()}
-    asked = known if method.solver == ANY else {method.solver: known[method.solver]}
-    able = {name: solver for name, solver in asked.items() if _is_for(solver, method)}
-    if not able:
-        takers = [name for name, solver in known.items() if _is_for(solver, method)]
+    there = {name: solver for name, solver in known.items() if _may_train(solver, method)}
+    takers = [name for name, solver in there.items() if _is_for(solver, method)]
+    if not takers:
+        more = ", weights: sparse" * (method.weights == "sparse") + ", an encoder" * (method.encoder is not None)
         raise InputError(
-            f"method {method.name}: solver {method.solver} does not train {_parts(method)}; "
+            f"method {method.name}: device is {method.device}, where no solver trains {_parts(method)}{more}; "
+            "leave device out"
+        )
+    able = [name for name in takers if method.solver in (ANY, name)]
+    if not able:
+        on = "" if method.device == NUMBA else f" on device {method.device}"
+        raise InputError(
+            f"method {method.name}: solver {method.solver} does not train {_parts(method)}{on}; "
             f"take solver {' or '.join(takers)}, or leave it out"
         )
-    reasons = {name: solver.refuses(method) for name, solver in able.items()}
+    reasons = {name: known[name].refuses(method) for name in able}
     if all(reasons.values()):
         raise InputError(f"method {method.name}: {next(iter(reasons.values()))}")
-    return {name: able[name] for name, reason in reasons.items() if not reason}
+    return {name: known[name] for name, reason in reasons.items() if not reason}

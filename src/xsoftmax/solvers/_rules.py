@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.proposals import parts_of
 
 # What an optimizer needs beside a gradient, in words.
@@ -181,8 +182,8 @@ def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
     ]
 
 
-def rules_of_label_sets(method: Any) -> list[tuple[Any, str]]:
-    """What no method can be made of that trains on rows with several labels."""
+def rules_of_label_sets(method: Any, place: str) -> list[tuple[Any, str]]:
+    """What no method can be made of that trains on rows with several labels, at a place such as "numba"."""
     objective, proposal, optimizer = named(method)
     needs, draws = method.optimizer.needs, method.proposal.draws
     joint = needs == "proximal" and (method.n_sampled > 1 or method.l2)
@@ -199,6 +200,11 @@ def rules_of_label_sets(method: Any) -> list[tuple[Any, str]]:
         (
             getattr(method.objective, "n_joint", 0),
             f"{objective} has joint classes, among which labels would be; take objective one-vs-each",
+        ),
+        (
+            place != NUMBA and not (method.objective.takes_sets and method.objective.sums_exponentials and not draws),
+            f"{objective} with {proposal} meets them by compiled code only, and device is {place}; leave device out, "
+            "or take objective softmax and proposal all",
         ),
     ]
 

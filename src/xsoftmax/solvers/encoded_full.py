@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool, split_evenly
 from xsoftmax.kernels.encoded import EncodedWeights, encoded_batch, pull_block, share_out_batch
@@ -32,7 +33,7 @@ from xsoftmax.solvers.full import FullSolver
 class EncodedFullSolver:
     """The table is a layout like the classes': each of its rows moves once for a batch, along the mean gradient."""
 
-    device = "cpu"
+    devices = (NUMBA,)
     streams = True
     converged = False
     encodes = True

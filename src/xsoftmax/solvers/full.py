@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool, split_evenly
 from xsoftmax.kernels.full_softmax import (
@@ -38,7 +39,7 @@ WORTH_THREADS = 2**23
 class FullSolver:
     """Class-major weights for dense rows, feature-major ones for sparse rows."""
 
-    device = "cpu"
+    devices = (NUMBA,)
     streams = True
     converged = False
 

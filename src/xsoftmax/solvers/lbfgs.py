@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool, split_evenly
 from xsoftmax.kernels.full_softmax import add_product, classes_of_a_block, loss_block, slope_block
@@ -121,7 +122,7 @@ def _add_dense_product(A: np.ndarray, B: np.ndarray, out: np.ndarray, pool: Thre
 class LbfgsSolver:
     """Iterations of L-BFGS; each call of ``advance`` is one."""
 
-    device = "cpu"
+    devices = (NUMBA,)
     streams = False
 
     @staticmethod

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool, split_evenly
@@ -38,7 +39,7 @@ MOST_DRAWS = 2**23
 class SampledSolver:
     """Steps along gradients, or solved in closed form for one class; threads change weights without locks."""
 
-    device = "cpu"
+    devices = (NUMBA,)
     streams = True
     converged = False
 

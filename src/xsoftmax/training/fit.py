@@ -15,13 +15,14 @@ import numpy as np
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
-from xsoftmax.solvers import Solver, check_label_sets, check_weights, make_solver, solver_of
+from xsoftmax.solvers import Solver, check_label_sets, check_weights, make_solver, place_of, solver_of
 from xsoftmax.solvers._encoder import seen_by
 from xsoftmax.starts import Start, digest_of
 from xsoftmax.training.beginning import Beginning, find_beginning
@@ -164,6 +165,7 @@ class _Fit:
     ) -> None:
         self.data, self.method, self.seed, self.plan = data, method, seed, plan
         self.dataset, self.name = data.name, f"{data.name} {method.name} seed {seed}"
+        self.place = place_of(method)
         self.train, self.sampler = training_rows(data, method, seed, bool(plan.stream), plan)
         X, y = self.train.X, self.train.y
         self.pool = ThreadPool(plan.threads)
@@ -356,6 +358,7 @@ class _Fit:
         files = sorted(each.digest for each in self.beforehand)
         parts = [self.method.settings, self.seed, plan, self.solver.chunk, self.data.identity, files]
         parts += [each for each in (self.table.digest, self.start) if each]
+        parts += [self.place] if self.place != NUMBA else []
         return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
     def save(self) -> bool:

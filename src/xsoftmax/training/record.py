@@ -21,6 +21,7 @@ from xsoftmax.evaluation import metrics
 from xsoftmax.internal.files import write_text, written_aside
 from xsoftmax.methods import Method
 from xsoftmax.model import Model, save_model
+from xsoftmax.solvers import place_of
 from xsoftmax.training.fit import FitResult
 from xsoftmax.training.plan import SUBSET, Plan
 
@@ -122,7 +123,11 @@ def describe(
         "pruning": result.pruning,
         "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "threads": plan.threads,
-        "device": {"asked": method.device, "used": method.device, "visible": os.environ.get("CUDA_VISIBLE_DEVICES")},
+        "device": {
+            "asked": method.device,
+            "used": place_of(method),
+            "visible": os.environ.get("CUDA_VISIBLE_DEVICES"),
+        },
         "streamed": result.streamed,
         "n_parameters": n_parameters(method, data),
         "data": {f"n_{split}": data.n_samples(split) for split in SPLITS}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -58,7 +58,7 @@ class Blocks:
 
     def move(self, rate: float) -> None:
         """Put the block back, a step of Adagrad further."""
-        gradient = self.block.grad
+        gradient = cast(Tensor, self.block.grad)
         sums = self.sums.take(self.cells) + gradient * gradient
         self.sums.put_(self.cells, sums)
         self.weights.put_(self.cells, self.block.detach() - rate * gradient / (sums.sqrt() + EPSILON))

@@ -1,0 +1,128 @@
+"""Which device a method trains on, and whether there is such a one; torch is imported when somebody asks."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.free_memory import MB, free_bytes
+
+# Compiled code on this machine's processors, without PyTorch: what a method trains on if it does not say.
+NUMBA = "numba"
+# What a method may ask for; with auto, a card where there is one, and compiled code otherwise.
+DEVICES = (NUMBA, "cpu", "cuda", "auto")
+# Those of PyTorch.
+OF_TORCH = ("cpu", "cuda")
+# Without it, products on a card are not the same from run to run; it is read when the first one is made.
+_SAME_PRODUCTS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+
+
+def place_of(device: str) -> str:
+    """Name what a method's ``device`` stands for on this machine: "numba", "cpu" or "cuda"."""
+    if device != "auto":
+        return device
+    return "cuda" if has_card() else NUMBA
+
+
+def has_card() -> bool:
+    """Tell whether PyTorch is here and finds a card."""
+    return find_spec("torch") is not None and bool(_torch().cuda.is_available())
+
+
+def require(name: str, place: str) -> None:
+    """Make sure that a method can train on a device, before anything is read or written.
+
+    Parameters
+    ----------
+    name : str
+        The method's.
+    place : {"numba", "cpu", "cuda"}
+
+    Raises
+    ------
+    InputError
+        If PyTorch is missing, or is one without CUDA, or finds no card.
+    """
+    if place == NUMBA:
+        return
+    where = f"method {name}: device is {place}"
+    if find_spec("torch") is None:
+        raise InputError(
+            f"{where}, and PyTorch is not installed; pip install 'xsoftmax[gpu]', or leave device out: compiled code "
+            "then trains on this machine's processors"
+        )
+    if place == "cuda":
+        torch = _torch()
+        if torch.version.cuda is None:
+            raise InputError(
+                f"{where}, and PyTorch {torch.__version__} was built without CUDA; install one with it "
+                "(https://pytorch.org), or set device: auto"
+            )
+        if not torch.cuda.is_available():
+            visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+            seen = "" if visible is None else f" (CUDA_VISIBLE_DEVICES is {visible!r})"
+            raise InputError(
+                f"{where}, and PyTorch finds no card{seen}; run it where there is one, or set device: auto"
+            )
+
+
+def free_on(place: str) -> int:
+    """Tell how many bytes may still be taken on a device of PyTorch."""
+    if place == "cpu":
+        return free_bytes()
+    cuda = _torch().cuda
+    unused = cuda.memory_reserved() - cuda.memory_allocated()
+    return cuda.mem_get_info()[0] + unused
+
+
+def check_room(name: str, place: str, needed: Mapping[str, int]) -> None:
+    """Make sure that a device has memory for a fit, before it is allocated there.
+
+    Parameters
+    ----------
+    name : str
+        The method's.
+    place : {"cpu", "cuda"}
+    needed : mapping of str to int
+        Bytes by purpose.
+
+    Raises
+    ------
+    InputError
+        If it has less; says how much is needed, of what, and how much there is.
+    """
+    total, free = sum(needed.values()), free_on(place)
+    if total > free:
+        parts = ", ".join(f"{n_bytes // MB:,} MB for {what}" for what, n_bytes in needed.items())
+        raise InputError(
+            f"method {name}: device is {place}, which has {free // MB:,} MB free, and the fit takes "
+            f"{total // MB:,} MB of it: {parts}; take a larger card, a smaller batch, or leave device out"
+        )
+
+
+@contextmanager
+def same_bits() -> Iterator[None]:
+    """Let PyTorch take what gives the same bits each time, for as long as this lasts.
+
+    On a card a few operations have no such form, such as a running sum that the margin of an objective takes: PyTorch
+    then warns, with the operation's name, and goes on.
+    """
+    torch = _torch()
+    before, warns = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warns)
+
+
+def _torch() -> Any:
+    os.environ.setdefault(*_SAME_PRODUCTS)
+    import torch
+
+    return torch

@@ -1,0 +1,129 @@
+"""What solvers on PyTorch's devices have in common; torch is imported when one is made, not before."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from xsoftmax.gpu.device import OF_TORCH, check_room, require
+from xsoftmax.internal import registry
+from xsoftmax.internal.hdf5_checks import copy_arrays
+from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.proposals import Proposal, Size, TrainingSet
+from xsoftmax.solvers import initial_auxiliary, place_of
+from xsoftmax.solvers._average import Average
+from xsoftmax.solvers._rules import named
+from xsoftmax.starts import load_start
+
+# Of the rows that are sent to a device together.
+MOST_BYTES = 2**27
+# Optimizers whose rule is there: keys of ``xsoftmax.gpu.weights.RULES``.
+OPTIMIZERS = ("sgd", "adagrad", "u-max")
+
+
+class TorchSolver:
+    """Weights, what the objective keeps and what a checkpoint holds, on a device."""
+
+    devices = OF_TORCH
+    streams = True
+    converged = False
+    # Of the weights there: tests compare steps in float64.
+    dtype = "float32"
+
+    @staticmethod
+    def copies(method: Any) -> int:
+        """See ``Solver``: on the processors those of the device, and the host's."""
+        on_host = 1 + (method.average != "none")
+        return on_host + (0 if place_of(method) == "cuda" else copies_there(method))
+
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
+        self._place = place_of(method)
+        require(method.name, self._place)
+        n_samples, n_features = data.X.shape
+        n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
+        size = Size(n_samples, data.n_classes, n_features, n_entries)
+        one_copy = 4 * size.n_classes * (size.n_features + 1)
+        weights = {"weights and what the optimizer keeps": copies_there(method) * one_copy}
+        auxiliary = initial_auxiliary(method, data)
+        check_room(method.name, self._place, weights | self.room(method, size) | {"variables": auxiliary.nbytes})
+        self._begin(method, objective, proposal, data, pool, auxiliary)
+
+    @staticmethod
+    def room(method: Any, size: Size) -> dict[str, int]:
+        """Estimate the bytes that a step takes on the device, by purpose, beside the weights."""
+        raise NotImplementedError
+
+    def _begin(
+        self,
+        method: Any,
+        objective: Any,
+        proposal: Proposal,
+        data: TrainingSet,
+        pool: ThreadPool,
+        auxiliary: np.ndarray,
+    ) -> None:
+        """Put everything on the device."""
+        import torch
+
+        from xsoftmax.gpu.features import Features
+        from xsoftmax.gpu.weights import Weights
+
+        if self._place == "cpu":
+            torch.set_num_threads(pool.n_threads)
+        self._device, kind = torch.device(self._place), getattr(torch, self.dtype)
+        self._features = Features(data.X, method.bias, self._device, kind)
+        self._by_feature = self._features.sparse and not method.proposal.draws
+        shape = (data.n_classes, self._features.width)
+        self._weights = Weights(
+            method.optimizer,
+            registry.name_of(method.optimizer),
+            shape[::-1] if self._by_feature else shape,
+            method.average != "none",
+            self._device,
+            kind,
+        )
+        if data.start is not None:
+            begin = np.zeros(shape, np.float32)
+            load_start(data.start.W, begin)
+            self._weights.load(begin.T if self._by_feature else begin)
+        self._average = Average(method, self._weights)
+        self._auxiliary = torch.from_numpy(auxiliary).to(self._device)
+
+    @property
+    def auxiliary(self) -> np.ndarray:
+        """See ``Solver``: on the host."""
+        return self._auxiliary.cpu().numpy()
+
+    def weights(self) -> np.ndarray:
+        """See ``Solver``."""
+        found = self._average.of_weights()
+        return found.T if self._by_feature else found
+
+    def arrays(self) -> Mapping[str, np.ndarray]:
+        """See ``Solver``."""
+        return self._weights.arrays() | {"auxiliary": self.auxiliary}
+
+    def restore(self, arrays: Mapping[str, Any]) -> None:
+        """See ``Solver``."""
+        import torch
+
+        found = {name: array.copy() for name, array in self.arrays().items()}
+        copy_arrays(found, arrays)
+        self._weights.restore(found)
+        self._auxiliary.copy_(torch.from_numpy(found["auxiliary"]))
+
+
+def copies_there(method: Any) -> int:
+    """Count the arrays of the weights' size on the device: weights, accumulators, totals of an average."""
+    return method.optimizer.copies + (method.average != "none")
+
+
+def rules_of_torch(method: Any) -> list[tuple[Any, str]]:
+    """What no method can be made of that trains on PyTorch."""
+    optimizer = named(method)[2]
+    return [
+        (
+            registry.name_of(method.optimizer) not in OPTIMIZERS,
+            f"{optimizer} has no rule on PyTorch; take optimizer {' or '.join(OPTIMIZERS)}, or leave device out",
+        ),
+    ]

@@ -1,0 +1,107 @@
+"""Minibatches over all classes on PyTorch, in blocks of classes: never are there scores of all samples."""
+
+from typing import Any
+
+import numpy as np
+
+from xsoftmax.gpu.device import same_bits
+from xsoftmax.internal.threads import ThreadPool
+from xsoftmax.proposals import Proposal, Size, TrainingSet
+from xsoftmax.solvers._rules import first_broken, rules_of_minibatches
+from xsoftmax.solvers._torch import MOST_BYTES, TorchSolver, rules_of_torch
+from xsoftmax.solvers.full import MOST_SCORES, FullSolver
+
+# Products that a device adds up in a second, for ranking.
+PRODUCTS_A_SECOND = 1e13
+
+
+class TorchFullSolver(TorchSolver):
+    """Class-major weights for dense rows, feature-major ones for sparse rows."""
+
+    takes = staticmethod(FullSolver.takes)
+
+    @staticmethod
+    def refuses(method: Any) -> str:
+        """See ``Solver``."""
+        return first_broken([*rules_of_minibatches(method, "sgd or adagrad"), *rules_of_torch(method)])
+
+    @staticmethod
+    def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
+        """See ``Solver``: rows on their way to the device."""
+        return {"rows on their way": min(MOST_BYTES, int(24 * size.n_samples * (size.n_entries + 1)))}
+
+    @staticmethod
+    def seconds(method: Any, size: Size) -> float:
+        """See ``Solver``: scores twice, and the products of slopes with features."""
+        return size.n_samples * 3 * size.n_classes * size.n_entries / PRODUCTS_A_SECOND
+
+    @staticmethod
+    def room(method: Any, size: Size) -> dict[str, int]:
+        """See ``TorchSolver``: scores and what is made of them, the gradient of a block, and rows."""
+        n_scores = min(method.proposal.batch_size, size.n_samples) * size.n_classes
+        # of other objectives all, and what torch keeps to differentiate
+        held = 3 * min(n_scores, MOST_SCORES) if method.objective.sums_exponentials else 24 * n_scores
+        return {
+            "scores of a minibatch": 4 * held,
+            "a gradient": 8 * size.n_classes * (size.n_features + 1),
+            "rows": min(MOST_BYTES, int(20 * size.n_samples * (size.n_entries + 1))),
+        }
+
+    def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
+        super().__init__(method, objective, proposal, data, pool)
+        import torch
+
+        from xsoftmax.gpu.full_steps import FullSteps
+        from xsoftmax.gpu.layouts import ClassMajor, FeatureMajor
+
+        layout = (FeatureMajor if self._by_feature else ClassMajor)(self._weights)
+        decay = float(np.float32(method.shrinkage / max(1, data.n_samples)))
+        self._steps = FullSteps(objective, layout, self._auxiliary, decay, MOST_SCORES)
+        self._batch_size = method.proposal.batch_size
+        self.chunk = self._batch_size * max(1, 2048 // self._batch_size)
+        self._batches_per_epoch = -(-data.n_samples // self._batch_size)
+        self._labels, self._sets = data.y, data.label_sets
+        self._averages = method.positives == "mean"
+        self._torch: Any = torch
+
+    def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
+        """See ``Solver``."""
+        if not samples.size:
+            return 0
+        size, number = self._batch_size, epoch * self._batches_per_epoch + first // self._batch_size
+        self._average.begin(samples, epoch, first)
+        with same_bits(), self._torch.no_grad():
+            chosen = self._torch.from_numpy(samples).to(self._device)
+            rows = self._features.take(samples)
+            finite = []
+            for begin in range(0, samples.size, size):
+                stop = min(begin + size, samples.size)
+                labels = self._labels_of(samples[begin:stop])
+                at = (float(np.float32(rate)), number + begin // size)
+                finite.append(self._steps.take(rows.cut(begin, stop), chosen[begin:stop], labels, *at))
+            finite = self._torch.stack(finite).cpu().numpy()
+        used = samples.size if finite.all() else int(np.argmin(finite)) * size
+        self._average.end(number - -used // size)
+        return used
+
+    def _labels_of(self, samples: np.ndarray) -> Any:
+        """Send the labels of a minibatch to the device."""
+        from xsoftmax.gpu.full_steps import Labels
+
+        numbers = np.arange(samples.size)
+        if self._sets is None:
+            counts, classes = np.ones(samples.size, np.int64), self._labels[samples]
+        else:
+            chosen = self._sets.of_rows(samples)
+            counts, classes = np.diff(chosen.starts), chosen.classes
+        share = 1 / counts if self._averages else np.ones(samples.size)
+        arrays = (
+            np.repeat(numbers, counts),
+            classes.astype(np.int64),
+            np.repeat(share, counts).astype(np.float32),
+            (share * counts).astype(np.float32),
+        )
+        return Labels(*(self._torch.from_numpy(each).to(self._device) for each in arrays))
+
+
+MEMBER = TorchFullSolver
