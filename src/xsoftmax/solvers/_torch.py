@@ -84,7 +84,7 @@ class TorchSolver:
         )
         if data.start is not None:
             begin = np.zeros(shape, np.float32)
-            load_start(data.start.W, begin)
+            load_start(data.start, begin)
             self._weights.load(begin.T if self._by_feature else begin)
         self._average = Average(method, self._weights)
         self._auxiliary = torch.from_numpy(auxiliary).to(self._device)
