@@ -337,6 +337,7 @@ sys.exit(not light)
         ("jinja2", "report", ["report", "none", "--config", "none.yaml", "-o", "out.html"]),
         ("seaborn", "report", ["paper", "none", "--paper", "ruiz2018", "-o", "out"]),
         ("pandas", "report", ["benchmark", "peers"]),
+        ("torch", "gpu", ["benchmark", "gpu"]),
     ],
 )
 def test_what_is_not_installed_is_named_with_what_to_type(module, extra, arguments, tmp_path):

@@ -79,7 +79,8 @@ class TorchSampledSolver(TorchSolver):
         self._y = torch.from_numpy(data.y.astype(np.int64)).to(self._device)
         parts = (sampler, method.n_sampled + exact, self._weights, self._auxiliary)
         self._steps = SampledSteps(method, objective, *parts, self._shrinkage(method, proposal, data))
-        if method.bias_start == "minus-log-q":
+        given = data.start is not None and data.start.b is not None
+        if method.bias_start == "minus-log-q" and not given:
             log_q = sampler.log_probability(torch.arange(data.n_samples, device=self._device), self._y)
             biases = minus_mean_log_q(log_q.cpu().numpy(), data.y, data.n_classes)
             self._weights.W[:, -1] = torch.from_numpy(biases).to(self._weights.W)
