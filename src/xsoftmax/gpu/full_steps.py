@@ -60,6 +60,7 @@ class FullSteps:
             scores = self._layout.scores(batch, first, stop) if kept is None else kept
             slopes = scores.sub_(offsets[:, None]).exp_()
             self._move(batch, _less(slopes, labels, first), (first, stop), rate, number)
+        self._layout.closed(batch, rate, number)
         return torch.isfinite(log_sums).all()
 
     def _log_sums(self, batch: Any, blocks: list[tuple[int, int]], kept: Tensor | None) -> Tensor:
@@ -83,6 +84,7 @@ class FullSteps:
         self._auxiliary[samples] = found.state
         slopes = found.of_others.scatter(1, y, found.of_true[:, None]) / batch.n
         self._move(batch, slopes, (0, n_classes), rate, number)
+        self._layout.closed(batch, rate, number)
         return torch.isfinite(scores).all()
 
     def _move(self, batch: Any, slopes: Tensor, block: tuple[int, int], rate: float, number: int) -> None:

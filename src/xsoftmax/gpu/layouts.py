@@ -29,6 +29,9 @@ class Layout(Protocol):
     def move(self, batch: Any, slopes: Tensor, first: int, stop: int, rate: float, number: int) -> None:
         """Move a block of classes along the sum of slope times sample."""
 
+    def closed(self, batch: Any, rate: float, number: int) -> None:
+        """Move what is behind the classes, once all of them have moved."""
+
 
 class ClassMajor:
     """Weights of shape (n_classes, n_features + 1), for dense rows."""
@@ -51,6 +54,9 @@ class ClassMajor:
     def move(self, batch: DenseRows, slopes: Tensor, first: int, stop: int, rate: float, number: int) -> None:
         """See ``Layout``."""
         self._weights.move(slice(first, stop), slopes.T @ batch.inputs, rate, number)
+
+    def closed(self, batch: DenseRows, rate: float, number: int) -> None:
+        """See ``Layout``: nothing is."""
 
 
 class CsrBatch(NamedTuple):
@@ -97,6 +103,9 @@ class FeatureMajor:
             g = torch.zeros((len(batch.columns), end - begin), dtype=slopes.dtype, device=slopes.device)
             g.index_add_(0, batch.of_column, products)
             self._weights.move((batch.columns, slice(begin, end)), g, rate, number)
+
+    def closed(self, batch: CsrBatch, rate: float, number: int) -> None:
+        """See ``Layout``: nothing is."""
 
     def _parts(self, batch: CsrBatch, first: int, stop: int) -> list[tuple[int, int]]:
         size = MOST_PRODUCTS // max(1, len(batch.rows.values))

@@ -17,12 +17,19 @@ _DRAWN_AT_ONCE = 2**20
 
 def embedded(method: Any, data: TrainingSet, table: Any) -> Embedded:
     """Give the samples, going through ``table``, which is loaded with where it begins: a layout of zeros."""
-    _load(method.encoder, data, table.weights())
+    load_table(method.encoder, data, table.weights())
     rows, trained = features_of(data.X, False), not method.encoder.frozen
     return Embedded(rows, table, method.encoder.dimension, np.float32(method.bias), trained)
 
 
-def _load(encoder: Encoder, data: TrainingSet, table: np.ndarray) -> None:
+def begun(encoder: Encoder, data: TrainingSet, shape: tuple[int, int]) -> np.ndarray:
+    """Give the table as it begins, float32."""
+    table = np.empty(shape, np.float32)
+    load_table(encoder, data, table)
+    return table
+
+
+def load_table(encoder: Encoder, data: TrainingSet, table: np.ndarray) -> None:
     """Draw rows of about unit length, from N(0, 1 / dimension), but for those that are given.
 
     Classes begin at zero.

@@ -105,10 +105,14 @@ class TorchSolver:
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """See ``Solver``."""
-        import torch
-
         found = {name: array.copy() for name, array in self.arrays().items()}
         copy_arrays(found, arrays)
+        self._take_back(found)
+
+    def _take_back(self, found: Mapping[str, np.ndarray]) -> None:
+        """Put arrays that fit on the device."""
+        import torch
+
         self._weights.restore(found)
         self._auxiliary.copy_(torch.from_numpy(found["auxiliary"]))
 

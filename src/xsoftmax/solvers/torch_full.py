@@ -52,17 +52,21 @@ class TorchFullSolver(TorchSolver):
         import torch
 
         from xsoftmax.gpu.full_steps import FullSteps
-        from xsoftmax.gpu.layouts import ClassMajor, FeatureMajor
 
-        layout = (FeatureMajor if self._by_feature else ClassMajor)(self._weights)
         decay = float(np.float32(method.shrinkage / max(1, data.n_samples)))
-        self._steps = FullSteps(objective, layout, self._auxiliary, decay, MOST_SCORES)
+        self._steps = FullSteps(objective, self._layout(method), self._auxiliary, decay, MOST_SCORES)
         self._batch_size = method.proposal.batch_size
         self.chunk = self._batch_size * max(1, 2048 // self._batch_size)
         self._batches_per_epoch = -(-data.n_samples // self._batch_size)
         self._labels, self._sets = data.y, data.label_sets
         self._averages = method.positives == "mean"
         self._torch: Any = torch
+
+    def _layout(self, method: Any) -> Any:
+        """Say how the weights lie."""
+        from xsoftmax.gpu.layouts import ClassMajor, FeatureMajor
+
+        return (FeatureMajor if self._by_feature else ClassMajor)(self._weights)
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""

@@ -1,0 +1,93 @@
+"""Rows behind a trained table on PyTorch: against compiled code, resumed, refused where it draws."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+pytest.importorskip("torch", reason="torch is not installed: nothing trains on its devices here")
+
+from dataclasses import replace
+
+from gpu.problems import D, K, N, method_of, training_set
+from training.interruptions import KillAfter, KilledError
+from xsoftmax.data.dataset import Dataset
+from xsoftmax.data.label_sets import LabelSets
+from xsoftmax.internal.errors import InputError
+from xsoftmax.proposals import fitted
+from xsoftmax.solvers import make_solver
+from xsoftmax.solvers.torch_encoded_full import TorchEncodedFullSolver
+from xsoftmax.training.fit import fit
+from xsoftmax.training.plan import Plan
+
+ENCODER = {"dimension": 4}
+METHODS = {
+    "sgd": ("softmax", "all", "sgd"),
+    "adagrad": ("softmax", "all", "adagrad"),
+    "of all scores": ("one-vs-each", "all", "adagrad"),
+}
+
+
+def solver_of(names, device, data, W, **others):
+    method = method_of(names, device, **{"encoder": ENCODER} | others)
+    solver = make_solver(method, method.objective.fit(data), fitted(method.proposal, data), data)
+    solver.restore({**solver.arrays(), "W": W})
+    return solver
+
+
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("others", [{}, {"average": "all"}, {"encoder": ENCODER | {"frozen": True}}], ids=str)
+def test_steps_are_those_of_compiled_code(name, storage, others):
+    data = training_set(storage)
+    W = np.random.default_rng(0).normal(0, 1, (K, ENCODER["dimension"] + 1)).astype(np.float32)
+    found, expected = (solver_of(METHODS[name], device, data, W, **others) for device in ("cpu", "numba"))
+    assert isinstance(found, TorchEncodedFullSolver)
+    assert np.array_equal(found.weights().table, expected.weights().table)
+    before = found.weights().table.copy()
+    for solver in (found, expected):
+        assert solver.advance(np.arange(N), 0, 0, 0.25) == N
+    for one, other in zip(found.weights(), expected.weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
+    assert np.array_equal(found.weights().table, before) == ("encoder" in others)
+
+
+@pytest.mark.parametrize("positives", ["mean", "sum"])
+def test_rows_may_have_several_labels(positives):
+    data, rng = training_set("csr"), np.random.default_rng(1)
+    others = np.sort(np.stack([data.y, (data.y + rng.integers(1, K, N)) % K], axis=1), axis=1)
+    sets = LabelSets(np.arange(0, 2 * N + 1, 2), others.ravel().astype(np.int32))
+    data = replace(data, y=others[:, 0].astype(np.int32), label_sets=sets)
+    W = rng.normal(0, 1, (K, 5)).astype(np.float32)
+    found, expected = (solver_of(METHODS["sgd"], device, data, W, positives=positives) for device in ("cpu", "numba"))
+    for solver in (found, expected):
+        solver.advance(np.arange(N), 0, 0, 0.25)
+    for one, other in zip(found.weights(), expected.weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
+
+
+def dataset(n=300):
+    """Texts of which each has words of its class, and words of none."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % K
+    X = np.zeros((n, 3 * K), np.float32)
+    X[np.arange(n), y], X[np.arange(n), K + rng.integers(0, 2 * K, n)] = 1, 1
+    return Dataset.from_arrays(csr_array(X), y, classes=range(K), test=(csr_array(X[:90]), y[:90]))
+
+
+def test_a_fit_learns_is_repeated_and_goes_on_with_the_same_bits(tmp_path):
+    chosen, plan = method_of(METHODS["adagrad"], encoder=ENCODER), Plan(epochs=12)
+    whole = fit(dataset(), chosen, 0, plan)
+    assert whole.state.history[-1]["test_accuracy"] > 0.9
+    kept = Plan(epochs=12, checkpoint=tmp_path / "checkpoint.h5", checkpoint_seconds=0)
+    with pytest.raises(KilledError):
+        fit(dataset(), chosen, 0, kept, callbacks=[KillAfter(5)])
+    for again in (fit(dataset(), chosen, 0, kept), fit(dataset(), chosen, 0, plan)):
+        assert np.array_equal(again.model.rows, whole.model.rows)
+        assert np.array_equal(again.model.encoder, whole.model.encoder)
+
+
+def test_draws_behind_a_table_are_refused():
+    with pytest.raises(InputError, match="device is cpu, where no solver trains objective one-vs-each"):
+        method_of(("one-vs-each", "uniform", "adagrad"), encoder=ENCODER)
+    assert method_of(("one-vs-each", "uniform", "adagrad"), "numba", encoder=ENCODER, batch={"size": 1}).encoder
+    assert training_set().X.shape[1] == D
