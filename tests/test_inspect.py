@@ -1,6 +1,7 @@
 """`xsoftmax inspect`: what a model's file says of itself."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from xsoftmax.model import save_model
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 
-ATTRIBUTES = {"dataset": "here", "method": "mine", "status": "finished"}
+ATTRIBUTES = {"dataset": "here", "method": "mine", "seed": 0, "status": "finished"}
 
 
 def said(path, capsys):
@@ -40,9 +41,8 @@ def test_weights_behind_a_table_and_weights_that_are_sparse(tmp_path, capsys):
     X, y = csr_array(np.eye(6, dtype=np.float32)), np.arange(6) % 3
     data = Dataset.from_arrays(X, y)
     for others in ({"encoder": {"dimension": 2}}, {"weights": "sparse"}):
-        save_model(
-            fit(data, method("one-vs-each", "uniform", "sgd", **others), 0, Plan(epochs=1)).model, tmp_path / "m.h5"
-        )
+        model = fit(data, method("one-vs-each", "uniform", "sgd", **others), 0, Plan(epochs=1)).model
+        save_model(replace(model, attributes=ATTRIBUTES), tmp_path / "m.h5")
         weights = said(tmp_path / "m.h5", capsys)["weights"]
         assert weights == ({"form": "dense", "biases": True, "encoder_dimension": 2} if "encoder" in others else
                            {"form": "sparse", "biases": True, "stored": weights["stored"]})  # fmt: skip
