@@ -1,6 +1,7 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -12,7 +13,7 @@ import pytest
 import forked
 from edited import edited
 from xsoftmax import __version__
-from xsoftmax.cli import main
+from xsoftmax.cli import _parser, main
 from xsoftmax.commands import evaluate, verbs
 from xsoftmax.internal.errors import EXTRAS
 from xsoftmax.internal.hdf5 import put
@@ -60,7 +61,10 @@ def test_version_and_help(capsys):
 @pytest.mark.parametrize("verb", verbs())
 def test_every_verb_explains_itself(verb, capsys):
     assert status_of(verb, "--help") == 0
-    assert len(capsys.readouterr().out) > 100
+    shown = capsys.readouterr().out
+    assert len(shown) > 100
+    (example,) = re.findall(rf"^ *xsoftmax ({verb}\b.*)$", shown, re.MULTILINE)
+    _parser(example.split()).parse_args(example.replace("@grid.json", "{}").split())
 
 
 def test_an_input_error_is_one_line_on_stderr(tmp_path, capsys):

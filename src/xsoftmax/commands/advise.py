@@ -1,4 +1,7 @@
-"""Say what to train with on a data set: methods by predicted time to quality."""
+"""Say what to train with on a data set: methods by predicted time to quality.
+
+xsoftmax advise --data data/prepared/icd10.h5 --budget 60s
+"""
 
 import argparse
 import json

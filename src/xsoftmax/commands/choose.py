@@ -1,4 +1,7 @@
-"""Choose settings of a method: of all trials of a search the one whose model has the best value of a metric."""
+"""Choose settings of a method: of all trials of a search the one whose model has the best value of a metric.
+
+xsoftmax choose search/bibtex/softmax --grid @grid.json --by validation_accuracy -o chosen.json
+"""
 
 import argparse
 from pathlib import Path

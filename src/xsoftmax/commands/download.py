@@ -1,4 +1,7 @@
-"""Fetch the raw files of a data set, check their sha256, unpack them."""
+"""Fetch the raw files of a data set, check their sha256, unpack them.
+
+xsoftmax download bibtex -o data/raw/bibtex
+"""
 
 import argparse
 import os

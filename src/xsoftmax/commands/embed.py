@@ -1,4 +1,7 @@
-"""Train vectors of words on a text (skip-gram): word2vec's files, by its losses or by softmaxes."""
+"""Train vectors of words on a text (skip-gram): word2vec's files, by its losses or by softmaxes.
+
+xsoftmax embed text.txt -o vectors.txt
+"""
 
 import argparse
 import os

@@ -1,5 +1,7 @@
 """Evaluate a model, or a fitted proposal, by its exact likelihood (mostly the softmax's) on validation and test rows.
 
+    xsoftmax evaluate fit/model.h5 data/prepared/bibtex.h5
+
 New rows with labels do as well: what `predict` takes, with a column or numbers of labels as the training rows had.
 A file of scores in pyxclib's text form, by any program, may stand in the place of the model.
 """

@@ -37,7 +37,6 @@ CONFUSIONS = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("rows", type=Path, help=f"a file that ends in {', '.join(FORMATS)}, perhaps compressed")
     parser.add_argument("--label", default="label", help="column of the labels (default: %(default)s)")
     parser.add_argument("--text", help="column of the texts; without it all other columns are numbers")

@@ -19,7 +19,6 @@ SHOWN = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("model", type=Path, help="model.h5 of a fit, or of an estimator's save")
 
 

@@ -1,4 +1,7 @@
-"""Print the words nearest to words, by the cosine of their vectors, as CSV."""
+"""Print the words nearest to words, by the cosine of their vectors, as CSV.
+
+xsoftmax neighbours vectors.txt peace war --top 5
+"""
 
 import argparse
 import csv

@@ -1,5 +1,7 @@
 """Predict the likeliest classes of new rows, with their probabilities, as CSV; texts stand beside them.
 
+    xsoftmax predict model.h5 new.csv --top 3 -o predicted.csv
+
 Rows of a prepared data set do as well. `--scores` writes a file in pyxclib's text form, which `evaluate` takes.
 """
 

@@ -1,4 +1,7 @@
-"""Turn raw files into one prepared HDF5 file: features, labels, splits."""
+"""Turn raw files into one prepared HDF5 file: features, labels, splits.
+
+xsoftmax prepare bibtex --raw data/raw/bibtex -o data/prepared/bibtex.h5
+"""
 
 import argparse
 from pathlib import Path

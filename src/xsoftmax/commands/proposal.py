@@ -1,4 +1,7 @@
-"""Fit a proposal beforehand, such as the adversarial tree: for fits that draw from it to share, or to classify by."""
+"""Fit a proposal beforehand, such as the adversarial tree: for fits that draw from it to share, or to classify by.
+
+xsoftmax proposal data/prepared/icd10.h5 --kind tree -o tree.h5
+"""
 
 import argparse
 from collections.abc import Mapping

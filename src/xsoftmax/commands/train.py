@@ -1,4 +1,7 @@
-"""Train one method on a prepared data set: model.h5, history.csv and status.json in a folder."""
+"""Train one method on a prepared data set: model.h5, history.csv and status.json in a folder.
+
+xsoftmax train data/prepared/bibtex.h5 --method softmax --epochs 20 -o fit
+"""
 
 import argparse
 import json

@@ -1,5 +1,7 @@
 """Measure our own speed: kernels against their floors, cost against size, and us against other programs.
 
+    xsoftmax benchmark kernels --json kernels.json
+
 Each suite writes what it measured as JSON; `report` turns that into figures and tables. Only a quiet machine tells
 the truth: with how much load something was measured is in the JSON.
 """

@@ -1,4 +1,7 @@
-"""Compare fits: tables, learning curves and a ranking."""
+"""Compare fits: tables, learning curves and a ranking.
+
+xsoftmax compare results/mine/fits/bibtex/*/seed-* -o results/mine
+"""
 
 import argparse
 from pathlib import Path

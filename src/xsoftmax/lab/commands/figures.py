@@ -1,4 +1,7 @@
-"""Draw one figure per method of a finished experiment, for the documentation."""
+"""Draw one figure per method of a finished experiment, for the documentation.
+
+xsoftmax figures results/methods -o docs/methods/figures
+"""
 
 import argparse
 from pathlib import Path

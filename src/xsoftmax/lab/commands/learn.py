@@ -1,4 +1,7 @@
-"""Fit the model behind `advise` and `auto` to what `benchmark learning` measured, and renew that file's summary."""
+"""Fit the model behind `advise` and `auto` to what `benchmark learning` measured, and renew that file's summary.
+
+xsoftmax learn results/benchmark/learning.json
+"""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""List the methods: what each is made of, what it is unbiased for, what it costs; or the members of the axes."""
+"""List the methods: what each is made of, what it is unbiased for, what it costs; or the members of the axes.
+
+xsoftmax methods
+"""
 
 import argparse
 import json

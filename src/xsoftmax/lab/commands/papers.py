@@ -1,4 +1,7 @@
-"""Sum up what became of the claims of all papers: renews the table in a README.md among their pages."""
+"""Sum up what became of the claims of all papers: renews the table in a README.md among their pages.
+
+xsoftmax papers docs/papers
+"""
 
 import argparse
 from pathlib import Path

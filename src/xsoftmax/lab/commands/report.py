@@ -1,4 +1,7 @@
-"""Write the report: one HTML page with tables, figures, config and versions."""
+"""Write the report: one HTML page with tables, figures, config and versions.
+
+xsoftmax report results/mine --config config/config.yaml -o report.html
+"""
 
 import argparse
 from pathlib import Path

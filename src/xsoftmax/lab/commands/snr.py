@@ -1,5 +1,7 @@
 """Compute and measure how much signal proposals leave in the gradients of negative sampling, on prepared data.
 
+    xsoftmax snr data/prepared/contingency.h5 -o snr.csv
+
 The ratio eta of Bamler and Mandt 2020, eq. 12, as a share of its maximum. Equal training rows tell p(y | x), so it
 takes data with few distinct rows, such as config/datasets/contingency.yaml.
 """

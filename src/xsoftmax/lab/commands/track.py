@@ -1,4 +1,7 @@
-"""Log fits to MLflow: one run each; what can't be logged now is logged by a later call."""
+"""Log fits to MLflow: one run each; what can't be logged now is logged by a later call.
+
+xsoftmax track results/mine/fits/bibtex/softmax/seed-0 --experiment mine
+"""
 
 import argparse
 import sys
