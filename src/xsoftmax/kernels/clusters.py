@@ -191,6 +191,27 @@ def nearest_left(reach):
     return place
 
 
+@njit(**LEAN)
+def retrieve(index, b, features, i, budget, excluded, reach, found):
+    """Write the classes in the clusters of block b that are nearest to sample ``i``, up to a budget, to ``found``.
+
+    A class ``excluded`` is passed over, -1 for none; ``reach`` is room for a number per cluster. Returns how many
+    were found; what they score is not looked at.
+    """
+    rank(index, b, features, i, reach)
+    n, j = np.int64(0), nearest_left(reach)
+    while j >= 0 and n < budget:
+        for place in range(index.starts[b, j], index.starts[b, j + 1]):
+            k = np.int64(index.members[b, place])
+            if k != excluded:
+                if n == budget:
+                    break
+                found[n] = k
+                n += 1
+        j = nearest_left(reach)
+    return n
+
+
 @implements(product_with, Dense)
 def _product_with_dense(features, i, row, first, stop):
     x, total = features.X[i], np.float32(0)
