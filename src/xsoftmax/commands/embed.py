@@ -13,7 +13,7 @@ from xsoftmax.internal.files import remove
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.skip_gram.corpus import SENTENCES, CorpusOptions, read_corpus
 from xsoftmax.skip_gram.fit import fit
-from xsoftmax.skip_gram.settings import FOUND_BY, LOSSES, Settings
+from xsoftmax.skip_gram.settings import FOUND_BY, LOSSES, MISSING, Settings
 from xsoftmax.skip_gram.word2vec_files import FORMATS, check_words, format_of, write_word2vec
 
 
@@ -72,6 +72,13 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--share", type=float, default=of.share, help="of classes to find (default: %(default)s)")
     parser.add_argument("--n-blocks", type=int, default=of.n_blocks, help="of columns (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=of.rounds, help="of messages of blocks (default: %(default)s)")
+    parser.add_argument(
+        "--least-slope", type=float, default=of.least_slope, help="of classes of blocks (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--missing", choices=MISSING, default=of.missing, help="what others add to a sum (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> None:

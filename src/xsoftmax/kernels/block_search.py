@@ -8,7 +8,7 @@ every ``budget`` classes, all blocks together, and a row for each class that has
 import numpy as np
 
 from xsoftmax.internal.compiled import njit
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.clusters import partial_score, retrieve
 from xsoftmax.kernels.messages import Messages, choose, empty_messages, pass_on, step_size
 
@@ -68,7 +68,7 @@ def find_slopes(given, messages, rounds, eta, least_slope):
         pass_on(messages, step_size(eta, t))
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _complete_new(weights, features, i, bounds, messages):
     """Complete the classes that were chosen for the first time; tell whether there are any."""
     any_is = False
@@ -79,7 +79,7 @@ def _complete_new(weights, features, i, bounds, messages):
     return any_is
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def complete(weights, features, i, bounds, messages, c):
     """Score a class by the columns of all blocks."""
     messages.sums[c] = np.float32(0)
@@ -89,13 +89,13 @@ def complete(weights, features, i, bounds, messages, c):
         messages.sums[c] += messages.parts[b, c]
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _note(messages, b, c, weights, features, i, k, bounds):
     messages.parts[b, c] = partial_score(weights, features, i, k, bounds[b], bounds[b + 1])
     messages.known[b, c] = np.float32(1)
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _table_size(n):
     """Places of a table that is at most half full, a power of two."""
     size = 4
@@ -104,7 +104,7 @@ def _table_size(n):
     return size
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def _place_of(table, classes, k, n):
     """Look a class up in ``table``, by its number and then place by place; put it at ``n`` if it is not there."""
     at = k & (table.size - 1)

@@ -215,8 +215,9 @@ def retrieve(index, b, features, i, budget, excluded, reach, found):
 @implements(product_with, Dense)
 def _product_with_dense(features, i, row, first, stop):
     x, total = features.X[i], np.float32(0)
-    for d in range(first, min(stop, x.size)):
-        total += x[d] * row[d - first]
+    begin = np.uint64(first)  # unsigned, so that no index may count from the end: such loops do not vectorise
+    for d in range(np.uint64(min(stop, x.size)) - begin):
+        total += x[begin + d] * row[d]
     return total + features.constant * row[x.size - first] if stop > x.size else total
 
 
@@ -234,7 +235,7 @@ def _product_with_csr(features, i, row, first, stop):
 @otherwise(partial_score, second=Dense)
 def _partial_score_dense(weights, features, i, k, first, stop):
     x, total = features.X[i], np.float32(0)
-    for d in range(first, min(stop, x.size)):
+    for d in range(np.uint64(first), np.uint64(min(stop, x.size))):
         total += x[d] * stored(weights, k, d)
     total *= factor_of(weights, k)
     return total + features.constant * stored(weights, k, x.size) if stop > x.size else total

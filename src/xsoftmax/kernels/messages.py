@@ -14,15 +14,15 @@ A class that a block did not retrieve is missing there, where the paper takes 0 
 its scores are computed.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from xsoftmax.internal.compiled import njit
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.bisimplex import threshold
 from xsoftmax.kernels.dispatch import declared, implements
+from xsoftmax.kernels.log_sum_exp import INFINITY, scan, write_exp
 
 
 class Margin(NamedTuple):
@@ -114,21 +114,17 @@ def _mark_margin(loss, scores, known, least_slope, chosen):
 
 @implements(mark, Softmax)
 def _mark_softmax(loss, scores, known, least_slope, chosen):
-    highest, total, any_is = np.float32(-np.inf), 0.0, False
     for c in range(scores.size):
-        if known[c] > 0:
-            highest = max(highest, scores[c])
+        scores[c] = scores[c] if known[c] > 0 else -INFINITY
+    least, n = np.float32(least_slope * write_exp(scores, scan(scores, np.float32(0)).highest)), 0
     for c in range(scores.size):
-        scores[c] = math.exp(scores[c] - highest) if known[c] > 0 else np.float32(0)
-        total += scores[c]
-    least = np.float32(least_slope * total)
-    for c in range(scores.size):
-        if scores[c] > least:
-            chosen[c], any_is = 1, True
-    return any_is
+        above = scores[c] > least
+        chosen[c] = np.uint8(1) if above else chosen[c]
+        n += above
+    return n > 0
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def scores_of_block(messages, j, scores):
     """Write B (z_jk + lambda_jk) of all classes; of those that are missing, nothing that counts."""
     n_blocks = np.float32(messages.parts.shape[0])
@@ -137,7 +133,7 @@ def scores_of_block(messages, j, scores):
         scores[c] = n_blocks * (np.float32(1) - way) * messages.parts[j, c] + way * messages.sums[c]
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def pass_on(messages, eta):
     """Move the messages of the classes that were chosen in this round."""
     for c in range(messages.ways.size):

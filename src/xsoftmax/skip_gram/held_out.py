@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from xsoftmax.skip_gram.collapsed import SCORES_AT_ONCE, counted, softmax_slopes
+from xsoftmax.skip_gram.collapsed import SCORES_AT_ONCE, softmax_slopes
+from xsoftmax.skip_gram.counts import counted
 
 DRAWS_SEED = 12345
 
