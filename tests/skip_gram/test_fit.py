@@ -8,7 +8,7 @@ from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.skip_gram import collapsed, fit, pair_steps, text_walk
 from xsoftmax.skip_gram.neighbours import nearest, unit_rows
-from xsoftmax.skip_gram.settings import LOSSES, Settings
+from xsoftmax.skip_gram.settings import FOUND_BY, LOSSES, Settings
 
 SMALL = Settings(dimension=12, window=3, epochs=4, subsample=None)
 LEARNS = {
@@ -27,6 +27,7 @@ def small_units(monkeypatch):
     monkeypatch.setattr(text_walk, "CHUNKS_AT_ONCE", 2)
     monkeypatch.setattr(pair_steps, "CHUNK", 2**10)
     monkeypatch.setattr(collapsed, "SCORES_AT_ONCE", 100)
+    monkeypatch.setattr(collapsed, "FOUND_AT_ONCE", 7)
 
 
 def share_of_group(inputs):
@@ -72,7 +73,10 @@ class StopsAfter(threading.Event):
         return self._left < 0
 
 
-KINDS = [*({"loss": loss} for loss in LOSSES), *({"loss": "softmax", "found_by": by} for by in ("search", "blocks"))]
+KINDS = [
+    *({"loss": loss} for loss in LOSSES),
+    *({"loss": "softmax", "found_by": by} for by in ("search", "clusters", "blocks")),
+]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

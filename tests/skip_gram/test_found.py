@@ -19,6 +19,7 @@ from xsoftmax.skip_gram.found import (
     slopes_of,
 )
 from xsoftmax.skip_gram.settings import MISSING, Settings
+from xsoftmax.skip_gram.vectors import by_cache_lines
 
 WHO = [("search", 0.34), ("clusters", 0.34), ("blocks", 0.17), ("search", 1.0)]
 
@@ -32,17 +33,17 @@ def found_for(finder, vectors, of, missing, x, workspace):
 def prepared(vectors, missing="none", **settings):
     """What kernels are told, and the classes found for each word."""
     of = counted(csr_array(COUNTS))
-    finder = Finder(Settings(loss="softmax", dimension=D, n_blocks=2, **settings), vectors).of(slice(0, N), 0)
+    finder = Finder(Settings(loss="softmax", dimension=D, n_blocks=2, **settings), vectors).of(np.arange(N), 0)
     given = finder, vectors, of, missing_of(missing, vectors, of.of_outputs)
-    return given, [found_for(*given, x, new_workspace(N)).tolist() for x in range(N)]
+    return (*given, np.arange(N)), [found_for(*given, x, new_workspace(N)).tolist() for x in range(N)]
 
 
 def both_gradients(given):
     """By inputs and by outputs, with their bounds on curvature, and the value."""
     squares = [np.square(table).sum(axis=1) for table in given[1]]
-    found = [np.zeros((N, 16), np.float32) for _ in range(2)], [np.zeros(N, np.float32) for _ in range(2)]
-    value = gradient_by_inputs(*given, squares[1], 0, found[0][0], found[1][0], new_workspace(N))
-    gradient_by_outputs(*given, squares[0], 0, found[0][1], found[1][1], new_workspace(N))
+    found = [by_cache_lines(N, 16) for _ in range(2)], [np.zeros(N, np.float32) for _ in range(2)]
+    value = gradient_by_inputs(*given, squares[1], found[0][0], found[1][0], new_workspace(N))
+    gradient_by_outputs(*given, squares[0], found[0][1], found[1][1], new_workspace(N))
     return *found, value
 
 

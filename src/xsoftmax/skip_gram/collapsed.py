@@ -27,9 +27,12 @@ from xsoftmax.skip_gram.counts import counted
 from xsoftmax.skip_gram.found import Finder, gradient_by_inputs, gradient_by_outputs, missing_of, new_workspace
 from xsoftmax.skip_gram.kernels import Vectors
 from xsoftmax.skip_gram.settings import Settings
+from xsoftmax.skip_gram.vectors import by_cache_lines
 
-# Scores that are held at a time, for each thread.
+# Scores that are held at a time.
 SCORES_AT_ONCE = 2**21
+# Words that a unit goes over where scores are not held.
+FOUND_AT_ONCE = 2**12
 # The mean squared length, at least, that a step is divided by.
 FLATTEST = np.float32(1e-2)
 
@@ -46,13 +49,13 @@ class CollapsedDescent:
 
     def __init__(self, counts: csr_array, settings: Settings, vectors: Vectors) -> None:
         n, width = vectors.inputs.shape
-        self._n_rows = max(1, SCORES_AT_ONCE // n)
+        self._n_rows = max(1, SCORES_AT_ONCE // n) if settings.found_by in ("all", "search") else FOUND_AT_ONCE
         self._n_blocks = -(-n // self._n_rows)
         check_free(
-            4 * (n * width + settings.threads * 2 * self._n_rows * n), "skip-gram: gradients, blocks of scores"
+            4 * (n * width + 2 * min(SCORES_AT_ONCE, self._n_rows * n)), "skip-gram: gradients, blocks of scores"
         )
         self._counted, self._settings, self._vectors = counted(counts), settings, vectors
-        self._gradient, self._curvature = np.zeros((n, width), np.float32), np.zeros(n, np.float32)
+        self._gradient, self._curvature = by_cache_lines(n, width), np.zeros(n, np.float32)
         shares = self._counted.shares, self._counted.neighbours, self._counted.starts
         self._shares = csr_array(shares, counts.shape)
         self._finder = None if settings.found_by == "all" else Finder(settings, vectors)
@@ -92,10 +95,11 @@ class CollapsedDescent:
             gradient = slopes @ outputs
             curvature = slopes @ squares + np.float32(2) * (self._shares[rows] @ squares)
         else:
-            gradient, curvature = np.zeros_like(inputs[rows]), np.zeros(rows.stop - rows.start, np.float32)
-            value = gradient_by_inputs(
-                *self._found(rows, epoch), squares, rows.start, gradient, curvature, self._workspace
-            )
+            words = self._finder.in_order(rows, epoch)
+            gradient, curvature = by_cache_lines(len(words), inputs.shape[1]), np.zeros(len(words), np.float32)
+            value = gradient_by_inputs(*self._found(words, epoch), squares, gradient, curvature, self._workspace)
+            back = np.argsort(words)
+            gradient, curvature = gradient[back], curvature[back]
         self._descend(inputs[rows], gradient, curvature, self._counted.of_inputs[rows])
         self.objective[1] += value
 
@@ -108,19 +112,21 @@ class CollapsedDescent:
             gradient += slopes.T @ inputs
             curvature += slopes.T @ squares + np.float32(2) * (self._shares[rows].T @ squares)
         else:
-            gradient_by_outputs(*self._found(rows, epoch), squares, rows.start, gradient, curvature, self._workspace)
+            words = self._finder.in_order(rows, epoch)
+            squares = squares[words - rows.start]
+            gradient_by_outputs(*self._found(words, epoch), squares, gradient, curvature, self._workspace)
 
     def _slopes(self, rows: slice) -> tuple[np.ndarray, float]:
         """Make the slopes of F by the scores of a block; give the block's part of F, too."""
         scores = self._vectors.inputs[rows] @ self._vectors.outputs.T
         return scores, softmax_slopes(scores, rows.start, self._counted)
 
-    def _found(self, rows: slice, epoch: int) -> tuple:
+    def _found(self, words: np.ndarray, epoch: int) -> tuple:
         """Give what kernels are told where classes are found."""
         assert self._finder is not None
         self._workspace.seen[:] = -1
         missing = missing_of(self._settings.missing, self._vectors, self._counted.of_outputs)
-        return self._finder.of(rows, epoch), self._vectors, self._counted, missing
+        return self._finder.of(words, epoch), self._vectors, self._counted, missing, words
 
     def _descend(self, vectors: np.ndarray, gradient: np.ndarray, curvature: np.ndarray, shares: np.ndarray) -> None:
         """Move rows along their gradient; the curvature of a word that is all but zero everywhere is no guide."""

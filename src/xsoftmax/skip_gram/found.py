@@ -25,7 +25,7 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.block_search import find_slopes, retrieved
-from xsoftmax.kernels.cache_lines import inner
+from xsoftmax.kernels.cache_lines import add_row, inner
 from xsoftmax.kernels.clusters import Index, cluster, clusters_of, empty_index, retrieve
 from xsoftmax.kernels.dispatch import declared, implements
 from xsoftmax.kernels.log_sum_exp import write_exp
@@ -90,16 +90,26 @@ class Finder:
         self._settings, self._vectors = settings, vectors
         self._index: tuple[int, Index] | None = None
 
-    def of(self, rows: slice, epoch: int) -> Any:
-        """Make ready for some words."""
+    def of(self, words: np.ndarray, epoch: int) -> Any:
+        """Make ready for some words, int64."""
         of, n = self._settings, len(self._vectors.outputs)
         budget = max(1, int(of.share * n))
         if of.found_by == "search":
-            scores = self._vectors.inputs[rows] @ self._vectors.outputs.T
+            scores = self._vectors.inputs[words] @ self._vectors.outputs.T
             return Listed(np.argpartition(scores, n - budget, axis=1)[:, n - budget :])
         if of.found_by == "clusters":
             return InClusters(self._index_of(epoch), np.empty(budget, np.int64))
         return InBlocks(self._index_of(epoch), budget, of.rounds, of.least_slope)
+
+    def in_order(self, rows: slice, epoch: int) -> np.ndarray:
+        """Put words that ask the same cluster one after the other, so that what they find is in the cache: int64."""
+        words = np.arange(rows.start, rows.stop)
+        if self._settings.found_by == "search":
+            return words
+        index = self._index_of(epoch)
+        first, stop = index.bounds[:2]
+        nearest = np.argmax(self._vectors.inputs[rows, first:stop] @ index.centroids[0, :, : stop - first].T, axis=1)
+        return words[np.argsort(nearest, kind="stable")]
 
     def _index_of(self, epoch: int) -> Index:
         """Cluster the outputs, which stay as they are throughout an epoch."""
@@ -243,23 +253,23 @@ def _of_missing(missing, vectors, x, found, scores):
 
 
 @njit(**OPTIONS)
-def gradient_by_inputs(finder, vectors, counted, missing, squares, first, gradient, curvature, workspace):
-    """Write the gradient of F by words ``first`` and on, and its bound on curvature; return their part of F.
+def gradient_by_inputs(finder, vectors, counted, missing, words, squares, gradient, curvature, workspace):
+    """Write the gradient of F by some words, int64, and its bound on curvature; return their part of F.
 
     ``gradient``, (n_words, width), and ``curvature``, (n_words,), are zero before; ``squares`` are |out_k|^2.
     """
     total, mean = 0.0, np.float32(0)
     for k in range(missing.shares.size):
         mean += missing.shares[k] * squares[k]
-    for b in range(curvature.size):
-        x = np.int64(first + b)
-        of = slopes_of(finder, vectors, counted, missing, x, np.int64(b), workspace)
+    for b in range(words.size):
+        x = words[b]
+        of = slopes_of(finder, vectors, counted, missing, x, b, workspace)
         total += of.value
         for j in range(of.n):
             k, slope = workspace.classes[j], workspace.scores[j]
-            _add_row(gradient, b, slope, vectors.outputs, k)
+            add_row(gradient, b, vectors.outputs, k, slope)
             curvature[b] += slope * squares[k]
-        _add_row(gradient, b, of.of_all, missing.mean, 0)
+        add_row(gradient, b, missing.mean, np.int64(0), of.of_all)
         curvature[b] += of.of_all * mean
         for place in range(counted.starts[x], counted.starts[x + 1]):
             curvature[b] += np.float32(2) * counted.shares[place] * squares[counted.neighbours[place]]
@@ -267,31 +277,23 @@ def gradient_by_inputs(finder, vectors, counted, missing, squares, first, gradie
 
 
 @njit(**OPTIONS)
-def gradient_by_outputs(finder, vectors, counted, missing, squares, first, gradient, curvature, workspace):
-    """Add to the gradient of F by all outputs, and to its bound, what words ``first`` and on do.
+def gradient_by_outputs(finder, vectors, counted, missing, words, squares, gradient, curvature, workspace):
+    """Add to the gradient of F by all outputs, and to its bound, what some words, int64, do.
 
     ``squares`` are |in_x|^2 of these words.
     """
     of_all, square = np.zeros_like(missing.mean), np.float32(0)
-    for b in range(squares.size):
-        x = np.int64(first + b)
-        of = slopes_of(finder, vectors, counted, missing, x, np.int64(b), workspace)
+    for b in range(words.size):
+        x = words[b]
+        of = slopes_of(finder, vectors, counted, missing, x, b, workspace)
         for j in range(of.n):
             k, slope = workspace.classes[j], workspace.scores[j]
-            _add_row(gradient, k, slope, vectors.inputs, x)
+            add_row(gradient, k, vectors.inputs, x, slope)
             curvature[k] += slope * squares[b]
-        _add_row(of_all, 0, of.of_all, vectors.inputs, x)
+        add_row(of_all, np.int64(0), vectors.inputs, x, of.of_all)
         square += of.of_all * squares[b]
         for place in range(counted.starts[x], counted.starts[x + 1]):
             curvature[counted.neighbours[place]] += np.float32(2) * counted.shares[place] * squares[b]
     for k in range(missing.shares.size):
-        _add_row(gradient, k, missing.shares[k], of_all, 0)
+        add_row(gradient, np.int64(k), of_all, np.int64(0), missing.shares[k])
         curvature[k] += missing.shares[k] * square
-
-
-@njit(**LEAN)
-def _add_row(A, i, factor, B, k):
-    """Add ``factor`` times row k of ``B`` to row i of ``A``."""
-    a, b = A[i], B[k]
-    for d in range(a.size):
-        a[d] += factor * b[d]
