@@ -8,7 +8,7 @@ from xsoftmax.internal.errors import InputError, StoppedError
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.skip_gram import collapsed, fit, pair_steps, text_walk
 from xsoftmax.skip_gram.neighbours import nearest, unit_rows
-from xsoftmax.skip_gram.settings import FOUND_BY, LOSSES, Settings
+from xsoftmax.skip_gram.settings import LOSSES, Settings
 
 SMALL = Settings(dimension=12, window=3, epochs=4, subsample=None)
 LEARNS = {

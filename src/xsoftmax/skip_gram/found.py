@@ -51,14 +51,14 @@ class Listed(NamedTuple):
 class InClusters(NamedTuple):
     """A search in the clusters of all columns; room for what it finds, int64 of shape (budget,)."""
 
-    index: Index
+    clusters: Index
     found: np.ndarray
 
 
 class InBlocks(NamedTuple):
     """A search in clusters of each block of columns, each up to a budget, and so many rounds of messages."""
 
-    index: Index
+    clusters: Index
     budget: int
     rounds: int
     least_slope: float
@@ -180,15 +180,15 @@ def _find_listed(finder, vectors, true, x, b, workspace, n):
 @implements(find, InClusters)
 def _find_in_clusters(finder, vectors, true, x, b, workspace, n):
     features = Dense(vectors.inputs, np.float32(0))
-    reach, found = np.empty(finder.index.centroids.shape[1], np.float32), finder.found
-    for k in found[: retrieve(finder.index, 0, features, x, found.size, np.int64(-1), reach, found)]:
+    reach, found = np.empty(finder.clusters.centroids.shape[1], np.float32), finder.found
+    for k in found[: retrieve(finder.clusters, 0, features, x, found.size, np.int64(-1), reach, found)]:
         n = _note(workspace, x, k, n)
     return n
 
 
 @implements(find, InBlocks)
 def _find_in_blocks(finder, vectors, true, x, b, workspace, n):
-    weights, features, index = Table(vectors.outputs), Dense(vectors.inputs, np.float32(0)), finder.index
+    weights, features, index = Table(vectors.outputs), Dense(vectors.inputs, np.float32(0)), finder.clusters
     messages = retrieved(index, weights, features, x, finder.budget, np.int64(-1), true)
     given = Softmax(), weights, features, x, index.bounds
     find_slopes(given, messages, finder.rounds, ETA, finder.least_slope)
@@ -201,9 +201,9 @@ def _find_in_blocks(finder, vectors, true, x, b, workspace, n):
 class Slopes(NamedTuple):
     """Of one word: how many classes were found, its part of F, and c, all classes k having a slope of c q(k) more."""
 
-    n: int
+    n: Any
     value: float
-    of_all: float
+    of_all: Any
 
 
 @njit(**OPTIONS)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, fields
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.skip_gram.kernels import Window
 
-LOSSES = ("negative-sampling", "hierarchical-softmax", "implicit", "u-max", "softmax")
+NEGATIVE, HIERARCHICAL = "negative-sampling", "hierarchical-softmax"
+LOSSES = (NEGATIVE, HIERARCHICAL, "implicit", "u-max", "softmax")
 OF_PAIRS = ("implicit", "u-max")
 FOUND_BY = ("all", "search", "clusters", "blocks")
 MISSING = ("none", "zero", "mean")
 # Learning rates that serve where none is given, measured on War and Peace: see `benchmark skip-gram`.
-RATES = {"negative-sampling": 0.025, "hierarchical-softmax": 0.025, "implicit": 0.05, "u-max": 0.003, "softmax": 3.0}
+RATES = {NEGATIVE: 0.025, HIERARCHICAL: 0.025, "implicit": 0.05, "u-max": 0.003, "softmax": 3.0}
 LOWEST_RATE = 1e-4
 # Epochs of negative sampling to begin with, where none are given: as in Yen et al. 2018.
 WARM_EPOCHS = {"softmax": 1}
@@ -95,7 +96,7 @@ class Settings:
             least = 0.0 if each.name in ("power", "least_slope") else 1e-30
             if isinstance(value, float) and not (value >= least and math.isfinite(value)):
                 raise InputError(f"{each.name} is {value:g}; set it to a number above 0")
-        if self.warmed and self.loss == "hierarchical-softmax":
+        if self.warmed and self.loss == HIERARCHICAL:
             raise InputError("warm_epochs: the inner nodes of hierarchical-softmax have no vectors to begin from")
         if self.share > 1:
             raise InputError(f"share is {self.share:g}; set it to 1 or less, such as 0.05")
