@@ -16,7 +16,7 @@ RATES = dict.fromkeys(LOSSES, 0.05) | {"u-max": 0.01, "softmax": 1.0}
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_rate_at_which_nothing_moves_is_not_chosen(groups, loss):
-    """There all outputs are zero: nothing is known of a word but, of a hierarchical softmax, where it is in the tree."""
+    """There all outputs are zero, and nothing is known of a word but where it is in a hierarchical softmax's tree."""
     rates = [RATES[loss], 1e-9]
     trials = try_out(groups, [replace(SMALL, loss=loss, learning_rate=rate, warm_epochs=0) for rate in rates])
     of_paths = np.log(16) * 12 / 20 + np.log(32) * 8 / 20  # twelve words at depth 4, eight at depth 5

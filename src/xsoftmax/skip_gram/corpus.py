@@ -222,3 +222,26 @@ def held_out(corpus: Corpus, every: int) -> tuple[Corpus, Corpus]:
     counts = np.maximum(np.bincount(left[left >= 0], minlength=len(corpus.vocabulary.words)), 1)
     vocabulary = replace(corpus.vocabulary, counts=counts)
     return Corpus(vocabulary, np.array(left)), Corpus(vocabulary, np.array(out))
+
+
+def part_of(corpus: Corpus, every: int, min_count: int = 5) -> Corpus:
+    """Take one sentence in so many, and of the vocabulary what occurs there often enough."""
+    if every == 1:
+        return corpus
+    _, part = held_out(corpus, every)
+    counts = np.bincount(part.tokens[part.tokens >= 0], minlength=len(corpus.vocabulary.words))
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= min_count]
+    numbers = np.full(len(counts) + 1, -2, np.int32)  # the last is END's, which is -1
+    numbers[order], numbers[END] = np.arange(len(order)), END
+    tokens = numbers[part.tokens]
+    words = tuple(corpus.vocabulary.words[k] for k in order)
+    return Corpus(Vocabulary(words, counts[order], int((part.tokens >= 0).sum())), tokens[tokens != -2])
+
+
+def beginning(corpus: Corpus, n_words: int = 50) -> Corpus:
+    """Some words of a corpus, for kernels to be compiled with."""
+    tokens = np.append(corpus.tokens[:2000], np.int32(END))
+    tokens[tokens >= n_words] = END
+    counts = np.maximum(np.bincount(tokens[tokens >= 0], minlength=n_words), 1)
+    return Corpus(Vocabulary(tuple(f"w{k}" for k in range(n_words)), counts, len(tokens)), tokens)

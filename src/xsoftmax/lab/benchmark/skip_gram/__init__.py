@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.benchmark.peers.environments import NotInstallableError, python_of
 from xsoftmax.skip_gram.choose import best, try_out
-from xsoftmax.skip_gram.corpus import END, Corpus, CorpusOptions, Vocabulary, held_out, read_corpus
+from xsoftmax.skip_gram.corpus import Corpus, CorpusOptions, beginning, held_out, read_corpus
 from xsoftmax.skip_gram.fit import fit
 from xsoftmax.skip_gram.held_out import known_pairs, log_likelihood, sampled_loss
 from xsoftmax.skip_gram.huffman import Huffman, huffman
@@ -77,14 +77,14 @@ def _measured(text: Path, base: Settings, options: argparse.Namespace, python: P
         pairs = known_pairs(training, rest, base)
         (folder / "text").write_text("\n".join(sentences(training)), encoding="utf-8")
         fit(
-            _beginning(training), replace(base, epochs=1, learning_rate=1e-4)
+            beginning(training), replace(base, epochs=1, learning_rate=1e-4)
         )  # what compiling takes is no part of any time
         results = []
         for loss in options.losses:
             settings = _chosen(training, replace(base, loss=loss), options.factors)
             rounds: dict[str, list[dict[str, Any]]] = {"xsoftmax": []}
             if loss not in OF_GENSIM[:1]:
-                fit(_beginning(training), replace(settings, epochs=1, learning_rate=1e-4))
+                fit(beginning(training), replace(settings, epochs=1, learning_rate=1e-4))
             for seed in range(options.rounds):
                 seeded = replace(settings, seed=seed)
                 rounds["xsoftmax"].append(_ours(training, pairs, seeded))
@@ -108,14 +108,6 @@ def sentences(corpus: Corpus) -> list[str]:
     """Write out a corpus, a sentence a line."""
     names = np.array([*corpus.vocabulary.words, "\n"], object)
     return [each.strip() for each in " ".join(names[corpus.tokens]).split("\n") if each.strip()]
-
-
-def _beginning(corpus: Corpus) -> Corpus:
-    """Some words of a corpus, for kernels to be compiled with."""
-    tokens = np.append(corpus.tokens[:2000], np.int32(END))
-    tokens[tokens >= 50] = END
-    counts = np.maximum(np.bincount(tokens[tokens >= 0], minlength=50), 1)
-    return Corpus(Vocabulary(tuple(f"w{k}" for k in range(len(counts))), counts, len(tokens)), tokens)
 
 
 def _ours(training: Corpus, pairs: csr_array, settings: Settings) -> dict[str, Any]:
