@@ -8,7 +8,7 @@ every ``budget`` classes, all blocks together, and a row for each class that has
 import numpy as np
 
 from xsoftmax.internal.compiled import njit
-from xsoftmax.kernels import LEAN, OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS, PART
 from xsoftmax.kernels.clusters import partial_score, retrieve
 from xsoftmax.kernels.messages import Messages, choose, empty_messages, pass_on, step_size
 
@@ -79,7 +79,7 @@ def _complete_new(weights, features, i, bounds, messages):
     return any_is
 
 
-@njit(**LEAN)
+@njit(**PART)
 def complete(weights, features, i, bounds, messages, c):
     """Score a class by the columns of all blocks."""
     messages.sums[c] = np.float32(0)
@@ -89,7 +89,7 @@ def complete(weights, features, i, bounds, messages, c):
         messages.sums[c] += messages.parts[b, c]
 
 
-@njit(**LEAN)
+@njit(**PART)
 def _note(messages, b, c, weights, features, i, k, bounds):
     messages.parts[b, c] = partial_score(weights, features, i, k, bounds[b], bounds[b + 1])
     messages.known[b, c] = np.float32(1)
@@ -104,7 +104,7 @@ def _table_size(n):
     return size
 
 
-@njit(**LEAN)
+@njit(**PART)
 def _place_of(table, classes, k, n):
     """Look a class up in ``table``, by its number and then place by place; put it at ``n`` if it is not there."""
     at = k & (table.size - 1)
