@@ -170,7 +170,7 @@ def _fit(experiment: WordExperiment, split: Split, settings: Settings, trials: l
         if {key: before.get(key) for key in status} == _plain(status):
             return before["seconds"]
     looks = Looks(split, settings, experiment.looks)
-    fit(beginning(split.training), replace(settings, epochs=1))  # what compiling takes is no time
+    fit(beginning(split.training), replace(settings, epochs=1, learning_rate=1e-4))  # what compiling takes is no time
     looks.start()
     try:
         fit(split.training, settings, each_epoch=looks)
