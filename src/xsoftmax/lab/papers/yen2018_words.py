@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from xsoftmax.lab.papers._yen2018_methods import SECONDS, at, at_least, common_end
+from xsoftmax.lab.papers._yen2018_methods import SECONDS, Paced, at, at_least, common_end
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import Page, Verdict, above, ours, verdict_of_orders
@@ -71,13 +71,13 @@ def _data(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     page.table(["", "BillionW", *sorted(found)], rows)
 
 
-class _Looks:
+class _Looks(Paced):
     """Of one corpus, what claims are judged by: objectives after equal epochs and times, and times of epochs."""
 
     def __init__(self, results: Results, dataset: str) -> None:
         self._results, self._dataset = results, dataset
         self.known = {method: text for method, text in METHODS.items() if results.has(dataset, method)}
-        self.pace = {name: middle(results.values(dataset, name, SECONDS)) for name in self.known}
+        super().__init__(results, dataset, self.known)
 
     def has(self, *methods: str) -> bool:
         """Tell whether all of some methods were trained."""
@@ -98,10 +98,6 @@ class _Looks:
         start = at(self._results, self._dataset, other, OBJECTIVE, "epoch", 1.0).mean
         first, second = self.pair(one, other, by)
         return (start - first.mean) / (start - second.mean)
-
-    def speed(self, slow: str, fast: str) -> float:
-        """How many epochs one method makes in an epoch of the other."""
-        return self.pace[slow] / self.pace[fast]
 
 
 def _told(looks: Mapping[str, _Looks], say: Callable[[_Looks], str]) -> str:
