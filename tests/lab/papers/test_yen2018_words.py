@@ -39,7 +39,7 @@ def test_verdicts_follow_the_numbers(methods, verdict, tmp_path):
     assert len(page.claims) == 11
     assert set(page.figures) == {"objective-books", "objective-gcide"}
     text = page.markdown()
-    assert "Made by `python -m xsoftmax words config/words/yen2018-words.yaml books=FILE gcide=FILE -o" in text
+    assert "Made by `make words TEXTS='books=FILE gcide=FILE'` from 54 fits" in text
     assert "| books | GD | 1 | – | −7.500 (chosen) |" in text
     assert "| books | GD | 3 | – | diverged |" in text
     assert all(each not in text for each in ("nan", "inf"))

@@ -219,9 +219,9 @@ def _choices(results: Results, page: Page) -> None:
     """Tell what was tried, and came to what."""
     page.section(
         "Learning rates",
-        "Log-likelihood of the pairs of a tenth of the training sentences, after three epochs on the others, one "
-        "seed; the best is taken. No sentence of the test has a part in it. Rates of GD and what follows it are "
-        "multiples of a step by curvature, and constant; others fall linearly.",
+        "Log-likelihood of the pairs of a tenth of the training sentences, after training on the others, one seed; "
+        "the best is taken. No sentence of the test has a part in it. Rates of GD and what follows it are multiples "
+        "of a step by curvature, and constant; three epochs are trained then. Others fall linearly over all epochs.",
     )
     rows, seen = [], set()
     for fit in results.fits:

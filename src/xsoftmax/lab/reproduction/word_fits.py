@@ -48,8 +48,8 @@ class WordExperiment:
         Of fits; the epochs after which losses are measured, beside the last.
     test, validation : int
         Every so-many-th sentence is for the test, and of the others for choosing settings.
-    try_epochs : int
-        Of fits for choosing settings, at most.
+    try_epochs : mapping of str to int
+        Of fits for choosing a method's settings; those that are not named train as long as they do in the end.
     settings : mapping
         Of all methods: parameters of ``Settings``.
     corpora : mapping of str to mapping
@@ -63,7 +63,7 @@ class WordExperiment:
     looks: Sequence[int]
     test: int
     validation: int
-    try_epochs: int
+    try_epochs: Mapping[str, int]
     settings: Mapping[str, Any]
     corpora: Mapping[str, Mapping[str, Any]]
     methods: Mapping[str, Mapping[str, Any]]
@@ -147,9 +147,8 @@ def split_of(experiment: WordExperiment, text: Path, options: Mapping[str, Any],
 
 def _trials(experiment: WordExperiment, split: Split, method: str, path: Path) -> list[Trial]:
     """Try out the settings of a method for a few epochs, or read what they came to."""
-    candidates = [
-        replace(each, epochs=min(each.epochs, experiment.try_epochs)) for each in experiment.candidates(method)
-    ]
+    epochs = experiment.try_epochs.get(method, experiment.methods[method]["epochs"])
+    candidates = [replace(each, epochs=epochs) for each in experiment.candidates(method)]
     identity = _plain([fingerprint(CODE), experiment.validation, split.facts, *map(asdict, candidates)])
     if path.exists() and (found := read_json(path))["of"] == identity:
         return [Trial(each, value) for each, value in zip(candidates, found["values"], strict=True)]
