@@ -1,6 +1,6 @@
 """Choose settings by what they do on sentences of the training text that are left out for that."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from xsoftmax.internal.errors import InputError
 from xsoftmax.skip_gram.corpus import Corpus, held_out
 from xsoftmax.skip_gram.fit import DivergedError, fit
-from xsoftmax.skip_gram.held_out import known_pairs, log_likelihood, sampled_loss
+from xsoftmax.skip_gram.held_out import known_pairs, log_likelihoods, sampled_loss
 from xsoftmax.skip_gram.huffman import huffman
 from xsoftmax.skip_gram.settings import HIERARCHICAL, NEGATIVE, Settings
 from xsoftmax.skip_gram.vectors import Embedding
@@ -27,9 +27,16 @@ class Trial(NamedTuple):
 
 def likelihood(embedding: Embedding, settings: Settings, pairs: csr_array, counts: np.ndarray) -> float:
     """Mean log-likelihood of pairs, as the loss of ``settings`` defines it."""
+    return likelihoods(embedding, settings, [pairs], counts)[0]
+
+
+def likelihoods(
+    embedding: Embedding, settings: Settings, sets: Sequence[csr_array], counts: np.ndarray
+) -> list[float]:
+    """Mean log-likelihoods of some sets of pairs."""
     tree = huffman(counts) if settings.loss == HIERARCHICAL else None
     assert embedding.outputs is not None
-    return log_likelihood(embedding.inputs, embedding.outputs, pairs, tree)
+    return log_likelihoods(embedding.inputs, embedding.outputs, sets, tree)
 
 
 def own_value(embedding: Embedding, settings: Settings, pairs: csr_array, counts: np.ndarray) -> float:

@@ -4,13 +4,17 @@ The likelihood of a hierarchical softmax is that of its paths, which sum up to 1
 their scores. Both are exact.
 """
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.sparse import csr_array
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.log_sum_exp import scan, sum_exp
 from xsoftmax.kernels.mathematics import softplus
-from xsoftmax.skip_gram.collapsed import SCORES_AT_ONCE, softmax_slopes
+from xsoftmax.skip_gram.collapsed import SCORES_AT_ONCE
 from xsoftmax.skip_gram.corpus import Corpus, kept_share
 from xsoftmax.skip_gram.counts import collapsed_counts, counted
 from xsoftmax.skip_gram.huffman import Huffman
@@ -31,22 +35,57 @@ def known_pairs(training: Corpus, rest: Corpus, settings: Settings) -> csr_array
 
 
 def log_likelihood(inputs: np.ndarray, outputs: np.ndarray, pairs: csr_array, tree: Huffman | None = None) -> float:
-    """Mean over pairs of log p(y | x), in nats: minus eq. 9 of Yen et al. 2018.
+    """As ``log_likelihoods``, of one set of pairs."""
+    return log_likelihoods(inputs, outputs, [pairs], tree)[0]
+
+
+def log_likelihoods(
+    inputs: np.ndarray, outputs: np.ndarray, sets: Sequence[csr_array], tree: Huffman | None = None
+) -> list[float]:
+    """Mean of log p(y | x), in nats, over each of some sets of pairs: minus eq. 9 of Yen et al. 2018.
 
     Parameters
     ----------
     inputs, outputs : ndarray of shape (n_words, dimension), float32
         With a tree the outputs are of inner nodes, (n_words - 1, dimension).
-    pairs : csr_array of shape (n_words, n_words)
+    sets : sequence of csr_array of shape (n_words, n_words)
     tree : Huffman, optional
         Of a hierarchical softmax.
     """
-    known = counted(pairs)
     if tree is not None:
-        return path_log_likelihood(tree, inputs, outputs, known)
-    step = max(1, SCORES_AT_ONCE // len(inputs))
-    firsts = range(0, len(inputs), step)
-    return -sum(softmax_slopes(inputs[first : first + step] @ outputs.T, first, known) for first in firsts)
+        return [path_log_likelihood(tree, inputs, outputs, counted(pairs)) for pairs in sets]
+    sums, step = np.empty(len(inputs)), max(1, SCORES_AT_ONCE // len(inputs))
+    for first in range(0, len(inputs), step):
+        log_sums(inputs[first : first + step] @ outputs.T, sums[first : first + step])
+    return [softmax_log_likelihood(inputs, outputs, sums, counted(pairs)) for pairs in sets]
+
+
+@njit(**OPTIONS)
+def log_sums(scores, out):
+    """Write the logarithm of the sum of exponentials of each row, float32, to ``out``, float64."""
+    for b in range(out.size):
+        highest = scan(scores[b], np.float32(0)).highest
+        out[b] = np.float64(highest) + math.log(sum_exp(scores[b], highest))
+
+
+@njit(**OPTIONS)
+def softmax_log_likelihood(inputs, outputs, sums, counted):
+    """Mean over pairs of s_xy less the logarithm of the sum for x."""
+    total = 0.0
+    for x in range(inputs.shape[0]):
+        for place in range(counted.starts[x], counted.starts[x + 1]):
+            score = product(inputs[x], outputs[counted.neighbours[place]])
+            total += np.float64(counted.shares[place]) * (np.float64(score) - sums[x])
+    return total
+
+
+@njit(**OPTIONS)
+def product(a, b):
+    """Inner product, float32."""
+    total = np.float32(0)
+    for d in range(a.size):
+        total += a[d] * b[d]
+    return total
 
 
 @njit(**OPTIONS)
@@ -57,9 +96,7 @@ def path_log_likelihood(tree, inputs, outputs, counted):
         for place in range(counted.starts[x], counted.starts[x + 1]):
             y, loss = counted.neighbours[place], 0.0
             for at in range(tree.starts[y], tree.starts[y + 1]):
-                vector, score = outputs[tree.nodes[at]], np.float32(0)
-                for d in range(vector.size):
-                    score += inputs[x, d] * vector[d]
+                score = product(inputs[x], outputs[tree.nodes[at]])
                 loss += softplus(np.float64(score if tree.sides[at] else -score))
             total -= np.float64(counted.shares[place]) * loss
     return total

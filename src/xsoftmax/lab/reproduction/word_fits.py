@@ -22,7 +22,7 @@ from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_json, write_text
 from xsoftmax.internal.fingerprint import fingerprint
-from xsoftmax.skip_gram.choose import Trial, best, likelihood, try_out
+from xsoftmax.skip_gram.choose import Trial, best, likelihood, likelihoods, try_out
 from xsoftmax.skip_gram.corpus import Corpus, CorpusOptions, beginning, held_out, kept_share, part_of, read_corpus
 from xsoftmax.skip_gram.counts import collapsed_counts
 from xsoftmax.skip_gram.fit import DivergedError, fit
@@ -204,10 +204,8 @@ class Looks:
         self.epoch = epoch
         self._ends.append(self.seconds)
         if epoch in self._after:
-            values = [
-                likelihood(embedding, self._settings, pairs, self._split.training.vocabulary.counts)
-                for pairs in (self._split.own, self._split.test)
-            ]
+            sets, counts = [self._split.own, self._split.test], self._split.training.vocabulary.counts
+            values = likelihoods(embedding, self._settings, sets, counts)
             self.rows.append((epoch, epoch, self.seconds, -values[0], values[1]))
         self._began = time.process_time()
 
