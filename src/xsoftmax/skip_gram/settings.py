@@ -78,7 +78,7 @@ class Settings:
     n_blocks: int = 4
     rounds: int = 1
     least_slope: float = 1e-3
-    missing: str = "none"
+    missing: str = "mean"
     threshold: float = 1.0
 
     def __post_init__(self) -> None:
