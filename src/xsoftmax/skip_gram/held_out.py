@@ -14,6 +14,7 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.kernels.log_sum_exp import scan, sum_exp
 from xsoftmax.kernels.mathematics import softplus
+from xsoftmax.kernels.products import inner_product
 from xsoftmax.skip_gram.collapsed import SCORES_AT_ONCE
 from xsoftmax.skip_gram.corpus import Corpus, kept_share
 from xsoftmax.skip_gram.counts import collapsed_counts, counted
@@ -74,17 +75,8 @@ def softmax_log_likelihood(inputs, outputs, sums, counted):
     total = 0.0
     for x in range(inputs.shape[0]):
         for place in range(counted.starts[x], counted.starts[x + 1]):
-            score = product(inputs[x], outputs[counted.neighbours[place]])
+            score = inner_product(inputs[x], outputs[counted.neighbours[place]])
             total += np.float64(counted.shares[place]) * (np.float64(score) - sums[x])
-    return total
-
-
-@njit(**OPTIONS)
-def product(a, b):
-    """Inner product, float32."""
-    total = np.float32(0)
-    for d in range(a.size):
-        total += a[d] * b[d]
     return total
 
 
@@ -96,7 +88,7 @@ def path_log_likelihood(tree, inputs, outputs, counted):
         for place in range(counted.starts[x], counted.starts[x + 1]):
             y, loss = counted.neighbours[place], 0.0
             for at in range(tree.starts[y], tree.starts[y + 1]):
-                score = product(inputs[x], outputs[tree.nodes[at]])
+                score = inner_product(inputs[x], outputs[tree.nodes[at]])
                 loss += softplus(np.float64(score if tree.sides[at] else -score))
             total -= np.float64(counted.shares[place]) * loss
     return total
