@@ -76,6 +76,14 @@ def test_a_method_that_is_slow_loses_in_equal_time(tmp_path):
     assert claim.verdict == Verdict.NOT
 
 
+def test_a_method_that_diverges_with_a_seed_is_not_better(tmp_path):
+    results = made_up(tmp_path, AS_IN_THE_PAPER, ["books"])
+    results.of("books", "u-max")[0].status["status"] = "diverged"
+    verdicts = {claim.says.split(" has ")[0]: claim.verdict for claim in page_of("yen2018-words", results).claims}
+    assert verdicts["(ours) U-max"] == Verdict.NOT
+    assert verdicts["(ours) implicit SGD"] == Verdict.REPRODUCED
+
+
 def test_it_builds_without_all_methods_and_then_judges_nothing(tmp_path):
     write_fit(tmp_path, "books", "gd", 0, {"fit.data": DATA})
     page = page_of("yen2018-words", Results.read("made-up", tmp_path.glob("*/*/seed-*"), [], []))

@@ -37,7 +37,8 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "The objective is eq. 9, over the training pairs: minus the mean of log p(y given x), in nats, of the exact "
         "softmax of all scores; of HS, whose paths sum up to 1, of its paths. GD and what follows it begin with an "
         "epoch of NEG, which counts. Seconds are the processor's, of one thread; collapsing the pairs is part of "
-        "them, looks are not. Dashed lines are ours.",
+        "them, looks are not. Other programs shared the machine, so that seconds are rough: the same fit took up to "
+        "twice as long at another time. Dashed lines are ours.",
     )
     for dataset in results.datasets:
         page.parts.append(f"### {dataset}")
@@ -90,8 +91,9 @@ class _Looks(Paced):
         return first, second
 
     def is_lower(self, one: str, other: str, by: str) -> bool | None:
-        """Tell whether one method comes to a lower objective than another."""
-        return above(*reversed(self.pair(one, other, by)))
+        """Tell whether one method comes to a lower objective than another; one that diverges does not."""
+        first, second = self.pair(one, other, by)
+        return False if first.n_diverged else above(second, first)
 
     def progress(self, one: str, other: str, by: str = "epoch") -> float:
         """Share of another's way down, from the epoch of NEG that both begin with, that a method makes."""
