@@ -6,6 +6,7 @@ CORES ?= all
 MINUTES ?= 480
 PAPERS ?= titsias2016 fagan2018 ruiz2018 yen2018 yen2018-labels bamler2020
 QUICK ?=
+TEXTS ?=
 WORKERS ?= auto
 # All extras but gpu: which build of PyTorch is right depends on the card.
 LOCKED := data report track pipeline search notebook dev
@@ -14,7 +15,7 @@ STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test test-all lint audit sbom docs benchmark papers lock
+.PHONY: help setup run test test-all lint audit sbom docs benchmark papers words lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
@@ -72,6 +73,11 @@ papers: setup ## reproduce PAPERS, by default all five, into docs/papers (3 hour
 	  $(if $(QUICK),,rm -rf docs/papers/$$paper; cp -r results/$$paper/paper/* docs/papers/;) \
 	done
 	$(if $(QUICK),,python -m xsoftmax papers docs/papers)
+
+words: setup ## reproduce yen2018's vectors of words from TEXTS='books=FILE gcide=FILE' into docs/papers (half an hour)
+	python -m xsoftmax words config/words/yen2018-words.yaml $(TEXTS) -o results/yen2018-words
+	python -m xsoftmax paper results/yen2018-words/fits/*/*/seed-* --paper yen2018-words -o docs/papers
+	python -m xsoftmax papers docs/papers
 
 lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock (needs uv)
 	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from data.naive_data import skip_gram_pairs
+from xsoftmax.data import running_text
 from xsoftmax.data.readers import skip_gram
 from xsoftmax.internal.errors import InputError
 
@@ -35,7 +36,7 @@ def word_pairs(rows):
 
 @pytest.mark.parametrize("window", [1, 3, 8])
 def test_pairs_are_those_of_every_sentence(corpus, window, monkeypatch):
-    monkeypatch.setattr(skip_gram, "BATCH_SENTENCES", 7)
+    monkeypatch.setattr(running_text, "BATCH_SENTENCES", 7)
     rng = np.random.default_rng(0)
     sentences = [rng.choice(list("abcdef"), n).tolist() for n in [0, 1, 2, *rng.integers(0, 25, 60)]]
     lines = [" ".join(words) for words in sentences]
@@ -83,7 +84,7 @@ def test_frequent_words_are_dropped_at_random(corpus, monkeypatch):
     assert rows.n_samples == pytest.approx(expected, rel=0.1)
     ratio = (rows.features.indices == 0).mean() / (rows.features.indices == 1).mean()
     assert ratio == pytest.approx(0.6 / np.sqrt(0.12), rel=0.1)
-    monkeypatch.setattr(skip_gram, "BATCH_SENTENCES", 13)
+    monkeypatch.setattr(running_text, "BATCH_SENTENCES", 13)
     assert word_pairs(skip_gram.read(**options)) == word_pairs(rows)
     assert word_pairs(skip_gram.read(**options, seed=1)) != word_pairs(rows)
     everything = skip_gram.read(**options | {"subsample": 0.9})
@@ -100,7 +101,7 @@ def test_frequent_words_are_dropped_at_random(corpus, monkeypatch):
         ({"sentence": "page"}, "unknown sentence 'page'; known: line, paragraph"),
         ({"token": "("}, r"options.token: not a regular expression .*: '\('"),
         ({"token": "(a)b"}, r"options.token: '\(a\)b' has groups; write"),
-        ({"min_count": 3}, r"text: a vocabulary of 1 words, of 6 tokens; .*options.min_count \(now 3\)"),
+        ({"min_count": 3}, r"text: a vocabulary of 1 words, of 6 tokens; .*lower min_count \(now 3\)"),
         ({"max_words": 1}, "a vocabulary of 1 words"),
         ({"token": "[0-9]"}, "a vocabulary of 0 words, of 0 tokens"),
         ({"encoding": "ascii"}, r"text, line 2: not ascii \(ordinal not in range\(128\)\); set options.encoding"),

@@ -6,7 +6,7 @@ from numba import njit
 
 import naive_bounds
 from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.messages import choose, empty_messages, pass_on, step_size
+from xsoftmax.kernels.messages import Margin, choose, empty_messages, pass_on, step_size
 
 N_CLASSES, N_BLOCKS = 50, 4
 
@@ -14,11 +14,11 @@ N_CLASSES, N_BLOCKS = 50, 4
 @njit(**OPTIONS)
 def ways_after(parts, rounds, eta, smoothing, least_slope):
     """How far each class, the true one last, has gone after each round, where all scores are known."""
-    messages, found = empty_messages(parts.shape[1] - 1, parts.shape[0]), np.zeros((rounds, parts.shape[1]))
+    messages, found = empty_messages(parts.shape[1], parts.shape[0]), np.zeros((rounds, parts.shape[1]))
     messages.parts[:], messages.known[:] = parts, np.float32(1)
     messages.sums[:] = parts.sum(axis=0)
     for t in range(1, rounds + 1):
-        if choose(messages, smoothing, least_slope):
+        if choose(Margin(smoothing), messages, least_slope):
             pass_on(messages, step_size(eta, t))
         found[t - 1] = messages.ways
     return found

@@ -41,14 +41,24 @@ def path_loss(inputs, outputs, x, nodes, sides):
     )
 
 
-def softmax_objective(inputs, outputs, counts, allowed=None):
-    """Eq. 9 of Yen et al. 2018; ``allowed[x]``: the classes that the sum is over, all if there is none."""
-    total = 0.0
+def softmax_objective(inputs, outputs, counts, allowed=None, missing="none"):
+    """Eq. 9 of Yen et al. 2018; ``allowed[x]``: the classes that the sum is over, all if there is none.
+
+    ``missing``: what each other class k adds, "none", "zero" e^0, "mean" q(k) e^m, m being the mean of their
+    s_xk - log q(k) by q(k).
+    """
+    total, q = 0.0, counts.sum(axis=0) / counts.sum()
     for x in range(len(inputs)):
         scores = outputs @ inputs[x]
-        some = range(len(outputs)) if allowed is None else allowed[x]
-        log_sum = np.log(sum(np.exp(scores[k]) for k in some)) if len(some) else 0.0
-        total += sum(counts[x, y] * (log_sum - scores[y]) for y in range(len(outputs)))
+        some = list(range(len(outputs))) if allowed is None else allowed[x]
+        others = [k for k in range(len(outputs)) if k not in some]
+        terms = [np.exp(scores[k]) for k in some]
+        if missing == "zero":
+            terms += [1.0 for k in others]
+        if missing == "mean" and (weight := sum(q[k] for k in others)) > 0:
+            mean = sum(q[k] * (scores[k] - np.log(q[k])) for k in others if q[k] > 0) / weight
+            terms += [q[k] * np.exp(mean) for k in others]
+        total += sum(counts[x, y] * (np.log(sum(terms)) - scores[y]) for y in range(len(outputs)) if counts[x, y])
     return total / counts.sum()
 
 

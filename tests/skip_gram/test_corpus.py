@@ -4,8 +4,8 @@ import lzma
 import numpy as np
 import pytest
 
+from xsoftmax.data import running_text as module
 from xsoftmax.internal.errors import InputError
-from xsoftmax.skip_gram import corpus as module
 from xsoftmax.skip_gram.corpus import END, CorpusOptions, held_out, kept_share, read_corpus
 
 ALL = CorpusOptions(min_count=1)
@@ -51,7 +51,7 @@ def test_the_rarest_are_forgotten_where_tokens_are_too_many(tmp_path, monkeypatc
     lines[1000] += " late" * 500
     text = written(tmp_path / "text", "\n".join(lines))
     monkeypatch.setattr(module, "MOST_DISTINCT", 100)
-    monkeypatch.setattr("xsoftmax.data.readers.skip_gram.BATCH_SENTENCES", 20)
+    monkeypatch.setattr(module, "BATCH_SENTENCES", 20)
     found = read_corpus(text, tmp_path / "words", CorpusOptions(min_count=400))
     assert found.vocabulary.words == ("often", "usual", "late")
     short = np.array([4000, 2000, 500]) - found.vocabulary.counts
@@ -79,8 +79,8 @@ def test_sentences_are_held_out(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a a a\n", {"min_count": 1}, "1 of its 3 tokens' words count, and 2 are the least"),
-        ("a b\n", {"min_count": 5}, r"0 of its 2 tokens' words count.*lower min_count \(now 5\)"),
+        ("a a a\n", {"min_count": 1}, "a vocabulary of 1 words, of 3 tokens; 2 are the least"),
+        ("a b\n", {"min_count": 5}, r"a vocabulary of 0 words, of 2 tokens.*lower min_count \(now 5\)"),
         ("a\0b\n", {"min_count": 1, "sentence": "text"}, "a NUL character"),
         ("a b\n", {"min_count": 0}, "min_count is 0; set it to 1 or more"),
         ("a b\n", {"sentence": "page"}, "sentence is 'page'; known: line, paragraph, text"),

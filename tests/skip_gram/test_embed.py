@@ -43,6 +43,20 @@ def test_from_a_text_to_neighbours(text, tmp_path, capsys):
     assert {row["neighbour"] for row in rows[4:]} == {"w5", "w6", "w8", "w9"}
 
 
+def test_the_best_of_several_rates_is_taken(text, tmp_path, capsys):
+    alone, chosen = tmp_path / "alone.bin", tmp_path / "chosen.bin"
+    assert embed(text, "-o", alone, *QUICK) == 0
+    capsys.readouterr()
+    assert embed(text, "-o", chosen, *QUICK, "1e-6", "1e30") == 0
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in said[:3]] == [
+        f"learning rate {each}" for each in ("0.1", "1e-06", "1e+30")
+    ]
+    assert said[0].endswith(" (chosen)")
+    assert said[2].endswith(": diverged")
+    assert alone.read_bytes() == chosen.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

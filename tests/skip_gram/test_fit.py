@@ -27,6 +27,7 @@ def small_units(monkeypatch):
     monkeypatch.setattr(text_walk, "CHUNKS_AT_ONCE", 2)
     monkeypatch.setattr(pair_steps, "CHUNK", 2**10)
     monkeypatch.setattr(collapsed, "SCORES_AT_ONCE", 100)
+    monkeypatch.setattr(collapsed, "FOUND_AT_ONCE", 7)
 
 
 def share_of_group(inputs):
@@ -72,7 +73,10 @@ class StopsAfter(threading.Event):
         return self._left < 0
 
 
-KINDS = [*({"loss": loss} for loss in LOSSES), *({"loss": "softmax", "found_by": by} for by in ("search", "blocks"))]
+KINDS = [
+    *({"loss": loss} for loss in LOSSES),
+    *({"loss": "softmax", "found_by": by} for by in ("search", "clusters", "blocks")),
+]
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

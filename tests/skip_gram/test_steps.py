@@ -6,35 +6,23 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from skip_gram.made_up import COUNTS, D, N, in_float64, vectors_of
 from skip_gram.naive_skip_gram import negative_sampling_loss, path_loss, slopes, softmax_objective
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import ThreadPool
-from xsoftmax.skip_gram.collapsed import CollapsedDescent, counted, softmax_slopes
+from xsoftmax.skip_gram.collapsed import CollapsedDescent, softmax_slopes
+from xsoftmax.skip_gram.counts import counted
 from xsoftmax.skip_gram.huffman import huffman
-from xsoftmax.skip_gram.kernels import Negatives, Vectors, Workspace, step
+from xsoftmax.skip_gram.kernels import Negatives, Workspace, step
 from xsoftmax.skip_gram.pair_steps import ImplicitStep, Noise, Pairs, PairSteps, UMaxStep, coefficient, take_steps
 from xsoftmax.skip_gram.settings import Settings
 from xsoftmax.skip_gram.text_walk import noise_table
 from xsoftmax.skip_gram.vectors import by_cache_lines
 
-N, D = 6, 5
-
 
 @njit
 def one_step(output, vectors, workspace, x, y, rate):
     step(output, vectors, workspace, x, y, rate, np.uint64(7))
-
-
-def vectors_of(seed, scale=1.0):
-    rng = np.random.default_rng(seed)
-    tables = by_cache_lines(N, 16), by_cache_lines(N, 16)
-    for table in tables:
-        table[:, :D] = scale * rng.standard_normal((N, D))
-    return Vectors(*tables)
-
-
-def in_float64(vectors):
-    return [np.float64(table[:, :D]) for table in vectors]
 
 
 def moved(before, vectors, rate):
@@ -69,12 +57,6 @@ def test_hierarchical_softmax(y):
         np.testing.assert_allclose(found, expected, atol=0.01)
 
 
-COUNTS = np.array(
-    [[0, 3, 1, 0, 2, 0], [3, 1, 0, 0, 0, 4], [1, 0, 2, 0, 0, 0], [0] * 6, [2, 0, 0, 0, 5, 1], [0, 4, 0, 0, 1, 0]],
-    float,
-)
-
-
 def test_slopes_of_the_softmax_with_several_positives():
     vectors = vectors_of(0)
     inputs, outputs = in_float64(vectors)
@@ -85,38 +67,6 @@ def test_slopes_of_the_softmax_with_several_positives():
     by_outputs = slopes(lambda: softmax_objective(inputs, outputs, COUNTS), outputs)
     np.testing.assert_allclose(scores @ outputs, by_inputs, atol=1e-6)
     np.testing.assert_allclose(scores.T @ inputs, by_outputs, atol=1e-6)
-
-
-@pytest.mark.parametrize(("found_by", "share"), [("search", 0.5), ("clusters", 0.34), ("blocks", 0.34)])
-def test_slopes_over_the_classes_found(found_by, share):
-    vectors = vectors_of(1)
-    inputs, outputs = in_float64(vectors)
-    settings = Settings(loss="softmax", dimension=D, found_by=found_by, share=share, n_blocks=2)
-    found, value = CollapsedDescent(csr_array(COUNTS), settings, vectors)._found_slopes(slice(0, N), 0)
-    allowed = [found.indices[slice(*found.indptr[x : x + 2])].tolist() for x in range(N)]
-    for x in range(N):
-        assert set(allowed[x]) >= set(np.flatnonzero(COUNTS[x]))
-        assert len(set(allowed[x])) == len(allowed[x])
-    assert any(0 < len(some) < N for some in allowed)
-    if found_by == "search":
-        highest = np.argsort(-(inputs @ outputs.T), axis=1)[:, :3]
-        assert all(set(allowed[x]) >= set(highest[x]) for x in range(N) if COUNTS[x].any())
-    assert value == pytest.approx(softmax_objective(inputs, outputs, COUNTS, allowed), rel=1e-5)
-    by_inputs = slopes(lambda: softmax_objective(inputs, outputs, COUNTS, allowed), inputs)
-    np.testing.assert_allclose(found @ outputs, by_inputs, atol=1e-5)
-
-
-@pytest.mark.parametrize("found_by", ["search", "clusters", "blocks"])
-def test_whoever_finds_all_classes_goes_where_the_exact_gradient_does(found_by):
-    tables = []
-    for each in ("all", found_by):
-        vectors = vectors_of(2)
-        settings = Settings(loss="softmax", dimension=D, found_by=each, share=1.0, n_blocks=2)
-        method = CollapsedDescent(csr_array(COUNTS), settings, vectors)
-        for epoch in range(3):
-            method.run(epoch, 0, method.n_units, ThreadPool())
-        tables.append(in_float64(vectors))
-    np.testing.assert_allclose(tables[0], tables[1], atol=2e-5)
 
 
 def test_descent_never_goes_up_at_rate_1():

@@ -6,8 +6,9 @@ xsoftmax embed text.txt -o vectors.txt
 import argparse
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 from xsoftmax.commands.train import told_to_stop
@@ -15,9 +16,10 @@ from xsoftmax.data.word2vec_files import FORMATS, check_words, format_of, write_
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import remove
 from xsoftmax.internal.outputs import file_to_write
-from xsoftmax.skip_gram.corpus import SENTENCES, CorpusOptions, read_corpus
+from xsoftmax.skip_gram.choose import best, try_out
+from xsoftmax.skip_gram.corpus import SENTENCES, Corpus, CorpusOptions, read_corpus
 from xsoftmax.skip_gram.fit import fit
-from xsoftmax.skip_gram.settings import FOUND_BY, LOSSES, Settings
+from xsoftmax.skip_gram.settings import FOUND_BY, HIERARCHICAL, LOSSES, MISSING, Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +67,13 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
         default=of.subsample,
         help="threshold t: a word of share f stays with probability sqrt(t/f) + t/f; 0: all (default: %(default)s)",
     )
-    parser.add_argument("--learning-rate", type=float, help="at the beginning; default: by the loss")
+    parser.add_argument(
+        "--learning-rate",
+        type=float,
+        nargs="+",
+        metavar="RATE",
+        help="at the beginning; of several, the best on a tenth of the sentences left out; default: by the loss",
+    )
     parser.add_argument("--epochs", type=int, default=of.epochs, help="default: %(default)s")
     parser.add_argument("--warm-epochs", type=int, help="begin with so many of negative sampling; softmax: 1")
     parser.add_argument("--seed", type=int, default=of.seed)
@@ -75,11 +83,18 @@ def _add_training(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--share", type=float, default=of.share, help="of classes to find (default: %(default)s)")
     parser.add_argument("--n-blocks", type=int, default=of.n_blocks, help="of columns (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=of.rounds, help="of messages of blocks (default: %(default)s)")
+    parser.add_argument(
+        "--least-slope", type=float, default=of.least_slope, help="of classes of blocks (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--missing", choices=MISSING, default=of.missing, help="what others add to a sum (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> None:
     """Train and write vectors."""
-    if options.contexts and options.loss == "hierarchical-softmax":
+    if options.contexts and options.loss == HIERARCHICAL:
         raise InputError("--contexts: a hierarchical softmax has vectors of inner nodes, and none of contexts")
     settings, corpus_options = settings_of(options), _corpus_options(options)
     folder = options.scratch or options.output.parent
@@ -87,6 +102,7 @@ def run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(dir=folder, prefix=".embed.") as scratch:
         corpus = read_corpus(options.text, Path(scratch) / "words", corpus_options)
         check_words(corpus.vocabulary.words)
+        settings = _chosen(corpus, settings, options.learning_rate or [])
         with told_to_stop() if options.checkpoint else nullcontext() as stop:
             fitted = fit(corpus, settings, options.checkpoint, options.checkpoint_seconds, stop)
     binary, embedding = format_of(options.output, options.format) == "binary", fitted.embedding
@@ -104,12 +120,25 @@ def run(options: argparse.Namespace) -> None:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """Take the settings of a fit from the command line."""
-    same = {each.name for each in fields(Settings)} & vars(options).keys() - {"subsample"}
+    same = {each.name for each in fields(Settings)} & vars(options).keys() - {"subsample", "learning_rate"}
     return Settings(
         **{name: getattr(options, name) for name in same},
         dynamic_window=not options.whole_window,
         subsample=options.subsample or None,
+        learning_rate=min(options.learning_rate) if options.learning_rate else None,
     )
+
+
+def _chosen(corpus: Corpus, settings: Settings, rates: Sequence[float]) -> Settings:
+    """Try several learning rates, if there are, and say what each came to."""
+    if len(rates) < 2:
+        return settings
+    trials = try_out(corpus, [replace(settings, learning_rate=rate) for rate in rates])
+    chosen = best(trials)
+    for trial in trials:
+        value = "diverged" if trial.value is None else f"{trial.value:.4f}"
+        print(f"learning rate {trial.settings.rate:g}: {value}{' (chosen)' * (trial.settings == chosen)}")
+    return chosen
 
 
 def _corpus_options(options: argparse.Namespace) -> CorpusOptions:

@@ -76,6 +76,24 @@ def _hand_over(_typing_context, change, j, A, i):
     return types.void(change, types.int64, A, types.int64), codegen
 
 
+def _add_row(_typing_context, A, i, B, k, a):
+    """Add ``a`` times row ``k`` of ``B`` to row ``i`` of ``A``, both a multiple of 16 float32 wide."""
+
+    def codegen(context, builder, signature, arguments):
+        first, row_of_a = _row(context, builder, signature, arguments, 0)
+        _, row_of_b = _row(context, builder, signature, arguments, 2)
+        line = _line_of(types.float32)
+        factor = _splat(builder, arguments[4], line)
+        n_lines = builder.udiv(builder.extract_value(first.shape, 1), _INT64(FLOATS))
+        with cgutils.for_range(builder, n_lines) as loop:
+            product = builder.fmul(factor, _load(builder, row_of_b, loop.index, line), flags=("contract",))
+            total = builder.fadd(product, _load(builder, row_of_a, loop.index, line), flags=("contract",))
+            _store(builder, total, row_of_a, loop.index)
+        return context.get_dummy_value()
+
+    return types.void(A, types.int64, B, types.int64, types.float32), codegen
+
+
 def _prefetch(_typing_context, A, i):
     """Ask for the first cache line of row ``i`` of ``A`` (of any dimension), without waiting for it."""
     return types.void(A, types.int64), _asking_for(1)
@@ -229,6 +247,7 @@ def _sum(builder, line):
 inner: Any = intrinsic(_inner)
 exchange: Any = intrinsic(_exchange)
 hand_over: Any = intrinsic(_hand_over)
+add_row: Any = intrinsic(_add_row)
 prefetch: Any = intrinsic(_prefetch)
 prefetch_row: Any = intrinsic(_prefetch_row)
 score_lines: Any = intrinsic(_score_lines)

@@ -191,11 +191,33 @@ def nearest_left(reach):
     return place
 
 
+@njit(**LEAN)
+def retrieve(index, b, features, i, budget, excluded, reach, found):
+    """Write the classes in the clusters of block b that are nearest to sample ``i``, up to a budget, to ``found``.
+
+    A class ``excluded`` is passed over, -1 for none; ``reach`` is room for a number per cluster. Returns how many
+    were found; what they score is not looked at.
+    """
+    rank(index, b, features, i, reach)
+    n, j = np.int64(0), nearest_left(reach)
+    while j >= 0 and n < budget:
+        for place in range(index.starts[b, j], index.starts[b, j + 1]):
+            k = np.int64(index.members[b, place])
+            if k != excluded:
+                if n == budget:
+                    break
+                found[n] = k
+                n += 1
+        j = nearest_left(reach)
+    return n
+
+
 @implements(product_with, Dense)
 def _product_with_dense(features, i, row, first, stop):
     x, total = features.X[i], np.float32(0)
-    for d in range(first, min(stop, x.size)):
-        total += x[d] * row[d - first]
+    begin = np.uint64(first)  # unsigned, so that no index may count from the end: such loops do not vectorise
+    for d in range(np.uint64(min(stop, x.size)) - begin):
+        total += x[begin + d] * row[d]
     return total + features.constant * row[x.size - first] if stop > x.size else total
 
 
@@ -213,7 +235,7 @@ def _product_with_csr(features, i, row, first, stop):
 @otherwise(partial_score, second=Dense)
 def _partial_score_dense(weights, features, i, k, first, stop):
     x, total = features.X[i], np.float32(0)
-    for d in range(first, min(stop, x.size)):
+    for d in range(np.uint64(first), np.uint64(min(stop, x.size))):
         total += x[d] * stored(weights, k, d)
     total *= factor_of(weights, k)
     return total + features.constant * stored(weights, k, x.size) if stop > x.size else total

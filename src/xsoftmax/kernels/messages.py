@@ -1,7 +1,8 @@
 """Greedy message passing: which classes have a slope, told by scores of blocks of columns.
 
 Yen et al., Loss decomposition for fast learning in large output spaces, ICML 2018, algorithm 2, for their smoothed
-margin L (eq. 10). With z_jk what block j of B adds to the score of class k, and z_k the sum over blocks,
+margin L (eq. 10), or for the softmax. With z_jk what block j of B adds to the score of class k, and z_k the sum over
+blocks,
 
     min over messages lambda of  (1 / B) sum_j L(B (z_j + lambda_j)),  sum_j lambda_j = 0,   is   L(z)
 
@@ -18,25 +19,37 @@ from typing import NamedTuple
 import numpy as np
 
 from xsoftmax.internal.compiled import njit
-from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels import LEAN, OPTIONS
 from xsoftmax.kernels.bisimplex import threshold
+from xsoftmax.kernels.dispatch import declared, implements
+from xsoftmax.kernels.log_sum_exp import INFINITY, scan, write_exp
+
+
+class Margin(NamedTuple):
+    """The margin of one true class, which is the last, smoothed by ``smoothing``."""
+
+    smoothing: float
+
+
+class Softmax(NamedTuple):
+    """The softmax: the slope of a class is its probability, less its share among the true ones if it is of these."""
 
 
 class Messages(NamedTuple):
-    """What is known of n classes that some of B blocks retrieved; the true class comes last, and is always known.
+    """What is known of n classes that some of B blocks retrieved, or that are true, and always known.
 
     Attributes
     ----------
-    classes : ndarray of shape (n + 1,), int64
-    parts : ndarray of shape (n_blocks, n + 1), float32
+    classes : ndarray of shape (n,), int64
+    parts : ndarray of shape (n_blocks, n), float32
         The z_jk.
-    known : ndarray of shape (n_blocks, n + 1), float32
+    known : ndarray of shape (n_blocks, n), float32
         1 where ``parts`` has it, 0 where it is missing.
-    sums : ndarray of shape (n + 1,), float32
-        The z_k, of classes that were in A, and the true one.
-    ways : ndarray of shape (n + 1,), float32
+    sums : ndarray of shape (n,), float32
+        The z_k, of classes that were in A, and the true ones.
+    ways : ndarray of shape (n,), float32
         How far the messages of a class have gone, 0 to 1.
-    chosen : ndarray of shape (n + 1,), uint8
+    chosen : ndarray of shape (n,), uint8
         1 for classes in A of the last round, 2 for others that were in A before, 0 for the rest.
     """
 
@@ -50,14 +63,14 @@ class Messages(NamedTuple):
 
 @njit(**OPTIONS)
 def empty_messages(n, n_blocks):
-    """Room for so many classes and the true one, of which nothing is known."""
+    """Room for so many classes, of which nothing is known."""
     return Messages(
-        np.empty(n + 1, np.int64),
-        np.zeros((n_blocks, n + 1), np.float32),
-        np.zeros((n_blocks, n + 1), np.float32),
-        np.zeros(n + 1, np.float32),
-        np.zeros(n + 1, np.float32),
-        np.zeros(n + 1, np.uint8),
+        np.empty(n, np.int64),
+        np.zeros((n_blocks, n), np.float32),
+        np.zeros((n_blocks, n), np.float32),
+        np.zeros(n, np.float32),
+        np.zeros(n, np.float32),
+        np.zeros(n, np.uint8),
     )
 
 
@@ -68,30 +81,50 @@ def step_size(eta, t):
 
 
 @njit(**OPTIONS)
-def choose(messages, smoothing, least_slope):
-    """Find the classes with a slope above ``least_slope`` in some block; tell whether there are any.
-
-    The true class is among them wherever another is.
-    """
-    n, n_blocks = messages.classes.size - 1, messages.parts.shape[0]
-    scores, workspace = np.empty(n + 1, np.float32), np.empty(n, np.float32)
-    for c in range(n + 1):
+def choose(loss, messages, least_slope):
+    """Find the classes with a slope above ``least_slope`` in some block; tell whether there are any."""
+    n, n_blocks = messages.classes.size, messages.parts.shape[0]
+    scores, any_is = np.empty(n, np.float32), False
+    for c in range(n):
         messages.chosen[c] = 2 * (messages.chosen[c] > 0)
-    inverse, any_is = np.float32(1.0 / smoothing), False
     for j in range(n_blocks):
         scores_of_block(messages, j, scores)
-        highest, gap, theta = threshold(scores[n], scores[:n], messages.known[j, :n], inverse, workspace)
-        if gap > np.float32(0):
-            for c in range(n):
-                slope = (scores[c] - highest) * inverse - theta
-                if messages.known[j, c] > 0 and slope > np.float32(least_slope):
-                    messages.chosen[c], any_is = 1, True
-    if any_is:
-        messages.chosen[n] = 1
+        any_is |= mark(loss, scores, messages.known[j], np.float32(least_slope), messages.chosen)
     return any_is
 
 
-@njit(**OPTIONS)
+@declared
+def mark(loss, scores, known, least_slope, chosen):
+    """Set ``chosen`` to 1 for classes with a slope above ``least_slope`` in a block; tell whether there are any."""
+
+
+@implements(mark, Margin)
+def _mark_margin(loss, scores, known, least_slope, chosen):
+    """The true class is among them wherever another is."""
+    n, any_is, inverse = scores.size - 1, False, np.float32(1.0 / loss.smoothing)
+    highest, gap, theta = threshold(scores[n], scores[:n], known[:n], inverse, np.empty(n, np.float32))
+    if gap > np.float32(0):
+        for c in range(n):
+            if known[c] > 0 and (scores[c] - highest) * inverse - theta > least_slope:
+                chosen[c], any_is = 1, True
+    if any_is:
+        chosen[n] = 1
+    return any_is
+
+
+@implements(mark, Softmax)
+def _mark_softmax(loss, scores, known, least_slope, chosen):
+    for c in range(scores.size):
+        scores[c] = scores[c] if known[c] > 0 else -INFINITY
+    least, n = np.float32(least_slope * write_exp(scores, scan(scores, np.float32(0)).highest)), 0
+    for c in range(scores.size):
+        above = scores[c] > least
+        chosen[c] = np.uint8(1) if above else chosen[c]
+        n += above
+    return n > 0
+
+
+@njit(**LEAN)
 def scores_of_block(messages, j, scores):
     """Write B (z_jk + lambda_jk) of all classes; of those that are missing, nothing that counts."""
     n_blocks = np.float32(messages.parts.shape[0])
@@ -100,7 +133,7 @@ def scores_of_block(messages, j, scores):
         scores[c] = n_blocks * (np.float32(1) - way) * messages.parts[j, c] + way * messages.sums[c]
 
 
-@njit(**OPTIONS)
+@njit(**LEAN)
 def pass_on(messages, eta):
     """Move the messages of the classes that were chosen in this round."""
     for c in range(messages.ways.size):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.kernels.clusters import Index, nearest_left, rank
+from xsoftmax.kernels.clusters import Index, retrieve
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import keep_highest
 from xsoftmax.kernels.walk import score_class
@@ -82,19 +82,11 @@ class ClusteredDraws(NamedTuple):
 
 @implements(search, ClusteredDraws, allocates=True)
 def _search(proposal, view, i, excluded, lowest, draws):
-    index, left, n = proposal.clusters, proposal.budget, np.int64(0)
+    index, n = proposal.clusters, np.int64(0)
     reach = np.empty(index.centroids.shape[1], np.float32)
-    rank(index, 0, view.features, i, reach)
-    j = nearest_left(reach)
-    while j >= 0 and left > 0:
-        for place in range(index.starts[0, j], index.starts[0, j + 1]):
-            k = np.int64(index.members[0, place])
-            if k != excluded:
-                if left == 0:
-                    break
-                left -= 1
-                score = score_class(view.weights, view.features, i, k)
-                if score > lowest:
-                    n = keep_highest(draws, n, k, score)
-        j = nearest_left(reach)
+    found = np.empty(min(proposal.budget, index.members.shape[1]), np.int64)
+    for k in found[: retrieve(index, 0, view.features, i, found.size, excluded, reach, found)]:
+        score = score_class(view.weights, view.features, i, k)
+        if score > lowest:
+            n = keep_highest(draws, n, k, score)
     return n

@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.internal.compiled import njit
-from xsoftmax.kernels import OPTIONS
-from xsoftmax.kernels.clusters import Index, nearest_left, partial_score, rank
+from xsoftmax.kernels.block_search import find_slopes, retrieved
+from xsoftmax.kernels.clusters import Index
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.draws import keep_highest
-from xsoftmax.kernels.messages import Messages, choose, empty_messages, pass_on, step_size
+from xsoftmax.kernels.messages import Margin
 from xsoftmax.kernels.walk import score_class
 from xsoftmax.proposals import Size, TrainingSet, proposal
 from xsoftmax.proposals._indexed import Indexed, memory_of_index, problem_of, search, searches
@@ -105,104 +104,17 @@ class DecomposedDraws(NamedTuple):
 
 @implements(search, DecomposedDraws, allocates=True)
 def _search(proposal, view, i, excluded, lowest, draws):
-    messages = _retrieved(proposal, view, i, excluded)
-    _find_slopes(proposal, view, i, excluded, messages)
+    messages = retrieved(
+        proposal.clusters, view.weights, view.features, i, proposal.budget, excluded, np.empty(0, np.int32)
+    )
+    if excluded >= 0:
+        given = Margin(proposal.smoothing), view.weights, view.features, i, proposal.clusters.bounds
+        find_slopes(given, messages, proposal.rounds, proposal.eta, proposal.least_slope)
     n = np.int64(0)
-    for c in range(messages.classes.size - 1):
-        if messages.chosen[c] > 0 or excluded < 0:
-            k = messages.classes[c]
+    for c in range(messages.classes.size):
+        k = messages.classes[c]
+        if k != excluded and (messages.chosen[c] > 0 or excluded < 0):
             score = score_class(view.weights, view.features, i, k)
             if score > lowest:
                 n = keep_highest(draws, n, k, score)
     return n
-
-
-@njit(**OPTIONS)
-def _retrieved(proposal, view, i, excluded):
-    """Ask each block for classes, and score these, and the true one, by its columns."""
-    index, n = proposal.clusters, 0
-    n_blocks = index.members.shape[0]
-    most = min(proposal.moved.size, n_blocks * proposal.budget)
-    messages, table = empty_messages(most, n_blocks), np.full(_table_size(most), -1)
-    for b in range(n_blocks):
-        left, reach = proposal.budget, np.empty(index.centroids.shape[1], np.float32)
-        rank(index, b, view.features, i, reach)
-        j = nearest_left(reach)
-        while j >= 0 and left > 0:
-            members = index.members[b, index.starts[b, j] : index.starts[b, j + 1]]
-            for k in members[:left]:
-                if k != excluded:
-                    c = _place_of(table, messages.classes, np.int64(k), n)
-                    n = max(n, c + 1)
-                    _note(messages, b, c, view, i, np.int64(k), index.bounds)
-            left -= members.size
-            j = nearest_left(reach)
-    _, parts, known, sums, ways, chosen = messages
-    some = n + 1
-    return Messages(
-        messages.classes[:some], parts[:, :some], known[:, :some], sums[:some], ways[:some], chosen[:some]
-    )
-
-
-@njit(**OPTIONS)
-def _note(messages, b, c, view, i, k, bounds):
-    messages.parts[b, c] = partial_score(view.weights, view.features, i, k, bounds[b], bounds[b + 1])
-    messages.known[b, c] = np.float32(1)
-
-
-@njit(**OPTIONS)
-def _table_size(n):
-    """Places of a table that is at most half full, a power of two."""
-    size = 4
-    while size < 2 * n:
-        size *= 2
-    return size
-
-
-@njit(**OPTIONS)
-def _place_of(table, classes, k, n):
-    """Look a class up in ``table``, by its number and then place by place; put it at ``n`` if it is not there."""
-    at = k & (table.size - 1)
-    while table[at] >= 0:
-        if classes[table[at]] == k:
-            return table[at]
-        at = (at + 1) & (table.size - 1)
-    table[at], classes[n] = n, k
-    return n
-
-
-@njit(**OPTIONS)
-def _find_slopes(proposal, view, i, excluded, messages):
-    """Pass messages as many rounds as are asked for; ``messages.chosen`` tells then which classes have a slope."""
-    if excluded < 0:
-        return
-    n = messages.classes.size - 1
-    messages.classes[n] = excluded
-    _complete(proposal, view, i, messages, n)
-    for t in range(1, proposal.rounds + 1):
-        if not choose(messages, proposal.smoothing, proposal.least_slope):
-            return
-        if t == proposal.rounds or not (_complete_new(proposal, view, i, messages) or proposal.eta < 1):
-            return
-        pass_on(messages, step_size(proposal.eta, t))
-
-
-@njit(**OPTIONS)
-def _complete_new(proposal, view, i, messages):
-    """Complete the classes that were chosen for the first time; tell whether there are any."""
-    any_is = False
-    for c in range(messages.classes.size - 1):
-        if messages.chosen[c] == 1 and messages.ways[c] == 0:
-            _complete(proposal, view, i, messages, c)
-            any_is = True
-    return any_is
-
-
-@njit(**OPTIONS)
-def _complete(proposal, view, i, messages, c):
-    """Score a class by the columns of all blocks."""
-    messages.sums[c] = np.float32(0)
-    for b in range(messages.parts.shape[0]):
-        if messages.known[b, c] == 0:
-            _note(messages, b, c, view, i, messages.classes[c], proposal.clusters.bounds)
-        messages.sums[c] += messages.parts[b, c]

@@ -1,32 +1,19 @@
 """A text of any size as numbers of words, in a file of its own: four bytes a word on disk, and no pairs anywhere.
 
-The text is read twice, a batch of sentences at a time: for the vocabulary, and to number its words. What stays in
-memory are the counts of the distinct tokens; where these are more than ``MOST_DISTINCT``, the rarest are forgotten,
-so that counts of words which come and go may be too low, and the vocabulary says by how much at most.
+The text is read twice, a batch of sentences at a time: for the vocabulary, and to number its words.
 """
 
-import codecs
-import re
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from xsoftmax.data import checksum
 from xsoftmax.data.encoding import text_encoding, word_pattern
-from xsoftmax.data.readers.skip_gram import Text, files_of
+from xsoftmax.data.running_text import RunningText, Text, Vocabulary, count_words
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.free_memory import check_free
 
 SENTENCES = ("line", "paragraph", "text")
-# Distinct tokens that are counted at a time, and what one takes in memory, roughly.
-MOST_DISTINCT, TOKEN_BYTES = 2**23, 150
-# Of running text: what is read, and how long a token may be.
-BLOCK_BYTES, MOST_TOKEN = 2**20, 2**20
-BATCH = 2**16
 END = -1
 
 
@@ -62,27 +49,6 @@ class CorpusOptions:
 
 
 @dataclass(frozen=True)
-class Vocabulary:
-    """Words that count.
-
-    Attributes
-    ----------
-    words : tuple of str
-        The most frequent first; those of equal frequency in order.
-    counts : ndarray of shape (n_words,), int64
-    n_tokens : int
-        Of the whole text, words outside of the vocabulary too.
-    shortfall : int
-        By how much counts may be too low: 0 unless the text has very many distinct tokens.
-    """
-
-    words: tuple[str, ...]
-    counts: np.ndarray
-    n_tokens: int
-    shortfall: int = 0
-
-
-@dataclass(frozen=True)
 class Corpus:
     """A text as numbers.
 
@@ -112,8 +78,8 @@ def read_corpus(path: Path, file: Path, options: CorpusOptions | None = None) ->
     """
     options = options or CorpusOptions()
     text = _text(path, options)
-    vocabulary = count_words(text, options)
-    numbers = {word: number for number, word in enumerate(vocabulary.words)}
+    vocabulary = count_words(text, options.min_count, options.max_words)
+    numbers = vocabulary.numbers
     with file.open("wb") as out:
         for sentences in text.batches():
             out.write(_numbered(sentences, numbers, options.sentence != "text").tobytes())
@@ -122,30 +88,6 @@ def read_corpus(path: Path, file: Path, options: CorpusOptions | None = None) ->
     return Corpus(
         vocabulary, np.asarray(np.memmap(file, np.int32, "c"))
     )  # "c": kernels are compiled for arrays that may be written
-
-
-def count_words(text: Text, options: CorpusOptions) -> Vocabulary:
-    """Count the words of a text and choose those of the vocabulary."""
-    counts, n_tokens, floor, checked = Counter[str](), 0, 0, 0
-    for sentences in text.batches():
-        for tokens in sentences:
-            counts.update(tokens)
-            n_tokens += len(tokens)
-        if len(counts) > 2 * checked + 2**16:
-            checked = len(counts)
-            check_free(checked * TOKEN_BYTES, f"{text.path}: counts of {checked:,} distinct tokens")
-        while len(counts) > MOST_DISTINCT:
-            floor += 1
-            counts = Counter({word: count for word, count in counts.items() if count > floor})
-    frequent = (word for word, count in counts.items() if count >= options.min_count)
-    words = tuple(sorted(frequent, key=lambda word: (-counts[word], word))[: options.max_words])
-    if len(words) < 2:
-        raise InputError(
-            f"{text.path}: {len(words)} of its {n_tokens:,} tokens' words count, and 2 are the least; give more text,"
-            f" or lower min_count (now {options.min_count})"
-        )
-    shortfall = floor * (floor + 1) // 2  # what occurs once, twice, three times ... was forgotten, perhaps each time
-    return Vocabulary(words, np.array([counts[word] for word in words], np.int64), n_tokens, shortfall)
 
 
 def kept_share(counts: np.ndarray, threshold: float | None) -> np.ndarray:
@@ -182,34 +124,6 @@ def _text(path: Path, options: CorpusOptions) -> Text:
     return Text(path, pattern, options.lowercase, options.sentence, encoding, None)
 
 
-@dataclass(frozen=True)
-class RunningText(Text):
-    """Text without sentences, which may be one line of any length: batches of a few words each."""
-
-    def batches(self) -> Iterator[list[list[str]]]:
-        """Walk through the tokens, many at a time."""
-        pieces = (self.token.findall(piece.lower() if self.lowercase else piece) for piece in self._pieces())
-        while batch := list(islice(pieces, 16)):
-            yield batch
-
-    def _pieces(self) -> Iterator[str]:
-        """Cut each file where there is space."""
-        for file in files_of(self.path):
-            decoder, left = codecs.getincrementaldecoder(self.encoding)(), ""
-            for block in chain(checksum.blocks(file, BLOCK_BYTES), (b"",)):
-                try:
-                    text = left + decoder.decode(block, final=not block)
-                except UnicodeDecodeError as error:
-                    raise InputError(f"{file}: not {self.encoding} ({error.reason}); set encoding") from error
-                if "\0" in text:
-                    raise InputError(f"{file}: a NUL character, which is no text; fetch it again")
-                cut = max((found.start() for found in re.finditer(r"\s", text)), default=0) if block else len(text)
-                if len(text) - cut > MOST_TOKEN:
-                    raise InputError(f"{file}: more than {MOST_TOKEN:,} characters without a space; is it text?")
-                left = text[cut:]
-                yield text[:cut]
-
-
 def held_out(corpus: Corpus, every: int) -> tuple[Corpus, Corpus]:
     """Take every so-many-th sentence out of a corpus: what is left to train on, and those.
 
@@ -222,3 +136,26 @@ def held_out(corpus: Corpus, every: int) -> tuple[Corpus, Corpus]:
     counts = np.maximum(np.bincount(left[left >= 0], minlength=len(corpus.vocabulary.words)), 1)
     vocabulary = replace(corpus.vocabulary, counts=counts)
     return Corpus(vocabulary, np.array(left)), Corpus(vocabulary, np.array(out))
+
+
+def part_of(corpus: Corpus, every: int, min_count: int = 5) -> Corpus:
+    """Take one sentence in so many, and of the vocabulary what occurs there often enough."""
+    if every == 1:
+        return corpus
+    _, part = held_out(corpus, every)
+    counts = np.bincount(part.tokens[part.tokens >= 0], minlength=len(corpus.vocabulary.words))
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] >= min_count]
+    numbers = np.full(len(counts) + 1, -2, np.int32)  # the last is END's, which is -1
+    numbers[order], numbers[END] = np.arange(len(order)), END
+    tokens = numbers[part.tokens]
+    words = tuple(corpus.vocabulary.words[k] for k in order)
+    return Corpus(Vocabulary(words, counts[order], int((part.tokens >= 0).sum())), tokens[tokens != -2])
+
+
+def beginning(corpus: Corpus, n_words: int = 50) -> Corpus:
+    """Some words of a corpus, for kernels to be compiled with."""
+    tokens = np.append(corpus.tokens[:2000], np.int32(END))
+    tokens[tokens >= n_words] = END
+    counts = np.maximum(np.bincount(tokens[tokens >= 0], minlength=n_words), 1)
+    return Corpus(Vocabulary(tuple(f"w{k}" for k in range(n_words)), counts, len(tokens)), tokens)

@@ -29,6 +29,16 @@ class Run(NamedTuple):
     weights: np.ndarray
 
 
+class Counted(NamedTuple):
+    """Shares of pairs: row x has q(x) q(y | x) at ``starts[x]`` and on, beside y; q(x) and q(y), all float32."""
+
+    starts: np.ndarray
+    neighbours: np.ndarray
+    shares: np.ndarray
+    of_inputs: np.ndarray
+    of_outputs: np.ndarray
+
+
 def collapsed_counts(corpus: Corpus, window: Window, kept: np.ndarray, seed: int = 0) -> csr_array:
     """Count the pairs of a corpus, words being dropped as in the first epoch of training with this seed.
 
@@ -62,6 +72,18 @@ def collapsed_counts(corpus: Corpus, window: Window, kept: np.ndarray, seed: int
     x, y = np.divmod(found.keys, n)
     starts = np.concatenate([[0], np.cumsum(np.bincount(x, minlength=n))])
     return csr_array((found.weights, y.astype(np.int32), starts), (n, n))
+
+
+def counted(counts: csr_array) -> Counted:
+    """Turn counts into shares."""
+    shares = counts.data / counts.data.sum()
+    of_inputs = np.add.reduceat(np.append(shares, 0.0), counts.indptr[:-1]) * (np.diff(counts.indptr) > 0)
+    of_outputs = np.bincount(counts.indices, shares, counts.shape[0])
+    return Counted(
+        counts.indptr.astype(np.int64),
+        counts.indices.astype(np.int32),
+        *(each.astype(np.float32) for each in (shares, of_inputs, of_outputs)),
+    )
 
 
 def add_run(runs: list[Run], keys: np.ndarray, weights: np.ndarray) -> None:

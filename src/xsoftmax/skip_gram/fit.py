@@ -4,7 +4,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,12 +22,16 @@ from xsoftmax.skip_gram.corpus import Corpus, kept_share
 from xsoftmax.skip_gram.counts import collapsed_counts
 from xsoftmax.skip_gram.kernels import Vectors
 from xsoftmax.skip_gram.pair_steps import PairSteps
-from xsoftmax.skip_gram.settings import OF_PAIRS, Settings
+from xsoftmax.skip_gram.settings import HIERARCHICAL, NEGATIVE, OF_PAIRS, Settings
 from xsoftmax.skip_gram.text_walk import TextWalk
 from xsoftmax.skip_gram.vectors import Embedding, new_vectors
 from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
 
 READ_AT_ONCE = 2**20
+
+
+class DivergedError(InputError):
+    """Vectors are no longer finite."""
 
 
 class Method(Protocol):
@@ -58,6 +62,7 @@ def fit(
     checkpoint: Path | None = None,
     checkpoint_seconds: float = 60.0,
     stop: threading.Event | None = None,
+    each_epoch: Callable[[int, Embedding], None] | None = None,
 ) -> Fitted:
     """Train vectors.
 
@@ -67,6 +72,8 @@ def fit(
         To resume from, if it is of this fit, and to write to; the caller removes it.
     stop : Event, optional
         Once set, a checkpoint is written and the fit ends.
+    each_epoch : callable, optional
+        Is told how many epochs are over, those of the warm-up too, and a copy of the vectors.
 
     Raises
     ------
@@ -96,6 +103,8 @@ def fit(
             progress.move_to(100 * done / total)
             if last == n_units:
                 _check_finite(vectors, stage.settings, epoch + 1)
+                if each_epoch is not None:
+                    each_epoch(round(epochs), _embedding(corpus, settings, vectors))
             asked = stop is not None and stop.is_set() and done < total
             if checkpoint and (asked or time.monotonic() - written >= checkpoint_seconds) and done < total:
                 write_checkpoint(checkpoint, identity, arrays, {"done": done})
@@ -126,7 +135,7 @@ class _Stage:
 
 def _stages(corpus: Corpus, settings: Settings, vectors: Vectors) -> list[_Stage]:
     """Plan negative sampling for some epochs first, from which other losses begin, as in Yen et al. 2018."""
-    first = replace(settings, loss="negative-sampling", learning_rate=None, epochs=settings.warmed, warm_epochs=0)
+    first = replace(settings, loss=NEGATIVE, learning_rate=None, epochs=settings.warmed, warm_epochs=0)
     stages = [first, settings] if settings.warmed else [settings]
     return [_Stage(method_of(corpus, each, vectors), each) for each in stages]
 
@@ -142,7 +151,7 @@ def _place(stages: list[_Stage], done: int) -> tuple[_Stage, int, int]:
 
 def method_of(corpus: Corpus, settings: Settings, vectors: Vectors) -> Any:
     """Make what trains: along the text, or over its collapsed counts."""
-    if settings.loss in ("negative-sampling", "hierarchical-softmax"):
+    if settings.loss in (NEGATIVE, HIERARCHICAL):
         return TextWalk(corpus, settings, vectors)
     kept = kept_share(corpus.vocabulary.counts, settings.subsample)
     counts = collapsed_counts(corpus, settings.windows(), kept, settings.seed)
@@ -156,14 +165,14 @@ def method_of(corpus: Corpus, settings: Settings, vectors: Vectors) -> Any:
 
 
 def _embedding(corpus: Corpus, settings: Settings, vectors: Vectors) -> Embedding:
-    n, n_outputs = settings.dimension, len(vectors.outputs) - (settings.loss == "hierarchical-softmax")
+    n, n_outputs = settings.dimension, len(vectors.outputs) - (settings.loss == HIERARCHICAL)
     words = corpus.vocabulary.words
     return Embedding(words, vectors.inputs[:, :n].copy(), vectors.outputs[:n_outputs, :n].copy())
 
 
 def _check_finite(vectors: Vectors, settings: Settings, epoch: int) -> None:
     if not (np.isfinite(vectors.inputs).all() and np.isfinite(vectors.outputs).all()):
-        raise InputError(
+        raise DivergedError(
             f"{settings.loss} diverged in epoch {epoch}: vectors are infinite or NaN; lower learning_rate"
             f" (now {settings.rate:g})"
         )

@@ -6,11 +6,13 @@ from dataclasses import dataclass, fields
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.skip_gram.kernels import Window
 
-LOSSES = ("negative-sampling", "hierarchical-softmax", "implicit", "u-max", "softmax")
+NEGATIVE, HIERARCHICAL = "negative-sampling", "hierarchical-softmax"
+LOSSES = (NEGATIVE, HIERARCHICAL, "implicit", "u-max", "softmax")
 OF_PAIRS = ("implicit", "u-max")
 FOUND_BY = ("all", "search", "clusters", "blocks")
+MISSING = ("none", "zero", "mean")
 # Learning rates that serve where none is given, measured on War and Peace: see `benchmark skip-gram`.
-RATES = {"negative-sampling": 0.025, "hierarchical-softmax": 0.025, "implicit": 0.05, "u-max": 0.003, "softmax": 3.0}
+RATES = {NEGATIVE: 0.025, HIERARCHICAL: 0.025, "implicit": 0.05, "u-max": 0.003, "softmax": 3.0}
 LOWEST_RATE = 1e-4
 # Epochs of negative sampling to begin with, where none are given: as in Yen et al. 2018.
 WARM_EPOCHS = {"softmax": 1}
@@ -44,10 +46,17 @@ class Settings:
         one, but for its warm-up.
     found_by : str
         Of ``softmax``, which classes the sum is over, beside those that a word stands near: ``all``; the ``share``
-        that score highest, found by ``search`` through all; by ``clusters`` of vectors; by clusters of each of
-        ``n_blocks`` blocks of columns.
+        that score highest, found by ``search`` through all; by ``clusters`` of vectors (MIPS); by clusters of each of
+        ``n_blocks`` blocks of columns, and messages between these (Decomp-MIPS).
     share : float
-        How many of the classes are looked for.
+        How many of the classes are looked for; by each block, of ``blocks``.
+    rounds : int
+        Of messages, of ``blocks``: fewer, once one brings no new classes.
+    least_slope : float
+        The probability in some block from which a class that ``blocks`` retrieve counts.
+    missing : str
+        What classes add to the sum that were not found: ``none`` nothing, ``zero`` e^0 each, as in the paper,
+        ``mean`` a bound of what they do add (see ``found``).
     threshold : float
         U-max's delta.
     """
@@ -67,13 +76,16 @@ class Settings:
     found_by: str = "all"
     share: float = 0.05
     n_blocks: int = 4
+    rounds: int = 1
+    least_slope: float = 1e-3
+    missing: str = "mean"
     threshold: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, known in (("loss", LOSSES), ("found_by", FOUND_BY)):
+        for name, known in (("loss", LOSSES), ("found_by", FOUND_BY), ("missing", MISSING)):
             if getattr(self, name) not in known:
                 raise InputError(f"{name} is {getattr(self, name)!r}; {suggestion(getattr(self, name), known)}")
-        for name in ("dimension", "window", "negatives", "n_blocks", "threads"):
+        for name in ("dimension", "window", "negatives", "n_blocks", "rounds", "threads"):
             if not 1 <= getattr(self, name) <= 2**16:
                 raise InputError(f"{name} is {getattr(self, name)}; set it to 1 or more, {2**16} at most")
         for name in ("epochs", "seed", "warmed"):
@@ -81,10 +93,10 @@ class Settings:
                 raise InputError(f"{name} is {getattr(self, name)}; set it to 0 or more, below 2^31")
         for each in fields(self):
             value = getattr(self, each.name)
-            least = 0.0 if each.name == "power" else 1e-30
+            least = 0.0 if each.name in ("power", "least_slope") else 1e-30
             if isinstance(value, float) and not (value >= least and math.isfinite(value)):
                 raise InputError(f"{each.name} is {value:g}; set it to a number above 0")
-        if self.warmed and self.loss == "hierarchical-softmax":
+        if self.warmed and self.loss == HIERARCHICAL:
             raise InputError("warm_epochs: the inner nodes of hierarchical-softmax have no vectors to begin from")
         if self.share > 1:
             raise InputError(f"share is {self.share:g}; set it to 1 or less, such as 0.05")

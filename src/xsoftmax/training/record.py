@@ -142,12 +142,7 @@ def describe(
         "rows_looked_at": plan.rows,
         "versions": {"xsoftmax": __version__, "python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},
-        "machine": {
-            "cpu": _cpu_name(),
-            "cores": os.cpu_count(),
-            "memory_bytes": psutil.virtual_memory().total,
-            "platform": platform.platform(),
-        },
+        "machine": machine(),
         "git_commit": _git_commit(),
         "fingerprint": fingerprint,
     }
@@ -155,6 +150,16 @@ def describe(
 
 def _cell(value: float) -> str | float:
     return value if np.isfinite(value) else ""
+
+
+def machine() -> dict[str, Any]:
+    """Describe the machine in a few words."""
+    return {
+        "cpu": _cpu_name(),
+        "cores": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "platform": platform.platform(),
+    }
 
 
 def _cpu_name() -> str:

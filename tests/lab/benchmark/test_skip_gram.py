@@ -9,6 +9,7 @@ import pytest
 from xsoftmax.cli import main
 from xsoftmax.lab.benchmark import skip_gram as suite
 from xsoftmax.skip_gram import settings
+from xsoftmax.skip_gram.huffman import huffman
 
 STAND_IN = """
 import json, sys
@@ -53,7 +54,27 @@ def test_both_are_measured_on_the_same_sentences(text, tmp_path, monkeypatch, ca
     assert gensim["rate"] == 0.025
     assert results[0]["rounds"][0]["log_likelihood"] == pytest.approx(-np.log(8), abs=0.2)
     shown = capsys.readouterr().out
-    assert "book.txt, gensim, negative-sampling: 2,700 words/s (5,400 by the processor's time)" in shown
+    assert "book.txt, gensim, negative-sampling, rate 0.025: 2,700 words/s (5,400 by the processor's time)" in shown
+
+
+def test_paths_of_gensim_are_put_in_our_order():
+    tree = huffman(np.array([9, 5, 3, 1]))
+    lengths, theirs = np.diff(tree.starts), np.array([2, 0, 3, 1])  # which of ours each of theirs is
+    parts = [slice(*tree.starts[k : k + 2]) for k in theirs]
+    nodes, sides = (np.concatenate([each[part] for part in parts]) for each in (tree.nodes, tree.sides))
+    found = suite._tree(lengths[theirs], nodes, sides, np.argsort(theirs))
+    for one, other in zip(found, tree, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_rates_are_chosen_without_the_held_out_sentences(text, monkeypatch, capsys):
+    tried = []
+    monkeypatch.setattr(suite, "try_out", lambda corpus, every: tried.extend((corpus.n_words, s.rate) for s in every))
+    monkeypatch.setattr(suite, "best", lambda _: settings.Settings(loss="softmax", learning_rate=0.5, epochs=1))
+    words = ["--losses", "softmax", "--epochs", "1", "--rounds", "1", "--without-gensim", "--factors", "1", "0.5"]
+    assert main(["benchmark", "skip-gram", "--texts", str(text), *words]) == 0
+    assert tried == [(180 * 15, 3.0), (180 * 15, 1.5)]
+    assert "softmax, rate 0.5: " in capsys.readouterr().out
 
 
 def test_a_fit_that_diverges_is_a_result(text, monkeypatch, capsys):

@@ -9,23 +9,19 @@ are laid over it. The text is read twice, for the vocabulary and for the pairs, 
 stays in memory are the counts of all distinct tokens, then the pairs.
 """
 
-import re
-import sys
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import chain, groupby, islice
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
 from xsoftmax.data.encoding import text_encoding, word_pattern
 from xsoftmax.data.rows import Rows, csr_of
-from xsoftmax.data.sparse_text import Growing, line_blocks
+from xsoftmax.data.running_text import Text, Vocabulary, count_words
+from xsoftmax.data.sparse_text import Growing
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 
-BATCH_SENTENCES = 2**11
 SENTENCES = ("line", "paragraph")
 
 
@@ -81,8 +77,9 @@ def read(
         raise InputError(f"skip-gram: unknown sentence {sentence!r}; known: {', '.join(SENTENCES)}")
     pattern = word_pattern(token, "skip-gram: options.token")
     text = Text(data, pattern, lowercase, sentence, text_encoding(encoding), max_tokens)
-    known = _vocabulary(replace(text, path=vocabulary or data), min_count, max_words)
-    kept = np.ones(len(known.words)) if subsample is None else np.sqrt(subsample / known.frequencies)
+    known = count_words(replace(text, path=vocabulary or data), min_count, max_words)
+    frequencies = known.counts / known.n_tokens
+    kept = np.ones(len(known.words)) if subsample is None else np.sqrt(subsample / frequencies)
     centres, contexts = _pairs(text, known, kept, window, np.random.default_rng(seed))
     if centres.size == 0:
         raise InputError(
@@ -90,95 +87,6 @@ def read(
         )
     X = csr_of(np.ones(centres.size, np.float32), centres, np.arange(centres.size + 1), len(known.words))
     return Rows.with_ids(X, contexts, known.words)
-
-
-@dataclass(frozen=True)
-class Text:
-    """Sentences of a file or folder, which can be walked through more than once."""
-
-    path: Path
-    token: re.Pattern[str]
-    lowercase: bool
-    sentence: str
-    encoding: str
-    max_tokens: int | None
-
-    def batches(self) -> Iterator[list[list[str]]]:
-        """Walk through the tokens of sentences, many sentences at a time."""
-        sentences = self._sentences()
-        while batch := list(islice(sentences, BATCH_SENTENCES)):
-            yield batch
-
-    def _sentences(self) -> Iterator[list[str]]:
-        left = self.max_tokens or sys.maxsize
-        for file in files_of(self.path):
-            for text in self._texts(file):
-                tokens = self.token.findall(text.lower() if self.lowercase else text)[:left]
-                left -= len(tokens)
-                yield tokens
-                if left == 0:
-                    return
-
-    def _texts(self, file: Path) -> Iterator[str]:
-        """Walk through the lines of a file, or its paragraphs."""
-        if self.sentence == "line":
-            return self._lines(file)
-        groups = groupby(self._lines(file), key=lambda line: bool(line.strip()))
-        return ("\n".join(lines) for filled, lines in groups if filled)
-
-    def _lines(self, file: Path) -> Iterator[str]:
-        for block in line_blocks(file):
-            try:
-                text = block.text.decode(self.encoding)
-            except UnicodeDecodeError as error:
-                line = block.first_line + block.text.count(b"\n", 0, error.start)
-                reason = f"not {self.encoding} ({error.reason}); set options.encoding, such as latin-1"
-                raise InputError(f"{file}, line {line}: {reason}") from error
-            if "\0" in text:
-                line = block.first_line + text.count("\n", 0, text.index("\0"))
-                raise InputError(f"{file}, line {line}: a NUL character, which is no text; fetch it again")
-            yield from text.removesuffix("\n").split("\n")
-
-
-def files_of(path: Path) -> list[Path]:
-    """List the files of a folder, at any depth; a file is itself."""
-    if path.is_file():
-        return [path]
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    shown = [file for file in files if not any(name[0] == "." for name in file.relative_to(path).parts)]
-    if not shown:
-        raise InputError(f"{path}: no texts in it; expected a file of text, or a folder of such files")
-    return shown
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """Words that count.
-
-    Attributes
-    ----------
-    words : tuple of str
-        The most frequent first; those of equal frequency in order.
-    frequencies : ndarray of shape (n_words,), float64
-        Shares of all tokens of the text.
-    """
-
-    words: tuple[str, ...]
-    frequencies: np.ndarray
-
-
-def _vocabulary(text: Text, min_count: int, max_words: int | None) -> Vocabulary:
-    counts = Counter[str]()
-    for batch in text.batches():
-        counts.update(chain.from_iterable(batch))
-    frequent = (word for word, count in counts.items() if count >= min_count)
-    words = sorted(frequent, key=lambda word: (-counts[word], word))[:max_words]
-    if len(words) < 2:
-        raise InputError(
-            f"{text.path}: a vocabulary of {len(words)} words, of {counts.total()} tokens; a softmax needs 2: give"
-            f" more text, or see options.min_count (now {min_count}), max_words and token"
-        )
-    return Vocabulary(tuple(words), np.array([counts[word] for word in words]) / counts.total())
 
 
 def _pairs(
@@ -195,7 +103,7 @@ def _pairs(
     -------
     centres, contexts : ndarray of shape (n_pairs,), int32
     """
-    numbers = {word: number for number, word in enumerate(vocabulary.words)}
+    numbers = vocabulary.numbers
     centres, contexts = Growing(np.int32, text.path), Growing(np.int32, text.path)
     for batch in text.batches():
         words = np.array([numbers.get(word, -1) for word in chain.from_iterable(batch)], np.int32)

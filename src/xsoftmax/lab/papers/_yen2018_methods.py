@@ -1,6 +1,6 @@
 """The methods of Yen et al. 2018, and what the pages of its experiments share: curves, rates, progress per epoch."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import Page, Verdict
-from xsoftmax.lab.reproduction.results import Estimate, Results
+from xsoftmax.lab.reproduction.results import Estimate, Results, middle
 
 SOFTMAX, SAMPLED, MARGIN, MIPS, DECOMPOSED = (
     f"{name}-paper" for name in ("softmax", "sampled", "margin", "mips", "decomposed")
@@ -21,6 +21,17 @@ SECONDS = "fit.seconds_per_epoch"
 COLORS = {"softmax": "#0072b2", "sampled": "#009e73", "margin": "#d55e00", "mips": "#cc79a7", "decomposed": "#e69f00"}
 # Cooling counts iterations where its scale is below this, and epochs where it is a number of training rows.
 LEAST_ROWS = 1000
+
+
+class Paced:
+    """Methods on one data set, and what an epoch of each takes: the median over seeds, in seconds."""
+
+    def __init__(self, results: Results, dataset: str, methods: Iterable[str]) -> None:
+        self.pace = {name: middle(results.values(dataset, name, SECONDS)) for name in methods}
+
+    def speed(self, slow: str, fast: str) -> float:
+        """How many epochs one method makes in an epoch of the other."""
+        return self.pace[slow] / self.pace[fast]
 
 
 def curves(results: Results, page: Page, dataset: str, metric: str, says: str) -> None:

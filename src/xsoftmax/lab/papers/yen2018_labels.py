@@ -10,8 +10,8 @@ from xsoftmax.lab.papers._yen2018_methods import (
     METHODS,
     MIPS,
     SAMPLED,
-    SECONDS,
     SOFTMAX,
+    Paced,
     at,
     at_least,
     common_end,
@@ -82,20 +82,16 @@ def _data(results: Results, page: Page, paper: Mapping[str, float]) -> None:
     page.table(["", "WikiLSHTC-325K", *names], rows)
 
 
-class _Looks:
+class _Looks(Paced):
     """Of one data set, what claims are judged by: progress after equal epochs and times, and times of epochs."""
 
     def __init__(self, results: Results, dataset: str) -> None:
         known = trained(results, dataset)
+        super().__init__(results, dataset, known)
         self.epochs = common_end(results, dataset, known, "epoch")
         self.seconds = common_end(results, dataset, known, "seconds")
         self.by_epoch = {name: at(results, dataset, name, TRAIN, "epoch", self.epochs) for name in known}
         self.by_time = {name: at(results, dataset, name, TEST, "seconds", self.seconds) for name in known}
-        self.pace = {name: middle(results.values(dataset, name, SECONDS)) for name in known}
-
-    def speed(self, slow: str, fast: str) -> float:
-        """How many epochs one method makes in an epoch of the other."""
-        return self.pace[slow] / self.pace[fast]
 
 
 def _table(results: Results, page: Page, dataset: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from xsoftmax.internal import registry
-from xsoftmax.lab.reproduction.page import Page
+from xsoftmax.lab.reproduction.page import COMMAND, Page
 from xsoftmax.lab.reproduction.results import Results
 
 PAPERS = "xsoftmax.lab.papers"
@@ -21,7 +21,7 @@ def page_of(name: str, results: Results) -> Page:
         If there is no such paper, or results that its page needs are missing.
     """
     module, numbers = registry.load(PAPERS, name), numbers_of(name)
-    page = Page(name, numbers["title"], numbers["citation"], results)
+    page = Page(name, numbers["title"], numbers["citation"], results, numbers.get("command", COMMAND))
     module.tell(results, page, numbers)
     return page
 

@@ -50,6 +50,7 @@ class Page:
     title: str
     citation: str
     results: Results
+    command: str = COMMAND
     parts: list[str] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     figures: dict[str, Figure] = field(default_factory=dict)
@@ -81,8 +82,8 @@ class Page:
         head = [
             f"# {self.title}",
             f"{self.citation}.",
-            f"Made by `{COMMAND.format(name=self.name)}` from {_what_was_run(self.results)}. Nothing on this page is "
-            "typed in but the paper's numbers, which are in "
+            f"Made by `{self.command.format(name=self.name)}` from {_what_was_run(self.results)}. Nothing on this "
+            "page is typed in but the paper's numbers, which are in "
             f"[src/xsoftmax/lab/papers/{self.name}.yaml](../../src/xsoftmax/lab/papers/{self.name}.yaml).",
         ]
         return "\n\n".join([*head, *self._verdicts(), *self.parts]) + "\n"

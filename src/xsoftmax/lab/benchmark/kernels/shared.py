@@ -6,6 +6,7 @@ import numpy as np
 
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.kernels.products import inner_product
 from xsoftmax.lab.benchmark.case import Case
 from xsoftmax.lab.benchmark.problems import Rows, dense_rows, method_of, sparse_rows, steps_of
 
@@ -115,20 +116,12 @@ def _products(X, y, W, samples, drawn, batch_size, nothing):
             rows[j] = W[drawn[t, j], 0, :width]
         np.dot(inputs, rows.T, slopes)
         for b in range(batch_size):
-            total += _product(inputs[b], W[y[batch[b]], 0])
+            total += inner_product(inputs[b], W[y[batch[b]], 0])
         np.dot(slopes.T, inputs, rows)
         for j in range(n_sampled):
             _write(rows[j], W[drawn[t, j], 0], W[drawn[t, j], 1], nothing)
         for b in range(batch_size):
             _write(inputs[b], W[y[batch[b]], 0], W[y[batch[b]], 1], nothing)
-    return total
-
-
-@njit(**OPTIONS)
-def _product(x, w):
-    total = np.float32(0)
-    for d in range(x.size):
-        total += x[d] * w[d]
     return total
 
 

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
@@ -16,17 +17,18 @@ from scipy.sparse import csr_array
 
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.benchmark.peers.environments import NotInstallableError, python_of
-from xsoftmax.skip_gram.corpus import END, Corpus, CorpusOptions, Vocabulary, held_out, kept_share, read_corpus
-from xsoftmax.skip_gram.counts import collapsed_counts
+from xsoftmax.skip_gram.choose import best, try_out
+from xsoftmax.skip_gram.corpus import Corpus, CorpusOptions, beginning, held_out, read_corpus
 from xsoftmax.skip_gram.fit import fit
-from xsoftmax.skip_gram.held_out import measure
-from xsoftmax.skip_gram.settings import LOSSES, Settings
+from xsoftmax.skip_gram.held_out import known_pairs, log_likelihood, sampled_loss
+from xsoftmax.skip_gram.huffman import Huffman, huffman
+from xsoftmax.skip_gram.settings import HIERARCHICAL, LOSSES, NEGATIVE, Settings
 
 WORDS = r"[^\W\d_]+(?:['’][^\W\d_]+)*"
 # Every so-many-th sentence is held out.
 HELD_OUT = 10
 # What gensim offers.
-OF_GENSIM = ("negative-sampling", "hierarchical-softmax")
+OF_GENSIM = (NEGATIVE, HIERARCHICAL)
 WORKER = Path(__file__).with_name("gensim_worker.py")
 WORKER_SECONDS = 3600.0
 
@@ -38,6 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--epochs", type=int, default=5, help="default: %(default)s")
     parser.add_argument("--dimension", type=int, default=100, help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=3, help="fits of each, in turn (default: %(default)s)")
+    parser.add_argument(
+        "--factors",
+        type=float,
+        nargs="+",
+        default=[1.0],
+        help="of learning rates; of several, the best on a tenth of the training sentences (default: 1)",
+    )
     parser.add_argument("--encoding", default="utf-8", help="of the texts (default: %(default)s)")
     parser.add_argument("--without-gensim", action="store_true", help="measure ours alone")
     parser.add_argument("--environments", type=Path, default=Path(".peers"), help="default: %(default)s")
@@ -68,14 +77,14 @@ def _measured(text: Path, base: Settings, options: argparse.Namespace, python: P
         pairs = known_pairs(training, rest, base)
         (folder / "text").write_text("\n".join(sentences(training)), encoding="utf-8")
         fit(
-            _beginning(training), replace(base, epochs=1, learning_rate=1e-4)
+            beginning(training), replace(base, epochs=1, learning_rate=1e-4)
         )  # what compiling takes is no part of any time
         results = []
         for loss in options.losses:
-            settings = replace(base, loss=loss)
+            settings = _chosen(training, replace(base, loss=loss), options.factors)
             rounds: dict[str, list[dict[str, Any]]] = {"xsoftmax": []}
             if loss not in OF_GENSIM[:1]:
-                fit(_beginning(training), replace(settings, epochs=1, learning_rate=1e-4))
+                fit(beginning(training), replace(settings, epochs=1, learning_rate=1e-4))
             for seed in range(options.rounds):
                 seeded = replace(settings, seed=seed)
                 rounds["xsoftmax"].append(_ours(training, pairs, seeded))
@@ -88,29 +97,17 @@ def _measured(text: Path, base: Settings, options: argparse.Namespace, python: P
         return results
 
 
+def _chosen(training: Corpus, settings: Settings, factors: Sequence[float]) -> Settings:
+    """Take the best of some multiples of the loss's learning rate, by a tenth of the sentences for training."""
+    if len(factors) < 2:
+        return replace(settings, learning_rate=settings.rate * factors[0])
+    return best(try_out(training, [replace(settings, learning_rate=settings.rate * each) for each in factors]))
+
+
 def sentences(corpus: Corpus) -> list[str]:
     """Write out a corpus, a sentence a line."""
     names = np.array([*corpus.vocabulary.words, "\n"], object)
     return [each.strip() for each in " ".join(names[corpus.tokens]).split("\n") if each.strip()]
-
-
-def known_pairs(training: Corpus, rest: Corpus, settings: Settings) -> csr_array:
-    """Collapse the pairs of held-out sentences whose words both occur in training, thinned out as in training."""
-    kept = kept_share(training.vocabulary.counts, settings.subsample)
-    tokens = training.tokens[training.tokens >= 0]
-    occurs = np.bincount(tokens, minlength=len(training.vocabulary.words)) > 0
-    pairs = collapsed_counts(rest, settings.windows(), kept, settings.seed).tocoo()
-    x, y = pairs.coords
-    known = occurs[x] & occurs[y]
-    return csr_array((pairs.data[known], (x[known], y[known])), pairs.shape)
-
-
-def _beginning(corpus: Corpus) -> Corpus:
-    """Some words of a corpus, for kernels to be compiled with."""
-    tokens = np.append(corpus.tokens[:2000], np.int32(END))
-    tokens[tokens >= 50] = END
-    counts = np.maximum(np.bincount(tokens[tokens >= 0], minlength=50), 1)
-    return Corpus(Vocabulary(tuple(f"w{k}" for k in range(len(counts))), counts, len(tokens)), tokens)
 
 
 def _ours(training: Corpus, pairs: csr_array, settings: Settings) -> dict[str, Any]:
@@ -121,6 +118,7 @@ def _ours(training: Corpus, pairs: csr_array, settings: Settings) -> dict[str, A
         return {"failed": str(error)}
     whole, cpu = time.perf_counter() - wall, time.process_time() - cpu
     inputs, outputs = fitted.embedding.inputs, fitted.embedding.outputs
+    assert outputs is not None
     seconds = {"seconds": fitted.seconds, "whole_seconds": whole, "cpu_seconds": cpu}
     return seconds | _quality(settings, inputs, outputs, pairs, training)
 
@@ -138,17 +136,39 @@ def _gensim(python: Path, folder: Path, training: Corpus, pairs: csr_array, sett
     place = {word: k for k, word in enumerate(names)}
     order = np.array([place.get(word, 0) for word in training.vocabulary.words])  # who does not occur is in no pair
     with np.load(folder / "gensim.npz") as found:
-        inputs, outputs = found["inputs"][order], found["outputs"]
-    outputs = outputs if settings.loss == "hierarchical-softmax" else outputs[order]
-    return json.loads(done.stdout.splitlines()[-1]) | _quality(settings, inputs, outputs, pairs, training)
+        inputs, outputs, tree = found["inputs"][order], found["outputs"], None
+        if settings.loss == HIERARCHICAL:
+            tree = _tree(found["lengths"], found["nodes"], found["sides"], order)
+        else:
+            outputs = outputs[order]
+    return json.loads(done.stdout.splitlines()[-1]) | _quality(settings, inputs, outputs, pairs, training, tree)
+
+
+def _tree(lengths: np.ndarray, nodes: np.ndarray, sides: np.ndarray, order: np.ndarray) -> Huffman:
+    """Put the paths of gensim's words in order of ours."""
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    places = np.concatenate([np.arange(starts[k], starts[k + 1]) for k in order])
+    ends = np.concatenate([[0], np.cumsum(lengths[order])])
+    return Huffman(ends, nodes[places].astype(np.int32), sides[places].astype(np.uint8))
 
 
 def _quality(
-    settings: Settings, inputs: np.ndarray, outputs: Any, pairs: csr_array, training: Corpus
+    settings: Settings,
+    inputs: np.ndarray,
+    outputs: np.ndarray,
+    pairs: csr_array,
+    training: Corpus,
+    tree: Huffman | None = None,
 ) -> dict[str, Any]:
-    if settings.loss == "hierarchical-softmax":  # its outputs are of inner nodes: another softmax
-        return {"log_likelihood": None, "sampled_loss": None}
-    return asdict(measure(inputs, outputs, pairs, training.vocabulary.counts, settings.negatives))
+    """Measure on held-out pairs; the outputs of a hierarchical softmax are of inner nodes, and have no other loss."""
+    counts = training.vocabulary.counts
+    if settings.loss == HIERARCHICAL:
+        tree = tree or huffman(counts)
+        return {"log_likelihood": log_likelihood(inputs, outputs, pairs, tree), "sampled_loss": None}
+    return {
+        "log_likelihood": log_likelihood(inputs, outputs, pairs),
+        "sampled_loss": sampled_loss(inputs, outputs, pairs, counts, settings.negatives),
+    }
 
 
 def line(found: dict[str, Any]) -> str:
@@ -157,9 +177,10 @@ def line(found: dict[str, Any]) -> str:
         return f"{found['text']}, {found['program']}, {found['loss']}: {failures[0]}"
     of = {key: median(each[key] for each in found["rounds"]) for key in ("seconds", "cpu_seconds")}
     speed = {key: found["words"] * found["epochs"] / value for key, value in of.items()}
-    said = f"{found['text']}, {found['program']}, {found['loss']}: {speed['seconds']:,.0f} words/s"
+    said = f"{found['text']}, {found['program']}, {found['loss']}, rate {found['learning_rate']:g}:"
+    said += f" {speed['seconds']:,.0f} words/s"
     said += f" ({speed['cpu_seconds']:,.0f} by the processor's time)"
-    if found["rounds"][0]["log_likelihood"] is None:
-        return said
-    loss, likelihood = (median(each[key] for each in found["rounds"]) for key in ("sampled_loss", "log_likelihood"))
-    return f"{said}, held-out sampled loss {loss:.4f}, log-likelihood {likelihood:.4f}"
+    for key in ("sampled_loss", "log_likelihood"):
+        values = [each[key] for each in found["rounds"] if each[key] is not None]
+        said += f", held-out {key.replace('_', ' ')} {median(values):.4f}" if values else ""
+    return said

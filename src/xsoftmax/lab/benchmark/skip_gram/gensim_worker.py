@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import gensim
 import numpy as np
@@ -38,9 +39,21 @@ def main() -> None:
     model.train(sentences, total_examples=model.corpus_count, epochs=job["epochs"])
     seconds = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     outputs = model.syn1 if job["loss"] == "hierarchical-softmax" else model.syn1neg
-    np.savez(folder / "gensim.npz", inputs=model.wv.vectors, outputs=outputs)
+    np.savez(folder / "gensim.npz", inputs=model.wv.vectors, outputs=outputs, **paths(model, job["loss"]))
     (folder / "gensim.words").write_text("\n".join(model.wv.index_to_key), encoding="utf-8")
     print(json.dumps(seconds | {"version": gensim.__version__}))
+
+
+def paths(model: Word2Vec, loss: str) -> dict[str, Any]:
+    """Give inner nodes and sides of each word's path, one after the other, and the lengths of paths."""
+    if loss != "hierarchical-softmax":
+        return {}
+    found = {
+        key: [np.asarray(model.wv.get_vecattr(word, name)) for word in model.wv.index_to_key]
+        for key, name in (("nodes", "point"), ("sides", "code"))
+    }
+    lengths = np.array([len(each) for each in found["nodes"]])
+    return {"lengths": lengths} | {key: np.concatenate(each) for key, each in found.items()}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,241 @@
+"""Yen et al., Loss decomposition for fast learning in large output spaces, ICML 2018: section 5.3 and figure 3."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from xsoftmax.lab.papers._yen2018_methods import SECONDS, Paced, at, at_least, common_end
+from xsoftmax.lab.report.tables import number
+from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
+from xsoftmax.lab.reproduction.page import Page, Verdict, above, ours, verdict_of_orders
+from xsoftmax.lab.reproduction.results import Estimate, Results, middle
+
+NEG, HS, GD, MIPS, DECOMPOSED = "neg", "hs", "gd", "mips", "decomposed"
+PAPER = {NEG: "NEG", HS: "HS", GD: "GD", MIPS: "GD-MIPS", DECOMPOSED: "GD-Decomp-MIPS"}
+BOUNDS = {"mips-bound": "GD-MIPS, bound", "decomposed-bound": "GD-Decomp-MIPS, bound"}
+OURS = BOUNDS | {"implicit": "implicit SGD", "u-max": "U-max"}
+METHODS = PAPER | OURS
+COLORS = {NEG: "#56b4e9", HS: "#009e73", GD: "#0072b2", MIPS: "#cc79a7", DECOMPOSED: "#e69f00"}
+COLORS |= {"implicit": "#000000", "u-max": "#8c8c8c"}
+OBJECTIVE, TEST = "objective", "test_log_likelihood"
+# What is progress like another's: this share of the way down from where both begin; and what is so in shape.
+LIKE, NEARLY = 0.97, 0.8
+# Times as fast that are counted as several, and as that in shape.
+IN_SHAPE = 2.0
+
+
+def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
+    """Put the paper's experiment with words beside ours."""
+    _data(results, page, numbers)
+    datasets = [name for name in results.datasets if all(results.has(name, method) for method in PAPER)]
+    looks = {dataset: _Looks(results, dataset) for dataset in datasets}
+    if looks:
+        _claims(page, looks, numbers["times_faster"])
+        _own_claims(page, looks)
+    page.section(
+        "Figure 3: the collapsed objective against epochs and time",
+        "The objective is eq. 9, over the training pairs: minus the mean of log p(y given x), in nats, of the exact "
+        "softmax of all scores; of HS, whose paths sum up to 1, of its paths. GD and what follows it begin with an "
+        "epoch of NEG, which counts. Seconds are the processor's, of one thread; collapsing the pairs is part of "
+        "them, looks are not. Other programs shared the machine, so that seconds are rough: the same fit took up to "
+        "twice as long at another time. Dashed lines are ours.",
+    )
+    for dataset in results.datasets:
+        page.parts.append(f"### {dataset}")
+        _curves(results, page, dataset)
+        _table(results, page, dataset)
+    _choices(results, page)
+
+
+def _data(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
+    page.section(
+        "Table 3: the data",
+        "The paper's corpus is of news, and far larger. `books` is War and Peace, `gcide` a quarter of the entries "
+        "of a dictionary (Debian's dict-gcide; `dpkg-deb -x` unpacks gcide.dict.dz). Every tenth sentence is held "
+        "out for the test. Window, dimension and threshold are the paper's; frequent words are dropped by the rule "
+        "of word2vec's program, and the window of each centre is drawn from 1 to 8.",
+        "GD-MIPS asks the clusters of output vectors that are nearest to a word, of 100, for K/20 classes. "
+        "GD-Decomp-MIPS asks those of each of four blocks of 25 columns for K/80, and takes the classes with a "
+        "probability of more than 0.001 in some block's softmax. Beside the classes found, those that stand near a "
+        "word always count. What is found is scored as a whole; for Decomp-MIPS this is what messages with eta 1 "
+        "come to. Classes that are not found count nothing, or e to the 0 each as in the paper, whichever is better "
+        "on validation sentences. *Bound* is ours: they count what Jensen's inequality gives for their sum, weighed "
+        "by frequency, which costs one product.",
+    )
+    found = {fit.dataset: fit.status["data"] for fit in results.fits}
+    words = {"n_classes": "vocabulary", "n_words": "words for training", "n_pairs": "distinct pairs"}
+    rows = [
+        [text, number(numbers["table_3"].get(key, float("nan")), digits=0)]
+        + [number(found[name][key], digits=0) for name in sorted(found)]
+        for key, text in words.items()
+    ]
+    page.table(["", "BillionW", *sorted(found)], rows)
+
+
+class _Looks(Paced):
+    """Of one corpus, what claims are judged by: objectives after equal epochs and times, and times of epochs."""
+
+    def __init__(self, results: Results, dataset: str) -> None:
+        self._results, self._dataset = results, dataset
+        self.known = {method: text for method, text in METHODS.items() if results.has(dataset, method)}
+        super().__init__(results, dataset, self.known)
+
+    def has(self, *methods: str) -> bool:
+        """Tell whether all of some methods were trained."""
+        return set(methods) <= set(self.known)
+
+    def pair(self, one: str, other: str, by: str, measure: str = OBJECTIVE) -> tuple[Estimate, Estimate]:
+        """Give what two methods come to after as many epochs, or seconds, as both have."""
+        end = common_end(self._results, self._dataset, {one: "", other: ""}, by)
+        first, second = (at(self._results, self._dataset, each, measure, by, end) for each in (one, other))
+        return first, second
+
+    def is_lower(self, one: str, other: str, by: str) -> bool | None:
+        """Tell whether one method comes to a lower objective than another; one that diverges does not."""
+        first, second = self.pair(one, other, by)
+        return False if first.n_diverged else above(second, first)
+
+    def progress(self, one: str, other: str, by: str = "epoch") -> float:
+        """Share of another's way down, from the epoch of NEG that both begin with, that a method makes."""
+        start = at(self._results, self._dataset, other, OBJECTIVE, "epoch", 1.0).mean
+        first, second = self.pair(one, other, by)
+        return (start - first.mean) / (start - second.mean)
+
+
+def _told(looks: Mapping[str, _Looks], say: Callable[[_Looks], str]) -> str:
+    return "; ".join(f"{dataset} {say(each)}" for dataset, each in looks.items())
+
+
+def _of_two(looks: Mapping[str, _Looks], one: str, other: str, by: str) -> str:
+    return _told(looks, lambda x: " against ".join(ours(each) for each in x.pair(one, other, by)))
+
+
+def _every(looks: Mapping[str, _Looks], judge: Callable[[_Looks], Iterable[bool | None]]) -> Verdict:
+    return verdict_of_orders(order for each in looks.values() for order in judge(each))
+
+
+def _claims(page: Page, looks: Mapping[str, _Looks], times: float) -> None:
+    descents = (GD, MIPS, DECOMPOSED)
+    page.claim(
+        "After the first epoch, GD converges faster per epoch than NEG and HS",
+        f"objective, NEG: {_of_two(looks, GD, NEG, 'epoch')}; HS: {_of_two(looks, GD, HS, 'epoch')}",
+        _every(looks, lambda x: [x.is_lower(GD, other, "epoch") for other in (NEG, HS)]),
+        "after as many epochs as both have; lower is better",
+    )
+    page.claim(
+        "So do GD-MIPS and GD-Decomp-MIPS",
+        "; ".join(
+            f"{METHODS[one]}, {METHODS[other]}: {_of_two(looks, one, other, 'epoch')}"
+            for one in descents[1:]
+            for other in (NEG, HS)
+        ),
+        _every(looks, lambda x: [x.is_lower(one, other, "epoch") for one in descents[1:] for other in (NEG, HS)]),
+        "after as many epochs as both have",
+    )
+    page.claim(
+        "Per epoch GD-Decomp-MIPS makes progress like GD's",
+        _told(looks, lambda x: f"{x.progress(DECOMPOSED, GD):.0%}") + " of the way that GD goes down",
+        at_least(min(x.progress(DECOMPOSED, GD) for x in looks.values()), LIKE, NEARLY),
+        f"from the epoch of NEG on; like GD's is at least {LIKE:.0%} of it everywhere, in shape {NEARLY:.0%}",
+    )
+    page.claim(
+        f"Iterations of GD-Decomp-MIPS are {times:g} times faster than GD's",
+        _told(looks, lambda x: number(x.speed(GD, DECOMPOSED), digits=2)) + " times as fast",
+        at_least(min(x.speed(GD, DECOMPOSED) for x in looks.values()), times, IN_SHAPE),
+        f"by medians of epochs; counted as such from {times:g} times on everywhere, in shape from {IN_SHAPE:g}",
+    )
+    page.claim(
+        "GD-Decomp-MIPS has a significantly better objective than GD-MIPS for the same training time",
+        f"objective {_of_two(looks, DECOMPOSED, MIPS, 'seconds')}",
+        _every(looks, lambda x: [x.is_lower(DECOMPOSED, MIPS, "seconds")]),
+        "after as many seconds as both have",
+    )
+
+
+def _own_claims(page: Page, looks: Mapping[str, _Looks]) -> None:
+    for name, text in BOUNDS.items():
+        if all(x.has(name) for x in looks.values()):
+            page.claim(
+                f"(ours) With the bound, per epoch {text.split(',')[0]} makes progress like GD's",
+                _told(looks, lambda x, name=name: f"{x.progress(name, GD):.0%}") + " of the way that GD goes down",  # type: ignore[misc]
+                at_least(min(x.progress(name, GD) for x in looks.values()), LIKE, NEARLY),
+                f"like GD's is at least {LIKE:.0%} of it everywhere, in shape {NEARLY:.0%}",
+            )
+            page.claim(
+                f"(ours) {text} has a better objective than GD for the same training time",
+                f"objective {_of_two(looks, name, GD, 'seconds')}",
+                _every(looks, lambda x, name=name: [x.is_lower(name, GD, "seconds")]),  # type: ignore[misc]
+                "after as many seconds as both have",
+            )
+    for name in ("implicit", "u-max"):
+        if all(x.has(name) for x in looks.values()):
+            page.claim(
+                f"(ours) {METHODS[name]} has a better objective than NEG for the same training time",
+                f"objective {_of_two(looks, name, NEG, 'seconds')}",
+                _every(looks, lambda x, name=name: [x.is_lower(name, NEG, "seconds")]),  # type: ignore[misc]
+                "after as many seconds as both have; Fagan and Iyengar 2018 name skip-gram as promising",
+            )
+
+
+def _curves(results: Results, page: Page, dataset: str) -> None:
+    panels = [
+        Panel(title, _lines(results, dataset, measure, x), text, says, x_scale="log")
+        for title, measure, x, text, says in (
+            ("training pairs", OBJECTIVE, "epoch", "epochs", "objective (nats)"),
+            ("training pairs", OBJECTIVE, "seconds", "training time (s)", "objective (nats)"),
+            ("held-out pairs", TEST, "seconds", "training time (s)", "log-likelihood (nats)"),
+        )
+    ]
+    page.figure(f"objective-{dataset}", figure_of(panels), "Means and ranges over seeds")
+
+
+def _lines(results: Results, dataset: str, column: str, x: str) -> list[Line]:
+    found = []
+    for line in lines_of(results, dataset, METHODS, column, x):
+        name = line.method or ""
+        color = COLORS[name.removesuffix("-bound")]
+        found.append(replace(line, style={"color": color, "linestyle": "--" if name in OURS else "-"}))
+    return found
+
+
+def _table(results: Results, page: Page, dataset: str) -> None:
+    known = {method: text for method, text in METHODS.items() if results.has(dataset, method)}
+    page.text("Where each ends; seconds per epoch are medians:")
+    page.table(
+        ["method", "epochs", "seconds", "seconds per epoch", "objective", "held-out log-likelihood"],
+        [
+            [
+                text,
+                number(middle(results.values(dataset, name, "fit.epoch")), digits=0),
+                number(middle(results.values(dataset, name, "fit.seconds"))),
+                number(middle(results.values(dataset, name, SECONDS))),
+                ours(results.estimate(dataset, name, f"end.{OBJECTIVE}")),
+                ours(results.estimate(dataset, name, f"end.{TEST}")),
+            ]
+            for name, text in known.items()
+        ],
+    )
+
+
+def _choices(results: Results, page: Page) -> None:
+    """Tell what was tried, and came to what."""
+    page.section(
+        "Learning rates",
+        "Log-likelihood of the pairs of a tenth of the training sentences, after training on the others, one seed; "
+        "the best is taken. No sentence of the test has a part in it. Rates of GD and what follows it are multiples "
+        "of a step by curvature, and constant; three epochs are trained then. Others fall linearly over all epochs.",
+    )
+    rows, seen = [], set()
+    for fit in results.fits:
+        if (fit.dataset, fit.method) in seen or not fit.status.get("trials"):
+            continue
+        seen.add((fit.dataset, fit.method))
+        parameters = fit.status["parameters"]
+        chosen = {key: parameters[key] for key in ("learning_rate", "missing")}
+        for trial in fit.status["trials"]:
+            is_chosen = " (chosen)" * all(trial[key] == value for key, value in chosen.items())
+            missing = trial["missing"] if fit.method in METHODS and trial["found_by"] != "all" else "–"
+            value = "diverged" if trial["value"] is None else number(trial["value"], digits=3)
+            name = METHODS.get(fit.method, fit.method)
+            rows.append([fit.dataset, name, f"{trial['learning_rate']:g}", missing, value + is_chosen])
+    page.table(["corpus", "method", "rate", "not found", "validation log-likelihood"], rows)
