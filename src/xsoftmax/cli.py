@@ -110,8 +110,12 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             choices.add_parser(name, help=registry.summary(module))
             continue
         command = import_module(module)
-        about = {"description": command.__doc__, "formatter_class": argparse.RawDescriptionHelpFormatter}
-        verb = choices.add_parser(name, help=registry.summary(module), **about)
+        verb = choices.add_parser(
+            name,
+            help=registry.summary(module),
+            description=command.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         command.add_arguments(verb)
         verb.set_defaults(run=command.run, writes=getattr(command, "WRITES", ()))
     return parser

@@ -1,4 +1,7 @@
-"""Train vectors of words by all methods of an experiment, and leave each as a fit, for the page of a paper."""
+"""Train vectors of words by all methods of an experiment, and leave each as a fit, for the page of a paper.
+
+xsoftmax words config/words/yen2018-words.yaml books=war-and-peace.txt -o results/yen2018-words
+"""
 
 import argparse
 from pathlib import Path
