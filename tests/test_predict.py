@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import subprocess
 import sys
 
@@ -101,6 +102,34 @@ def test_one_text_per_line(model, tmp_path, capsys):
     (tmp_path / "new.txt").write_text("meow\nwoof\n")
     assert predict(model, tmp_path / "new.txt", "--top", 1) == 0
     assert [line["class"] for line in table(capsys.readouterr().out)] == ["cat, house", "dog"]
+
+
+def test_rows_come_from_standard_input(model, new, capsys, monkeypatch):
+    assert predict(model, new, "--top", 2) == 0
+    expected = table(capsys.readouterr().out)
+    assert predict(model, "-", "--form", "csv", "--top", 2) == 1  # pytest has closed it
+    assert capsys.readouterr().err.startswith("error: ")
+    for content, form in ((new.read_bytes(), ["--form", "csv"]), (b"meow, purr!\nfetch\n", [])):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        assert predict(model, "-", *form, "--top", 2) == 0
+        found = table(capsys.readouterr().out)
+        assert found == expected[: len(found)]
+        assert len(found) == (8 if form else 4)
+    assert predict(model, new, "--form", "csv") == 1
+    assert f"--form is csv, and rows are in {new}; leave it out, or name -" in capsys.readouterr().err
+
+
+def test_a_json_object_per_row_says_the_same(model, new, tmp_path, capsys):
+    assert predict(model, new, "--top", 2) == 0
+    expected = table(capsys.readouterr().out)
+    assert predict(model, new, "--top", 2, "--json-lines", "-o", tmp_path / "found.jsonl") == 0
+    found = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [each["row"] for each in found] == [0, 1, 2, 3]
+    flat = [(row["row"], rank, each) for row in found for rank, each in enumerate(row["classes"], start=1)]
+    assert [(int(line["row"]), int(line["rank"])) for line in expected] == [each[:2] for each in flat]
+    assert [line["class"] for line in expected] == [each["class"] for _, _, each in flat]
+    assert [float(line["probability"]) for line in expected] == [each["probability"] for _, _, each in flat]
+    assert [each["text"] for each in found] == ["meow, purr!", "fetch", "a\nbubble", "zebra"]
 
 
 def test_a_carriage_return_within_a_text_is_quoted(model, tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""Predict the likeliest classes of new rows, with their probabilities, as CSV; texts stand beside them.
+"""Predict the likeliest classes of new rows, with their probabilities, as CSV or JSON; texts stand beside them.
 
     xsoftmax predict model.h5 new.csv --top 3 -o predicted.csv
 
@@ -7,10 +7,13 @@ Rows of a prepared data set do as well. `--scores` writes a file in pyxclib's te
 
 import argparse
 import csv
+import json
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 from xsoftmax.data.dataset import SPLITS
@@ -26,6 +29,10 @@ from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model, load_model
 
+# In the place of a file: rows come from standard input, in one of these forms.
+STDIN = "-"
+FORMS = ("txt", "csv", "tsv", "svm")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
@@ -35,7 +42,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="new rows, of the kind that the model was trained on: columns of a table are found by their names in "
         "any order, others are passed over; in svmlight, a blank line is a row without features, unless only blank "
-        "lines follow; see docs/data.md. Or a prepared data set (HDF5)",
+        "lines follow; see docs/data.md. Or a prepared data set (HDF5); or -, standard input",
+    )
+    parser.add_argument(
+        "--form",
+        choices=FORMS,
+        help="what standard input has; default: txt, a text per line, for models of texts, otherwise csv",
+    )
+    parser.add_argument(
+        "--json-lines",
+        action="store_true",
+        help="write a JSON object per row instead, with its number from 0 and its classes, the likeliest first",
     )
     parser.add_argument(
         "--split", choices=SPLITS, default="test", help="which rows of a prepared data set (default: %(default)s)"
@@ -64,16 +81,20 @@ def run(options: argparse.Namespace) -> None:
             write_scores(file, prediction, model.n_classes)
         if options.output is None:
             return
-    lines = _lines(model, prediction, texts)
+    write = _write_json if options.json_lines else _write_csv
     if options.output is None:
-        csv.writer(_Lines(sys.stdout), lineterminator="\r\n").writerows(lines)
+        write(sys.stdout, model, prediction, texts)
         return
     with written_aside(options.output) as aside, aside.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(_Lines(file), lineterminator="\r\n").writerows(lines)
+        write(file, model, prediction, texts)
 
 
 def _rows(options: argparse.Namespace, model: Model) -> tuple[Any, Texts | None]:
     """Read the features of rows, and their texts if they are texts."""
+    if str(options.rows) == STDIN:
+        return _rows_of_stdin(options, model)
+    if options.form is not None:
+        raise InputError(f"--form is {options.form}, and rows are in {options.rows}; leave it out, or name -")
     if is_hdf5(options.rows):
         with open_prepared(options.rows) as data:
             check_same(model, options.model, data, options.rows)
@@ -81,7 +102,34 @@ def _rows(options: argparse.Namespace, model: Model) -> tuple[Any, Texts | None]
     if model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit")
     rows = model.transform.rows_of(options.rows)
-    return model.transform.apply(rows), rows if isinstance(rows, Texts) else None
+    if not isinstance(rows, Texts):
+        return model.transform.apply(rows), None
+    return model.transform.apply(rows), rows
+
+
+def _rows_of_stdin(options: argparse.Namespace, model: Model) -> tuple[Any, Texts | None]:
+    """As ``_rows``, of a copy of standard input: rows are read more than once."""
+    of_texts = model.transform is not None and model.transform.kind == "texts"
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / f"standard-input.{options.form or ('txt' if of_texts else 'csv')}"
+        with copy.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        there = argparse.Namespace(**vars(options) | {"rows": copy, "form": None})
+        X, texts = _rows(there, model)
+        return X, None if texts is None else Texts.of(list(texts))
+
+
+def _write_csv(file: TextIO, model: Model, prediction: Prediction, texts: Iterable[str] | None) -> None:
+    csv.writer(_Lines(file), lineterminator="\r\n").writerows(_lines(model, prediction, texts))
+
+
+def _write_json(file: TextIO, model: Model, prediction: Prediction, texts: Iterable[str] | None) -> None:
+    """Write an object per row: ``row``, ``classes`` with ``class`` and ``probability``, and ``text`` of texts."""
+    for row, text in enumerate(repeat(None, len(prediction.classes)) if texts is None else texts):
+        pairs = zip(prediction.classes[row], prediction.probabilities[row], strict=True)
+        classes = [{"class": model.class_names[int(k)], "probability": float(f"{p:.6g}")} for k, p in pairs]
+        said = {"row": row, "classes": classes} | ({} if text is None else {"text": text})
+        file.write(json.dumps(said, ensure_ascii=False) + "\n")
 
 
 class _Lines:
