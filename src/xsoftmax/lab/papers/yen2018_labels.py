@@ -193,10 +193,12 @@ def _claims(page: Page, looks: Mapping[str, _Looks]) -> None:
         "in equal time; against Softmax, Margin, MIPS and Decomp-MIPS",
     )  # fmt: skip
     larger = SOFTMAX.replace("-paper", "-large")
-    if all(larger in x.by_time for x in looks.values()):
+    tried = {dataset: x.by_time for dataset, x in looks.items() if larger in x.by_time}
+    if tried:
         page.claim(
             "(ours) Softmax gains from rates beyond the paper's",
-            "test P@1 " + told(lambda x: f"{ours(x.by_time[larger])} against {ours(x.by_time[SOFTMAX])}"),
-            every(lambda x: [above(x.by_time[larger], x.by_time[SOFTMAX])]),
-            "in equal time, each at its best rate by validation rows",
+            "test P@1 "
+            + "; ".join(f"{name} {ours(each[larger])} against {ours(each[SOFTMAX])}" for name, each in tried.items()),
+            verdict_of_orders(above(each[larger], each[SOFTMAX]) for each in tried.values()),
+            "in equal time, each at its best rate by validation rows, where a larger one did not diverge",
         )
