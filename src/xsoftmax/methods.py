@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from xsoftmax import solvers
-from xsoftmax.gpu.device import DEVICES, NUMBA
+from xsoftmax.gpu.device import BYTES_PER_WEIGHT, DEVICES, NUMBA, SINGLE
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
@@ -29,7 +29,7 @@ AUTO = "auto"
 _KEYS = {
     *AXES,
     *("schedule", "batch", "l2", "decay", "average", "weights", "start", "frequency_power", "prune", "positives"),
-    *("bias", "bias_start", "calibration", "device", "solver", "source", "encoder"),
+    *("bias", "bias_start", "calibration", "device", "solver", "source", "encoder", "precision"),
 }
 # Keys of earlier versions, and what they are now.
 RENAMED = {"ridge": "l2"}
@@ -105,6 +105,8 @@ class Method:
         Where it comes from.
     encoder : Encoder or None
         A table in front of the linear layer; None: classes see the rows themselves.
+    precision : str
+        Of weights and products on a device of PyTorch, a key of ``BYTES_PER_WEIGHT``; in ``settings`` unless float32.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Method:
     settings: dict[str, Any]
     source: str = ""
     encoder: Encoder | None = None
+    precision: str = SINGLE
 
     @property
     def modules(self) -> list[str]:
@@ -208,8 +211,11 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     encoder = build_encoder(where, settings.get("encoder"))
     if encoder is not None:
         filled["encoder"] = encoder._asdict()
-    source = str(settings.get("source", ""))
-    method = Method(name, **parts, schedule=schedule, **others, settings=filled, source=source, encoder=encoder)
+    precision = as_type_of(f"{where}: precision", tuple(BYTES_PER_WEIGHT), settings.get("precision", SINGLE))
+    if precision != SINGLE:
+        filled["precision"] = precision
+    last = {"source": str(settings.get("source", "")), "encoder": encoder, "precision": precision}
+    method = Method(name, **parts, schedule=schedule, **others, settings=filled, **last)
     if method.frequency_power > MOST_POWER:
         raise InputError(
             f"method {name}: frequency_power is {method.frequency_power:g}; set it to {MOST_POWER} or less, "

@@ -123,7 +123,7 @@ def test_an_unknown_device_is_refused():
 def test_torch_is_imported_only_by_who_trains_there():
     program = f"""
 import sys
-import xsoftmax.commands.train, xsoftmax.commands.predict, xsoftmax.estimator, xsoftmax.lab.report
+import xsoftmax.commands.train, xsoftmax.commands.predict, xsoftmax.estimators, xsoftmax.lab.report
 from xsoftmax.methods import build_method
 from xsoftmax.solvers import solver_of
 for asked in ("numba", "cpu"):

@@ -15,6 +15,9 @@ NUMBA = "numba"
 DEVICES = (NUMBA, "cpu", "cuda", "auto")
 # Those of PyTorch.
 OF_TORCH = ("cpu", "cuda")
+# What a method may ask of a device of PyTorch, and the bytes of a weight there: see ``xsoftmax.gpu.precision``.
+BYTES_PER_WEIGHT = {"float32": 4, "tf32": 4, "bfloat16": 4, "bfloat16-stochastic": 2, "bfloat16-compensated": 4}
+SINGLE = "float32"
 # Without it, products on a card are not the same from run to run; it is read when the first one is made.
 _SAME_PRODUCTS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 

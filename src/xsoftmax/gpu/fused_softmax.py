@@ -16,7 +16,7 @@ classes ``y`` are numbers among all classes. ``Sums`` of shards add up to those 
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -66,8 +66,15 @@ class Gradients(NamedTuple):
     b: Tensor | None
 
 
+class Rule(Protocol):
+    """How a step moves weights."""
+
+    def move(self, W: ClassWeights, b: Tensor | None, rows: slice, of_W: Tensor, of_b: Tensor | None) -> None:
+        """Move a block of rows along their gradients, which may be overwritten."""
+
+
 class Update(NamedTuple):
-    """How a step moves weights: SGD, or with accumulators of squared gradients Adagrad (Duchi et al. 2011).
+    """SGD, or with accumulators of squared gradients Adagrad (Duchi et al. 2011).
 
     The accumulators have the shapes of W and b, and start above 0, as nothing is added to their roots.
     """
@@ -75,6 +82,20 @@ class Update(NamedTuple):
     learning_rate: float
     W_accumulator: Tensor | None = None
     b_accumulator: Tensor | None = None
+
+    def move(self, W: ClassWeights, b: Tensor | None, rows: slice, of_W: Tensor, of_b: Tensor | None) -> None:
+        """See `Rule`."""
+        W.add(self._change(of_W, self.W_accumulator, rows), rows)
+        if b is not None and of_b is not None:
+            b[rows] += self._change(of_b, self.b_accumulator, rows)
+
+    def _change(self, gradient: Tensor, accumulator: Tensor | None, rows: slice) -> Tensor:
+        """Turn a block's gradient, which is overwritten, into what is added to its weights."""
+        if accumulator is not None:
+            touched = accumulator[rows]
+            touched.addcmul_(gradient, gradient)
+            gradient.mul_(touched.rsqrt())
+        return gradient.mul_(-self.learning_rate)
 
 
 def block_size(n_samples: int, n_classes: int, n_bytes: int = BYTES_OF_A_BLOCK) -> int:
@@ -167,7 +188,7 @@ def move(
     W: ClassWeights,
     b: Tensor | None,
     log_partition: Tensor,
-    update: Update,
+    update: Rule,
     *,
     first_class: int = 0,
     block: int | None = None,
@@ -180,9 +201,8 @@ def move(
     samples = _Samples.of(X, y, W, first_class, block)
     for rows in samples.blocks(W):
         coefficients = samples.coefficients(W, b, log_partition, rows, elementwise)
-        W.add(_change(multiply(coefficients.T, samples.X, W.precision), update.W_accumulator, rows, update), rows)
-        if b is not None:
-            b[rows] += _change(coefficients.sum(0, dtype=b.dtype), update.b_accumulator, rows, update)
+        of_b = None if b is None else coefficients.sum(0, dtype=b.dtype)
+        update.move(W, b, rows, multiply(coefficients.T, samples.X, W.precision), of_b)
         del coefficients  # before the next block's are made
 
 
@@ -191,7 +211,7 @@ def step(
     y: Tensor,
     W: ClassWeights,
     b: Tensor | None,
-    update: Update,
+    update: Rule,
     *,
     block: int | None = None,
     elementwise: Elementwise = ONE_BY_ONE,
@@ -245,12 +265,3 @@ class _Samples(NamedTuple):
         shift = (log_partition - self.share.log()).to(scores.dtype)
         bias = None if b is None else b[rows]
         return elementwise.coefficients(scores, bias, shift, self.places(rows), self.share, W.precision.factors)
-
-
-def _change(gradient: Tensor, accumulator: Tensor | None, rows: slice, update: Update) -> Tensor:
-    """Turn a block's gradient, which is overwritten, into what is added to its weights."""
-    if accumulator is not None:
-        touched = accumulator[rows]
-        touched.addcmul_(gradient, gradient)
-        gradient.mul_(touched.rsqrt())
-    return gradient.mul_(-update.learning_rate)

@@ -7,16 +7,19 @@ equation 3. Compensation keeps what rounding has dropped in a second bfloat16, t
 "Further remarks on reducing truncation errors". It needs as many bytes as float32, but products read half of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from xsoftmax.internal.errors import InputError, suggestion
 
+# Which entries: rows, a block, or places.
+At = Tensor | slice | tuple[slice | Tensor, slice]
 _LOW_BITS = 16  # that float32 has, and bfloat16 has not
 
 
@@ -154,10 +157,10 @@ class ClassWeights:
         """Bytes that the rows take."""
         return self.values.numel() * self.precision.bytes_per_weight
 
-    def exact(self, rows: slice | Tensor) -> Tensor:
-        """Give rows as what has been added up so far, with what rounding has dropped: of shape (n, n_features)."""
-        values = self.values[rows].to(self.precision.sums)
-        return values if self.compensation is None else values + self.compensation[rows].to(self.precision.sums)
+    def exact(self, at: At = slice(None)) -> Tensor:
+        """Give entries as what has been added up so far, with what rounding has dropped; perhaps a view."""
+        values = self.values[at].to(self.precision.sums)
+        return values if self.compensation is None else values + self.compensation[at].to(self.precision.sums)
 
     def product(self, X: Tensor, rows: slice | Tensor) -> Tensor:
         """Score samples: (n_samples, n_features) times the rows' transpose, of shape (n_samples, n)."""
@@ -167,12 +170,25 @@ class ClassWeights:
         """Add to rows, none of which may be named twice, a change of shape (n, n_features)."""
         if self.precision.rounding == "nearest":
             self.values[rows] += change.to(self.precision.stored)
-            return
-        new = self.exact(rows).add_(change)
+        else:
+            self.store(self.exact(rows).add_(change), rows)
+
+    def store(self, new: Tensor, at: At) -> None:
+        """Put sums in the place of entries, none of which may be named twice; the sums may be overwritten."""
         if self.precision.rounding == "stochastic":
-            self.values[rows] = rounded(new, self.generator)
+            self.values[at] = rounded(new, self.generator)
             return
         stored = new.to(self.precision.stored)
-        self.values[rows] = stored
-        assert self.compensation is not None  # allocated with the values
-        self.compensation[rows] = new.sub_(stored).to(self.precision.stored)
+        self.values[at] = stored
+        if self.compensation is not None:
+            self.compensation[at] = new.sub_(stored).to(self.precision.stored)
+
+    def begin_step(self, seed: int, number: int) -> None:
+        """Let stochastic rounding depend on the fit's seed and the number of steps before, and on no more."""
+        if self.generator is not None:  # that of a processor takes 32 bits
+            self.generator.manual_seed(int(np.random.SeedSequence((seed, number)).generate_state(1)[0]))
+
+    def seen_as(self, how: Callable[[Tensor], Tensor]) -> "ClassWeights":
+        """Give the same weights elsewhere, or in another shape."""
+        compensation = None if self.compensation is None else how(self.compensation)
+        return ClassWeights(how(self.values), self.precision, compensation, self.generator)

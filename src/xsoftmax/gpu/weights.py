@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from xsoftmax.gpu.precision import At, ClassWeights, Precision
+
 Rule = Callable[[Any, float, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-At = Tensor | slice | tuple[slice | Tensor, slice]
 
 
 def _along_gradient(optimizer: Any, rate: float, w: Tensor, a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
@@ -23,6 +24,7 @@ def _adagrad(optimizer: Any, rate: float, w: Tensor, a: Tensor, g: Tensor) -> tu
     return torch.addcdiv(w, g, torch.sqrt(a), value=-rate), a
 
 
+_OF_BIASES = "biases: "
 # By the optimizer's name: (w, a) after a step along the gradient.
 RULES: dict[str, Rule] = {"sgd": _along_gradient, "u-max": _along_gradient, "adagrad": _adagrad}
 
@@ -39,11 +41,13 @@ class Weights:
     averages : bool
         Whether the average over steps is kept, too.
     device : torch.device
-    dtype : torch.dtype
+    precision : Precision
 
     Attributes
     ----------
+    rows : ClassWeights
     W : Tensor
+        Values of the rows.
     period : ndarray of shape (2,), int64
         Steps of the fit before the average's period, and until now: see ``xsoftmax.solvers._average``.
     """
@@ -55,13 +59,14 @@ class Weights:
         shape: tuple[int, int],
         averages: bool,
         device: torch.device,
-        dtype: torch.dtype,
+        precision: Precision,
     ) -> None:
         self._optimizer, self._rule = optimizer, RULES[rule]
-        self.W = torch.zeros(shape, dtype=dtype, device=device)
-        initial = getattr(optimizer, "initial_accumulator", 0.0)
-        self._beside = torch.full_like(self.W, initial) if optimizer.accumulates else None
-        self._totals = torch.zeros_like(self.W) if averages else None
+        self.rows = ClassWeights.allocate(*shape, precision, device)
+        self.W = self.rows.values
+        initial, kind = getattr(optimizer, "initial_accumulator", 0.0), precision.sums
+        self._beside = torch.full_like(self.W, initial, dtype=kind) if optimizer.accumulates else None
+        self._totals = torch.zeros_like(self.W, dtype=kind) if averages else None
         self.period = np.zeros(2, np.int64)
 
     def move(self, at: At, g: Tensor, rate: float, number: int, flat: bool = False) -> None:
@@ -78,22 +83,18 @@ class Weights:
         number : int
             Steps of the fit before.
         """
-        W = self.W.view(-1) if flat else self.W
-        beside, totals = (self._seen(each, flat) for each in (self._beside, self._totals))
-        before = W[at]
+        rows = self.rows.seen_as(_flat) if flat else self.rows
+        beside, totals = (_flat(each) if flat and each is not None else each for each in (self._beside, self._totals))
+        before = rows.exact(at)
         after, a = self._rule(self._optimizer, rate, before, before if beside is None else beside[at], g)
-        if totals is not None:
-            totals[at] += self._lacking(number) * (after - before)
-        W[at] = after
+        self._store(after, before, at, number, rows, totals)
         if beside is not None:
             beside[at] = a
 
     def shrink(self, at: At, left: float | Tensor, number: int) -> None:
         """Leave a share of some weights, as a penalty or decay does in a step."""
-        before = self.W[at]
-        if self._totals is not None:
-            self._totals[at] += self._lacking(number) * (left - 1) * before
-        self.W[at] = left * before
+        before = self.rows.exact(at)
+        self._store(left * before, before, at, number, self.rows, self._totals)
 
     def start_again(self, n_steps: int) -> None:
         """Begin an average after so many steps of the fit."""
@@ -103,36 +104,102 @@ class Weights:
 
     def weights(self) -> np.ndarray:
         """Weights on the host, float32: a view, where they are there in that precision."""
-        return np.asarray(self.W.cpu().numpy(), np.float32)
+        return np.asarray(self._on_host().numpy(), np.float32)
 
     def average(self) -> np.ndarray:
         """Average over the period, float32; the weights, if it has no step."""
         n = int(self.period[1] - self.period[0])
         if self._totals is None or not n:
             return self.weights().copy()
-        return np.asarray((self.W - self._totals / n).cpu().numpy(), np.float32)
+        return np.asarray((self._on_host() - self._totals.cpu() / n).numpy(), np.float32)
 
     def load(self, W: np.ndarray) -> None:
         """Begin at these weights."""
-        self.W.copy_(torch.from_numpy(W))
+        self.rows.store(torch.tensor(W, dtype=self.rows.precision.sums, device=self.W.device), slice(None))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that changes, on the host: copies, but for ``period``."""
-        found = {"W": self.W, "accumulators": self._beside, "totals": self._totals}
-        there = {name: each.to("cpu", copy=True).numpy() for name, each in found.items() if each is not None}
+        there = {name: _bits(each).to("cpu", copy=True).numpy() for name, each in self._tensors().items()}
         return there | {"period": self.period}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take what ``arrays`` gave."""
-        for name, each in (("W", self.W), ("accumulators", self._beside), ("totals", self._totals)):
-            if each is not None:
-                each.copy_(torch.from_numpy(arrays[name]))
+        for name, each in self._tensors().items():
+            _bits(each).copy_(torch.from_numpy(arrays[name]))
         self.period[:] = arrays["period"]
+
+    def _tensors(self) -> dict[str, Tensor]:
+        found = {"W": self.W, "compensation": self.rows.compensation}
+        found |= {"accumulators": self._beside, "totals": self._totals}
+        return {name: each for name, each in found.items() if each is not None}
+
+    def _store(
+        self, after: Tensor, before: Tensor, at: At, number: int, rows: ClassWeights, totals: Tensor | None
+    ) -> None:
+        """Put some entries, and add to totals by how much they have changed once they are rounded."""
+        if totals is None:
+            rows.store(after, at)
+            return
+        before = before.clone()  # it may be a view
+        rows.store(after, at)
+        totals[at] += self._lacking(number) * (rows.exact(at) - before)
+
+    def _on_host(self) -> Tensor:
+        return self.rows.seen_as(Tensor.cpu).exact()
 
     def _lacking(self, number: int) -> int:
         """Count the states, of those that are averaged, that lack a move of this step."""
         return number - int(self.period[0])
 
-    @staticmethod
-    def _seen(array: Tensor | None, flat: bool) -> Tensor | None:
-        return array.view(-1) if flat and array is not None else array
+
+class WeightsAndBiases:
+    """Weights of samples in some precision, and biases in that of sums: to others, one array with biases last.
+
+    Attributes
+    ----------
+    of_samples : Weights of shape (n_classes, n_features)
+    biases : Weights of shape (n_classes, 1)
+    period : ndarray of shape (2,), int64
+        Of both: see ``Weights``.
+    """
+
+    def __init__(self, of_samples: Weights, biases: Weights) -> None:
+        self.of_samples, self.biases, self.period = of_samples, biases, of_samples.period
+        biases.period = self.period
+
+    def start_again(self, n_steps: int) -> None:
+        """See ``Weights``."""
+        self.of_samples.start_again(n_steps)
+        self.biases.start_again(n_steps)
+
+    def weights(self) -> np.ndarray:
+        """Weights on the host, float32 of shape (n_classes, n_features + 1)."""
+        return np.hstack([self.of_samples.weights(), self.biases.weights()])
+
+    def average(self) -> np.ndarray:
+        """As ``weights``, of the averages over the period."""
+        return np.hstack([self.of_samples.average(), self.biases.average()])
+
+    def load(self, W: np.ndarray) -> None:
+        """Begin at these weights."""
+        self.of_samples.load(W[:, :-1])
+        self.biases.load(W[:, -1:])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """See ``Weights``."""
+        of_biases = {_OF_BIASES + name: each for name, each in self.biases.arrays().items()}
+        return self.of_samples.arrays() | of_biases
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """See ``Weights``."""
+        self.of_samples.restore(arrays)
+        self.biases.restore({name: arrays[_OF_BIASES + name] for name in self.biases.arrays()})
+
+
+def _bits(array: Tensor) -> Tensor:
+    """See bfloat16, which neither NumPy nor HDF5 has, as integers."""
+    return array.view(torch.int16) if array.dtype == torch.bfloat16 else array
+
+
+def _flat(array: Tensor) -> Tensor:
+    return array.view(-1)

@@ -12,13 +12,13 @@ import numpy as np
 
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.gpu import device
-from xsoftmax.gpu.device import NUMBA, OF_TORCH
+from xsoftmax.gpu.device import NUMBA, OF_TORCH, SINGLE
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Proposal, Size, TrainingSet
-from xsoftmax.solvers._rules import first_broken, named, rules_of_label_sets
+from xsoftmax.solvers._rules import first_broken, named, rules_of_label_sets, rules_of_precision
 
 FOLDER = "xsoftmax.solvers"
 MODULES = modules_below(FOLDER)
@@ -62,7 +62,7 @@ class Solver(Protocol):
         """Say why it cannot train a method of its kind, naming both partners and what to take; or nothing."""
 
     @staticmethod
-    def copies(method: Any) -> int:
+    def copies(method: Any) -> float:
         """Count the float32 arrays of the weights' size that it holds, its conversions counted."""
 
     @staticmethod
@@ -135,6 +135,22 @@ def check_label_sets(method: Any) -> None:
     """
     if reason := first_broken(rules_of_label_sets(method, place_of(method))):
         raise InputError(f"method {method.name}: rows have several labels, and {reason}")
+
+
+def check_precision(method: Any, data: Dataset) -> None:
+    """Make sure that a method's precision is there for the rows it trains on.
+
+    Raises
+    ------
+    InputError
+        If not; says why, and what to take instead.
+    """
+    if method.precision != SINGLE and (data.sparse or data.multilabel):
+        rows = "are sparse" if data.sparse else "have several labels"
+        raise InputError(
+            f"method {method.name}: precision is {method.precision}, and rows of {data.name} {rows}, which train in "
+            f"{SINGLE} only; leave precision out, or take dense rows with one label each"
+        )
 
 
 def check_weights(method: Any, data: Dataset) -> None:
@@ -222,12 +238,15 @@ def _is_for(solver: type[Solver], method: Any) -> bool:
 
 
 def _may_train(solver: type[Solver], method: Any) -> bool:
-    """Whether a solver is for a method's device; for auto any is."""
-    return method.device == "auto" or method.device in solver.devices
+    """Whether a solver is for a method's device, for auto any, and for its precision, which compiled code lacks."""
+    able = method.precision == SINGLE or NUMBA not in solver.devices
+    return able and (method.device == "auto" or method.device in solver.devices)
 
 
 def _willing(method: Any) -> dict[str, type[Solver]]:
     """Find those that train a method, by name."""
+    if reason := first_broken(rules_of_precision(method)):
+        raise InputError(f"method {method.name}: {reason}")
     known: dict[str, type[Solver]] = {name: registry.load(FOLDER, name).MEMBER for name in names()}
     there = {name: solver for name, solver in known.items() if _may_train(solver, method)}
     takers = [name for name, solver in there.items() if _is_for(solver, method)]

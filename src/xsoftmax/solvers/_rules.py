@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from xsoftmax.gpu.device import NUMBA
+from xsoftmax.gpu.device import NUMBA, SINGLE
 from xsoftmax.proposals import parts_of
 
 # What an optimizer needs beside a gradient, in words.
@@ -178,6 +178,33 @@ def rules_of_all_classes(method: Any) -> list[tuple[Any, str]]:
         (
             method.bias_start != "zero",
             f"bias_start is {method.bias_start}, which needs biases and a proposal with probabilities; leave it out",
+        ),
+    ]
+
+
+def is_softmax(method: Any) -> bool:
+    """Tell whether a method is exact softmax: that is what precisions are for."""
+    return not method.proposal.draws and method.settings["objective"]["name"] == "softmax"
+
+
+def rules_of_precision(method: Any) -> list[tuple[Any, str]]:
+    """What no method can be made of whose precision is not float32."""
+    objective, proposal, _ = named(method)
+    asked = method.precision != SINGLE
+    return [
+        (
+            asked and method.device == NUMBA,
+            f"precision is {method.precision}, and device {NUMBA}, compiled code, has {SINGLE} only; take device "
+            "cuda, or leave precision out",
+        ),
+        (
+            asked and not is_softmax(method),
+            f"precision is {method.precision}, and {objective} with {proposal} has {SINGLE} only; take objective "
+            "softmax and proposal all, or leave precision out",
+        ),
+        (
+            asked and method.encoder is not None,
+            f"precision is {method.precision}, and a table of an encoder has {SINGLE} only; leave one of them out",
         ),
     ]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import OF_TORCH, check_room, require
+from xsoftmax.gpu.device import BYTES_PER_WEIGHT, OF_TORCH, SINGLE, check_room, require
 from xsoftmax.internal import registry
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool
@@ -31,9 +31,9 @@ class TorchSolver:
     dtype = "float32"
 
     @staticmethod
-    def copies(method: Any) -> int:
+    def copies(method: Any) -> float:
         """See ``Solver``: on the processors those of the device, and the host's."""
-        on_host = 1 + (method.average != "none")
+        on_host = 1 + (method.average != "none" or method.precision != SINGLE)
         return on_host + (0 if place_of(method) == "cuda" else copies_there(method))
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
@@ -43,13 +43,12 @@ class TorchSolver:
         n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
         size = Size(n_samples, data.n_classes, n_features, n_entries)
         one_copy = 4 * size.n_classes * (size.n_features + 1)
-        weights = {"weights and what the optimizer keeps": copies_there(method) * one_copy}
+        weights = {"weights and what the optimizer keeps": int(copies_there(method) * one_copy)}
         auxiliary = initial_auxiliary(method, data)
         check_room(method.name, self._place, weights | self.room(method, size) | {"variables": auxiliary.nbytes})
         self._begin(method, objective, proposal, data, pool, auxiliary)
 
-    @staticmethod
-    def room(method: Any, size: Size) -> dict[str, int]:
+    def room(self, method: Any, size: Size) -> dict[str, int]:
         """Estimate the bytes that a step takes on the device, by purpose, beside the weights."""
         raise NotImplementedError
 
@@ -66,7 +65,6 @@ class TorchSolver:
         import torch
 
         from xsoftmax.gpu.features import Features
-        from xsoftmax.gpu.weights import Weights
 
         if self._place == "cpu":
             torch.set_num_threads(pool.n_threads)
@@ -74,20 +72,24 @@ class TorchSolver:
         self._features = Features(data.X, method.bias, self._device, kind)
         self._by_feature = self._features.sparse and not method.proposal.draws
         shape = (data.n_classes, self._features.width)
-        self._weights = Weights(
-            method.optimizer,
-            registry.name_of(method.optimizer),
-            shape[::-1] if self._by_feature else shape,
-            method.average != "none",
-            self._device,
-            kind,
-        )
+        self._weights = self._allocated(method, shape[::-1] if self._by_feature else shape)
         if data.start is not None:
             begin = np.zeros(shape, np.float32)
             load_start(data.start, begin)
             self._weights.load(begin.T if self._by_feature else begin)
         self._average = Average(method, self._weights)
         self._auxiliary = torch.from_numpy(auxiliary).to(self._device)
+
+    def _allocated(self, method: Any, shape: tuple[int, int]) -> Any:
+        """Make the weights, in the precision of the rows."""
+        return self._weights_of(method, shape, self.dtype)
+
+    def _weights_of(self, method: Any, shape: tuple[int, int], precision: str) -> Any:
+        from xsoftmax.gpu.precision import precision_of
+        from xsoftmax.gpu.weights import Weights
+
+        how = (method.optimizer, registry.name_of(method.optimizer))
+        return Weights(*how, shape, method.average != "none", self._device, precision_of(precision))
 
     @property
     def auxiliary(self) -> np.ndarray:
@@ -117,9 +119,9 @@ class TorchSolver:
         self._auxiliary.copy_(torch.from_numpy(found["auxiliary"]))
 
 
-def copies_there(method: Any) -> int:
-    """Count the arrays of the weights' size on the device: weights, accumulators, totals of an average."""
-    return method.optimizer.copies + (method.average != "none")
+def copies_there(method: Any) -> float:
+    """Count the float32 arrays of the weights' size on the device: weights, accumulators, totals of an average."""
+    return BYTES_PER_WEIGHT[method.precision] / 4 + method.optimizer.copies - 1 + (method.average != "none")
 
 
 def rules_of_torch(method: Any) -> list[tuple[Any, str]]:

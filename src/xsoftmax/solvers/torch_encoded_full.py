@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.internal import registry
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.encoded import EncodedWeights
 from xsoftmax.proposals import Proposal, Size, TrainingSet
@@ -40,11 +39,10 @@ class TorchEncodedFullSolver(TorchFullSolver):
         """See ``Solver``: scores twice, the products of slopes with rows, and those with weights."""
         return size.n_samples * 4 * size.n_classes * method.encoder.dimension / PRODUCTS_A_SECOND
 
-    @staticmethod
-    def room(method: Any, size: Size) -> dict[str, int]:
+    def room(self, method: Any, size: Size) -> dict[str, int]:
         """See ``TorchSolver``: and the table, with what the optimizer keeps for it."""
         table = {"the table": 4 * copies_there(method) * size.n_features * method.encoder.dimension}
-        return TorchFullSolver.room(method, behind(method.encoder, size)) | table
+        return super().room(method, behind(method.encoder, size)) | table
 
     def _begin(
         self,
@@ -56,17 +54,17 @@ class TorchEncodedFullSolver(TorchFullSolver):
         auxiliary: np.ndarray,
     ) -> None:
         from xsoftmax.gpu.features import Features
-        from xsoftmax.gpu.weights import Weights
 
         shape = (data.X.shape[1], method.encoder.dimension)
         seen = np.broadcast_to(np.zeros(1, np.float32), (data.n_samples, shape[1]))
         super()._begin(method, objective, proposal, replace(data, X=seen), pool, auxiliary)
-        kind = self._weights.W.dtype
-        self._features = Features(data.X, 0.0, self._device, kind)
-        name, averages = registry.name_of(method.optimizer), method.average != "none"
-        self._table = Weights(method.optimizer, name, shape, averages, self._device, kind)
+        self._features = Features(data.X, 0.0, self._device, self._weights.W.dtype)
+        self._table = self._weights_of(method, shape, self.dtype)
         self._table.load(begun(method.encoder, data, shape))
         self._of_table = Average(method, self._table)
+
+    def _fuses(self, method: Any, data: TrainingSet) -> bool:
+        return False
 
     def _layout(self, method: Any) -> Any:
         from xsoftmax.gpu.table import BehindTable

@@ -4,15 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import same_bits
+from xsoftmax.gpu.device import SINGLE, same_bits
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Proposal, Size, TrainingSet
-from xsoftmax.solvers._rules import first_broken, rules_of_minibatches
+from xsoftmax.solvers._rules import first_broken, is_softmax, rules_of_minibatches
 from xsoftmax.solvers._torch import MOST_BYTES, TorchSolver, rules_of_torch
 from xsoftmax.solvers.full import MOST_SCORES, FullSolver
 
 # Products that a device adds up in a second, for ranking.
 PRODUCTS_A_SECOND = 1e13
+# Of steps that are fused, at most.
+BYTES_OF_A_SCORE, BYTES_OF_A_GRADIENT = 10, 32
 
 
 class TorchFullSolver(TorchSolver):
@@ -35,26 +37,26 @@ class TorchFullSolver(TorchSolver):
         """See ``Solver``: scores twice, and the products of slopes with features."""
         return size.n_samples * 3 * size.n_classes * size.n_entries / PRODUCTS_A_SECOND
 
-    @staticmethod
-    def room(method: Any, size: Size) -> dict[str, int]:
+    def room(self, method: Any, size: Size) -> dict[str, int]:
         """See ``TorchSolver``: scores and what is made of them, the gradient of a block, and rows."""
-        n_scores = min(method.proposal.batch_size, size.n_samples) * size.n_classes
-        # of other objectives all, and what torch keeps to differentiate
-        held = 3 * min(n_scores, MOST_SCORES) if method.objective.sums_exponentials else 24 * n_scores
-        return {
-            "scores of a minibatch": 4 * held,
-            "a gradient": 8 * size.n_classes * (size.n_features + 1),
-            "rows": min(MOST_BYTES, int(20 * size.n_samples * (size.n_entries + 1))),
-        }
+        n_rows = min(method.proposal.batch_size, size.n_samples)
+        if self._fused:
+            block = _block(method, size)
+            scores, gradient = BYTES_OF_A_SCORE * n_rows * block, BYTES_OF_A_GRADIENT * block * size.n_features
+        else:
+            n_scores = n_rows * size.n_classes
+            # of other objectives all, and what torch keeps to differentiate
+            held = 3 * min(n_scores, MOST_SCORES) if method.objective.sums_exponentials else 24 * n_scores
+            scores, gradient = 4 * held, 8 * size.n_classes * (size.n_features + 1)
+        rows = min(MOST_BYTES, int(20 * size.n_samples * (size.n_entries + 1)))
+        return {"scores of a minibatch": scores, "a gradient": gradient, "rows": rows}
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
+        self._fused = self._fuses(method, data)
         super().__init__(method, objective, proposal, data, pool)
         import torch
 
-        from xsoftmax.gpu.full_steps import FullSteps
-
-        decay = float(np.float32(method.shrinkage / max(1, data.n_samples)))
-        self._steps = FullSteps(objective, self._layout(method), self._auxiliary, decay, MOST_SCORES)
+        self._steps = self._steps_of(method, objective, data)
         self._batch_size = method.proposal.batch_size
         self.chunk = self._batch_size * max(1, 2048 // self._batch_size)
         self._batches_per_epoch = -(-data.n_samples // self._batch_size)
@@ -62,11 +64,36 @@ class TorchFullSolver(TorchSolver):
         self._averages = method.positives == "mean"
         self._torch: Any = torch
 
+    def _fuses(self, method: Any, data: TrainingSet) -> bool:
+        """Tell whether steps are those of ``xsoftmax.gpu.fused_softmax``."""
+        return is_softmax(method) and data.label_sets is None and isinstance(data.X, np.ndarray)
+
     def _layout(self, method: Any) -> Any:
         """Say how the weights lie."""
         from xsoftmax.gpu.layouts import ClassMajor, FeatureMajor
 
         return (FeatureMajor if self._by_feature else ClassMajor)(self._weights)
+
+    def _allocated(self, method: Any, shape: tuple[int, int]) -> Any:
+        """See ``TorchSolver``: fused steps have biases apart, and weights of any precision."""
+        if not self._fused:
+            return super()._allocated(method, shape)
+        from xsoftmax.gpu.weights import WeightsAndBiases
+
+        n_classes, width = shape
+        precision = method.precision if self.dtype == SINGLE else self.dtype
+        of_samples = self._weights_of(method, (n_classes, width - 1), precision)
+        return WeightsAndBiases(of_samples, self._weights_of(method, (n_classes, 1), self.dtype))
+
+    def _steps_of(self, method: Any, objective: Any, data: TrainingSet) -> Any:
+        from xsoftmax.gpu.full_steps import FullSteps
+        from xsoftmax.gpu.fused_steps import FusedSteps
+
+        decay = float(np.float32(method.shrinkage / max(1, data.n_samples)))
+        if self._fused:
+            block = _block(method, Size(data.n_samples, data.n_classes, data.X.shape[1], data.X.shape[1]))
+            return FusedSteps(self._weights, method.bias, decay, block, data.seed)
+        return FullSteps(objective, self._layout(method), self._auxiliary, decay, MOST_SCORES)
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
@@ -109,3 +136,10 @@ class TorchFullSolver(TorchSolver):
 
 
 MEMBER = TorchFullSolver
+
+
+def _block(method: Any, size: Size) -> int:
+    """Choose how many classes are scored at a time, such that their weights, too, are no more than a block."""
+    from xsoftmax.gpu.fused_softmax import block_size
+
+    return block_size(max(min(method.proposal.batch_size, size.n_samples), size.n_features), size.n_classes)

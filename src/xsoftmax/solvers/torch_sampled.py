@@ -50,8 +50,7 @@ class TorchSampledSolver(TorchSolver):
         touched = (method.n_sampled + 1) * size.n_entries * 4 * method.optimizer.copies
         return size.n_samples * 2 * touched / (FASTER * BYTES_A_SECOND)
 
-    @staticmethod
-    def room(method: Any, size: Size) -> dict[str, int]:
+    def room(self, method: Any, size: Size) -> dict[str, int]:
         """See ``TorchSolver``: what a step gathers, its gradient, draws, rows, and what the proposal holds."""
         n_classes = method.batch.size * (1 + _n_draws(method))
         entries = 20 if size.n_entries < size.n_features else 4

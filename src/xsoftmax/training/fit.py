@@ -22,7 +22,15 @@ from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
-from xsoftmax.solvers import Solver, check_label_sets, check_weights, make_solver, place_of, solver_of
+from xsoftmax.solvers import (
+    Solver,
+    check_label_sets,
+    check_precision,
+    check_weights,
+    make_solver,
+    place_of,
+    solver_of,
+)
 from xsoftmax.solvers._encoder import seen_by
 from xsoftmax.starts import Start, digest_of
 from xsoftmax.training.beginning import Beginning, find_beginning
@@ -106,6 +114,7 @@ def fit(
         If ``stop`` was set.
     """
     check_question(data, seed)
+    check_precision(method, data)
     if data.multilabel:
         check_label_sets(method)
     if data.weighted:

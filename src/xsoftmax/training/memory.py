@@ -108,7 +108,7 @@ def estimate(
         data_bytes += 12 * n_train + data.label_bytes("train")
     needed = {
         "the data": data_bytes,
-        "weights and what the optimizer keeps": solver.copies(method) * one_copy,
+        "weights and what the optimizer keeps": int(solver.copies(method) * one_copy),
         "variables per sample": 8 * n_train * (method.objective.n_auxiliary + 2)
         + 4 * n_train * method.objective.uses_log_q,
         # for sparse rows, a copy of some weights (a row per feature) and of the rows; a block of scores; whole rows

@@ -36,14 +36,14 @@ class Memory(NamedTuple):
     ``per_entry``, if only weights that are not zero are held, counts the numbers of each, the weight among them.
     """
 
-    weights: int
+    weights: float
     per_sample: int
     per_class: int
     per_entry: int = 0
 
     def __str__(self) -> str:
         parts = [f"{self.per_entry} numbers per weight that is not zero"] * bool(self.per_entry)
-        parts += [f"{self.weights} x weights"] * bool(self.weights)
+        parts += [f"{self.weights:g} x weights"] * bool(self.weights)
         parts += [f"{self.per_sample} B per sample"] * bool(self.per_sample)
         parts += [f"{self.per_class} B per class"] * bool(self.per_class)
         return ", ".join(parts) or "none"
