@@ -4,15 +4,26 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.kernels.encoded import Embedded
+from xsoftmax.kernels.encoded import Embedded, EncodedWeights
 from xsoftmax.kernels.rows import features_of
 from xsoftmax.proposals import TrainingSet
+from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._encoder import Encoder
 
 # Keeps a table's numbers apart from others of the same seed.
 _OWN_NUMBERS = 0x7AB1E
 # Rows of a table that are drawn at a time: float64 numbers take memory, too.
 _DRAWN_AT_ONCE = 2**20
+
+
+class WithTable:
+    """What solvers give that train a table beside classes: to stand before one that trains these."""
+
+    _of_table: Average
+
+    def weights(self) -> EncodedWeights:
+        """See ``Solver``; the table beside them."""
+        return EncodedWeights(super().weights(), self._of_table.of_weights())  # type: ignore[misc]
 
 
 def embedded(method: Any, data: TrainingSet, table: Any) -> Embedded:

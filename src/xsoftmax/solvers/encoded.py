@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.kernels.encoded import Embedded, Encoded, EncodedWeights, encode_samples
+from xsoftmax.kernels.encoded import Embedded, Encoded, encode_samples
 from xsoftmax.kernels.label_sets import LabelLists
 from xsoftmax.kernels.layout import allocate, arrays_of
 from xsoftmax.kernels.one_sample import OneLabel
@@ -16,11 +16,11 @@ from xsoftmax.solvers import BYTES_A_SECOND, Size
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._encoder import behind, memory_of_table, rules_of_encoders
 from xsoftmax.solvers._rules import first_broken, named, rules_of_draws
-from xsoftmax.solvers._table import embedded
+from xsoftmax.solvers._table import WithTable, embedded
 from xsoftmax.solvers.sampled import SampledSolver, solves_batches
 
 
-class EncodedSolver(SampledSolver):
+class EncodedSolver(WithTable, SampledSolver):  # type: ignore[misc]
     """As ``SampledSolver``, of which the table moves with the classes, and is averaged like them."""
 
     encodes = True
@@ -105,10 +105,6 @@ class EncodedSolver(SampledSolver):
             return super().found(np.arange(rows.size))
         finally:
             self._samples = whole
-
-    def weights(self) -> EncodedWeights:  # type: ignore[override]
-        """See ``Solver``; the table beside them."""
-        return EncodedWeights(super().weights(), self._of_table.of_weights())
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""

@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.internal.threads import ThreadPool
-from xsoftmax.kernels.encoded import EncodedWeights
 from xsoftmax.proposals import Proposal, Size, TrainingSet
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._encoder import behind, memory_of_table, rules_of_encoders
 from xsoftmax.solvers._rules import first_broken
-from xsoftmax.solvers._table import begun
+from xsoftmax.solvers._table import WithTable, begun
 from xsoftmax.solvers._torch import copies_there
 from xsoftmax.solvers.encoded_full import EncodedFullSolver
 from xsoftmax.solvers.torch_full import PRODUCTS_A_SECOND, TorchFullSolver
 
 
-class TorchEncodedFullSolver(TorchFullSolver):
+class TorchEncodedFullSolver(WithTable, TorchFullSolver):  # type: ignore[misc]
     """As ``TorchFullSolver`` on the rows behind a table, which moves with the classes and is averaged like them."""
 
     encodes = True
@@ -77,10 +76,6 @@ class TorchEncodedFullSolver(TorchFullSolver):
         used = super().advance(samples, epoch, first, rate)
         self._of_table.end(epoch * self._batches_per_epoch - -(first + used) // self._batch_size)
         return used
-
-    def weights(self) -> EncodedWeights:  # type: ignore[override]
-        """See ``Solver``; the table beside them."""
-        return EncodedWeights(super().weights(), self._of_table.of_weights())
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
