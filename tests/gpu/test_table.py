@@ -13,7 +13,7 @@ from training.interruptions import KillAfter, KilledError
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.internal.errors import InputError
-from xsoftmax.proposals import fitted
+from xsoftmax.proposals import TrainingSet, fitted
 from xsoftmax.solvers import make_solver
 from xsoftmax.solvers.torch_encoded_full import TorchEncodedFullSolver
 from xsoftmax.training.fit import fit
@@ -84,6 +84,18 @@ def test_a_fit_learns_is_repeated_and_goes_on_with_the_same_bits(tmp_path):
     for again in (fit(dataset(), chosen, 0, kept), fit(dataset(), chosen, 0, plan)):
         assert np.array_equal(again.model.rows, whole.model.rows)
         assert np.array_equal(again.model.encoder, whole.model.encoder)
+
+
+def test_memory_is_asked_for_weights_behind_the_table(monkeypatch):
+    """200,000 features and as many classes: 160 GB without a table, 5 MB behind one of four columns."""
+    X = csr_array((np.ones(50, np.float32), np.arange(50), np.arange(51)), shape=(50, 200_000))
+    data, asked = TrainingSet(X, np.arange(50, dtype=np.int32), 200_000), []
+    monkeypatch.setattr("xsoftmax.solvers._torch.check_room", lambda *given: asked.append(given[2]))
+    method = method_of(METHODS["sgd"], encoder=ENCODER)
+    make_solver(method, method.objective.fit(data), fitted(method.proposal, data), data)
+    assert asked[0]["weights and what the optimizer keeps"] == 4 * 200_000 * (4 + 1)
+    assert asked[0]["the table"] == 4 * 200_000 * 4
+    assert sum(asked[0].values()) < 10**9
 
 
 def test_draws_behind_a_table_are_refused():

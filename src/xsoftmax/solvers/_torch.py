@@ -1,5 +1,6 @@
 """What solvers on PyTorch's devices have in common; torch is imported when one is made, not before."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Proposal, Size, TrainingSet
 from xsoftmax.solvers import initial_auxiliary, place_of
 from xsoftmax.solvers._average import Average
+from xsoftmax.solvers._encoder import behind
 from xsoftmax.solvers._rules import named
 from xsoftmax.starts import load_start
 
@@ -21,7 +23,7 @@ MOST_BYTES = 2**27
 OPTIMIZERS = ("sgd", "adagrad", "u-max")
 
 
-class TorchSolver:
+class TorchSolver(ABC):
     """Weights, what the objective keeps and what a checkpoint holds, on a device."""
 
     devices = OF_TORCH
@@ -42,25 +44,18 @@ class TorchSolver:
         n_samples, n_features = data.X.shape
         n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
         size = Size(n_samples, data.n_classes, n_features, n_entries)
-        one_copy = 4 * size.n_classes * (size.n_features + 1)
+        seen = size if method.encoder is None else behind(method.encoder, size)
+        one_copy = 4 * size.n_classes * (seen.n_features + 1)
         weights = {"weights and what the optimizer keeps": int(copies_there(method) * one_copy)}
         auxiliary = initial_auxiliary(method, data)
         check_room(method.name, self._place, weights | self.room(method, size) | {"variables": auxiliary.nbytes})
-        self._begin(method, objective, proposal, data, pool, auxiliary)
+        self._begin(method, data, pool, auxiliary)
 
+    @abstractmethod
     def room(self, method: Any, size: Size) -> dict[str, int]:
         """Estimate the bytes that a step takes on the device, by purpose, beside the weights."""
-        raise NotImplementedError
 
-    def _begin(
-        self,
-        method: Any,
-        objective: Any,
-        proposal: Proposal,
-        data: TrainingSet,
-        pool: ThreadPool,
-        auxiliary: np.ndarray,
-    ) -> None:
+    def _begin(self, method: Any, data: TrainingSet, pool: ThreadPool, auxiliary: np.ndarray) -> None:
         """Put everything on the device."""
         import torch
 

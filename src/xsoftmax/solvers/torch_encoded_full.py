@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.internal.threads import ThreadPool
-from xsoftmax.proposals import Proposal, Size, TrainingSet
+from xsoftmax.proposals import Size, TrainingSet
 from xsoftmax.solvers._average import Average
 from xsoftmax.solvers._encoder import behind, memory_of_table, rules_of_encoders
 from xsoftmax.solvers._rules import first_broken
@@ -41,22 +41,15 @@ class TorchEncodedFullSolver(WithTable, TorchFullSolver):  # type: ignore[misc]
     def room(self, method: Any, size: Size) -> dict[str, int]:
         """See ``TorchSolver``: and the table, with what the optimizer keeps for it."""
         table = {"the table": 4 * copies_there(method) * size.n_features * method.encoder.dimension}
-        return super().room(method, behind(method.encoder, size)) | table
+        rows = {"rows": super().room(method, size)["rows"]}
+        return super().room(method, behind(method.encoder, size)) | rows | table
 
-    def _begin(
-        self,
-        method: Any,
-        objective: Any,
-        proposal: Proposal,
-        data: TrainingSet,
-        pool: ThreadPool,
-        auxiliary: np.ndarray,
-    ) -> None:
+    def _begin(self, method: Any, data: TrainingSet, pool: ThreadPool, auxiliary: np.ndarray) -> None:
         from xsoftmax.gpu.features import Features
 
         shape = (data.X.shape[1], method.encoder.dimension)
         seen = np.broadcast_to(np.zeros(1, np.float32), (data.n_samples, shape[1]))
-        super()._begin(method, objective, proposal, replace(data, X=seen), pool, auxiliary)
+        super()._begin(method, replace(data, X=seen), pool, auxiliary)
         self._features = Features(data.X, 0.0, self._device, self._weights.W.dtype)
         self._table = self._weights_of(method, shape, self.dtype)
         self._table.load(begun(method.encoder, data, shape))
