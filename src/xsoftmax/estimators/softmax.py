@@ -1,12 +1,11 @@
 """An estimator for rows of one label each."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, issparse, vstack
+from scipy.sparse import issparse
 from sklearn.utils import column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
@@ -16,16 +15,15 @@ from xsoftmax.data.dataset import ArrayDataset, Dataset
 from xsoftmax.data.normalization import Step, fit_steps
 from xsoftmax.data.training_set import LARGEST_SEED
 from xsoftmax.estimators.linear import LinearClassifier, shipped_method
+from xsoftmax.estimators.warm_start import start_from
 from xsoftmax.evaluation import links
-from xsoftmax.evaluation.likelihood import evaluate, score_rows, visit_whole_rows
+from xsoftmax.evaluation.likelihood import score_rows, visit_whole_rows
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.parameters import as_type_of
 from xsoftmax.internal.threads import one_blas_thread
 from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.methods import AUTO, Method
-from xsoftmax.model import Model
-from xsoftmax.starts import Start
 from xsoftmax.training.beginning import mean_length
 from xsoftmax.training.callbacks import Callback, RunningFit
 from xsoftmax.training.epoch_sampler import resampled
@@ -37,8 +35,6 @@ FOR_PARTS, FOR_MANY_CLASSES, MANY_CLASSES = "softmax", "sampled-softmax", 10_000
 LEAST_FOR_A_RACE = 200
 # Rows are of about unit length if the root mean square of theirs is within this factor of 1.
 UNIT = 2.0
-# Rows that tell how good the weights are that a warm start begins with.
-ROWS_OF_START = 2000
 
 
 class SoftmaxClassifier(LinearClassifier):
@@ -148,7 +144,7 @@ class SoftmaxClassifier(LinearClassifier):
         held = self._held_out(X.shape[0], seed) if self.early_stopping else np.zeros(X.shape[0], bool)
         steps = self._steps_for(X[~held] if held.any() else X) if before is None else self._steps
         data = self._dataset(self._scaled(X, steps), y, weight, classes, held, steps)
-        start = None if before is None else self._start(before, self.classes_, classes, data)
+        start = None if before is None else start_from(before, self.classes_, classes, data)
         method, plan, proposal = self._choice(data, seed)
         model = self._train(data, method, seed, plan, self.callbacks or (), proposal=proposal, start=start)
         self.classes_, self.model_, self._carried = classes, model, None
@@ -188,7 +184,7 @@ class SoftmaxClassifier(LinearClassifier):
         known, carried, n_before = self.classes_ if not fresh else known, self._carried, self._n_parts
         steps = self._steps_for(X) if fresh else self._steps
         data = self._dataset(self._scaled(X, steps), y, weight, known, np.zeros(X.shape[0], bool), steps)
-        start = None if fresh or carried is not None else self._start(self.model_, known, known, data)
+        start = None if fresh or carried is not None else start_from(self.model_, known, known, data)
         take, plan = _Take(), Plan(epochs=1, keep="last", rows=1, threads=self._n_threads())
         seed = (self._seed() + n_before) % LARGEST_SEED
         more = [*(self.callbacks or ()), take]
@@ -336,23 +332,6 @@ class SoftmaxClassifier(LinearClassifier):
             name=self._name,
         )
 
-    def _start(self, model: Model, classes: np.ndarray, names: np.ndarray, data: ArrayDataset) -> Start:
-        """Give the weights of a model of ``classes`` to begin with, among ``names``; new ones have zeros."""
-        if model.W is None or model.encoder is not None:
-            said = f"{self._name}: a model of method {model.attributes['method']} has no weights of features alone"
-            raise InputError(f"{said} to go on from; set warm_start to False, or fit another method")
-        places = np.searchsorted(names, classes)
-        W, b = _in_places(model.W, places, len(names)), None
-        if model.b is not None:
-            b = np.zeros(len(names), np.float32)
-            b[places] = model.b
-        of_columns = csc_array(W) if issparse(W) else W
-        grown = replace(model, W=of_columns, b=b, class_names=data.class_names, calibration=None, correction=None)
-        rows = data.rows("train", 0, ROWS_OF_START)
-        value = evaluate(grown, rows.X, rows.y)["log_likelihood"]
-        n_alike = math.exp(-value) if math.isfinite(value) and -value < math.log(len(names)) else float(len(names))
-        return Start(W, n_alike, b)
-
     def _method_for_parts(self, n_classes: int) -> Method:
         """Build the method of ``partial_fit``, without what needs all rows."""
         changes = {"average": "none", "calibration": "none"}
@@ -388,15 +367,3 @@ class _Take(Callback):
 
     def end(self, fit: RunningFit) -> None:
         self.taken = {name: array for name, array in fit.arrays().items() if name != "auxiliary"}
-
-
-def _in_places(W: Any, places: np.ndarray, n_classes: int) -> Any:
-    """Put rows of weights in their places among those of so many classes, the others zero."""
-    if not issparse(W):
-        found = np.zeros((n_classes, W.shape[1]), np.float32)
-        found[places] = W
-        return found
-    rows = vstack([csr_array(W), csr_array((1, W.shape[1]), dtype=W.dtype)], format="csr")
-    order = np.full(n_classes, W.shape[0])
-    order[places] = np.arange(W.shape[0])
-    return csr_array(rows[order])
