@@ -9,7 +9,7 @@ QUICK ?=
 TEXTS ?=
 WORKERS ?= auto
 # All extras but gpu: which build of PyTorch is right depends on the card.
-LOCKED := data report track pipeline search notebook dev
+LOCKED := data report track pipeline search serve notebook docs dev
 ELSEWHERE := not cluster and not results
 STAMP := .venv/.installed
 
