@@ -13,6 +13,7 @@ import h5py
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
+from xsoftmax.data.mapped_array import MappedArray, can_map
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import row_not_finite
 from xsoftmax.data.transform import Transform
@@ -31,6 +32,7 @@ from xsoftmax.kernels.scores import (
     FEWEST_ROWS,
     ROWS_AT_A_TIME,
     Calibration,
+    Copies,
     ScoreBlock,
     Scored,
     Scorer,
@@ -89,7 +91,7 @@ class Model:
     link: str = "softmax"
     calibration: Calibration | None = None
     encoder: np.ndarray | None = None
-    _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _kept: list[Copies] = field(default_factory=list, init=False, repr=False, compare=False)
     _held: dict[int, dict[int, list[ScoreBlock]]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -126,12 +128,14 @@ class Model:
         return self.b is not None
 
     @contextmanager
-    def unchanging(self) -> Iterator[None]:
+    def unchanging(self, whole: bool = False) -> Iterator[None]:
         """Promise not to change the weights within: of a small model, what scoring copies of them is kept.
 
-        Small is one that fits into the copy that scoring makes anyway.
+        Small is one that fits into the copy that scoring makes anyway. With ``whole`` the copy of any model is kept,
+        as large as its weights: who scores a few sparse rows now and then does not pay for it each time.
         """
-        self._kept.append(self._kept[-1] if self._kept else {})
+        self._kept.append(self._kept[-1] if self._kept else Copies())
+        self._kept[-1].whole |= whole
         try:
             yield
         finally:
@@ -311,8 +315,16 @@ def save_model(model: Model, path: str | Path) -> None:
             model.transform.to_group(file.create_group("transform"))
 
 
-def load_model(path: str | Path) -> Model:
+def load_model(path: str | Path, mapped: bool = False) -> Model:
     """Read a model, or a proposal that was fitted beforehand, as a model.
+
+    Parameters
+    ----------
+    path : str or Path
+    mapped : bool
+        Whether weights that are all stored stay in the file, of which the system holds what is read, once for all
+        programs. They must not be written to, and the file must not be changed; a new one of its name may take its
+        place.
 
     Raises
     ------
@@ -341,9 +353,9 @@ def load_model(path: str | Path) -> Model:
         if "b" in file:
             check_array(file["b"], np.float32, len(class_names))
             b = file["b"][:]
-        encoder = None if encoded is None else _read_table(encoded, n_features, path)
+        encoder = None if encoded is None else _read_table(encoded, n_features, path, mapped)
         shape = (len(class_names), n_features if encoder is None else encoder.shape[1])
-        W = _read_weights(weights["W"], shape, path)
+        W = _read_weights(weights["W"], shape, path, mapped)
         if row_not_finite(W) is not None or (b is not None and row_not_finite(b) is not None):
             raise ContentError("weights that are NaN or infinite")
         return Model(
@@ -371,7 +383,7 @@ def _write_weights(file: h5py.Group, W: Any) -> None:
     file.create_dataset("W/indptr", data=W.indptr.astype(np.int64))
 
 
-def _read_weights(found: Any, shape: tuple[int, int], path: Path) -> Any:
+def _read_weights(found: Any, shape: tuple[int, int], path: Path, mapped: bool) -> Any:
     """Read what ``_write_weights`` stored.
 
     Raises
@@ -381,8 +393,7 @@ def _read_weights(found: Any, shape: tuple[int, int], path: Path) -> Any:
     """
     if isinstance(found, h5py.Dataset):
         check_array(found, np.float32, *shape)
-        check_free(found.nbytes, f"the weights of {path}")
-        return found[:]
+        return _values(found, f"the weights of {path}", mapped)
     check_array(found["data"], np.float32, None)
     check_array(found["indices"], np.int32, len(found["data"]))
     check_array(found["indptr"], np.int64, shape[1] + 1)
@@ -394,7 +405,15 @@ def _read_weights(found: Any, shape: tuple[int, int], path: Path) -> Any:
     return W
 
 
-def _read_table(group: h5py.Group, n_features: int, path: Path) -> np.ndarray:
+def _values(found: h5py.Dataset, what: str, mapped: bool) -> np.ndarray:
+    """Read an array, or leave it where it is, if it lies there as in memory."""
+    if mapped and can_map(found):
+        return MappedArray(found).values
+    check_free(found.nbytes, what)
+    return found[:]
+
+
+def _read_table(group: h5py.Group, n_features: int, path: Path, mapped: bool) -> np.ndarray:
     """Read the table of an encoder.
 
     Raises
@@ -406,8 +425,7 @@ def _read_table(group: h5py.Group, n_features: int, path: Path) -> np.ndarray:
         raise ContentError("weights behind an encoder's table, and no table")
     found = group["table"]
     check_array(found, np.float32, n_features, None)
-    check_free(found.nbytes, f"the table of {path}")
-    table = found[:]
+    table = _values(found, f"the table of {path}", mapped)
     if not table.shape[1] or row_not_finite(table) is not None:
         raise ContentError("a table of no columns, or with rows that are NaN or infinite")
     return table
