@@ -43,6 +43,9 @@ EXTRAS = {
     "pandas": "report",
     "seaborn": "report",
     "faiss": "search",
+    "fastapi": "serve",
+    "prometheus_client": "serve",
+    "uvicorn": "serve",
     "mlflow": "track",
     "sqlalchemy": "track",
 }
