@@ -47,6 +47,8 @@ from xsoftmax.proposals._file import read_proposal
 MOST_HELD = 2**24
 # Weights that are copied into the file at a time.
 WRITTEN_AT_ONCE = 2**20
+# So that weights lie in the file as they do in memory, and can be mapped.
+ALIGNED = {"alignment_threshold": 1024, "alignment_interval": 64}
 
 
 class DivergedError(InputError):
@@ -296,7 +298,7 @@ def _show(blocks_of_rows: Sequence[Sequence[ScoreBlock]], visit: Callable[[Score
 
 def save_model(model: Model, path: str | Path) -> None:
     """Write a model: aside, with a checksum, and renamed."""
-    with written_checksummed(path, "model") as file:
+    with written_checksummed(path, "model", **ALIGNED) as file:
         put(file, n_classes=model.n_classes, n_features=model.n_features, link=model.link)
         put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))
         Names.of(model.class_names).to_group(file.create_group("class_names"))

@@ -28,6 +28,7 @@ from xsoftmax.internal.free_memory import check_free
 from xsoftmax.kernels.encoded import encode_rows
 from xsoftmax.kernels.scores import Calibration, correct, dense
 from xsoftmax.model import Model
+from xsoftmax.serving.requests import empty_rows
 
 KINDS = ("ivf", "hnsw")
 # How far they look by themselves: clusters of ``ivf``, candidates of ``hnsw``.
@@ -145,7 +146,8 @@ def _problem(model: Model) -> str:
         return "scores of this model have a part that depends on the row, its correction"
     if issparse(model.W):
         return "those of this model are sparse"
-    if model.encoder is None and model.transform is not None and model.transform.kind != "dense":
+    transform = model.transform
+    if model.encoder is None and transform is not None and issparse(transform.apply(empty_rows(transform)[0])):
         return "rows of this model are sparse"
     if model.link not in ("softmax", "sigmoid"):
         return f"probabilities of this model ({model.link}) take the scores of all classes"
@@ -179,7 +181,8 @@ def _built(vectors: np.ndarray, kind: str, probes: int) -> Any:
     else:
         n_clusters = max(1, min(int(CLUSTERS * n**0.5), n // ROWS_OF_CLUSTER))
         found = faiss.IndexIVFFlat(faiss.IndexFlatL2(width), width, n_clusters, faiss.METRIC_L2)
-        found.cp.seed, found.nprobe = 0, min(probes, n_clusters)
+        found.cp.seed, found.cp.max_points_per_centroid = 0, ROWS_OF_CLUSTER
+        found.nprobe = min(probes, n_clusters)
         found.train(vectors)
     found.add(vectors)
     return found

@@ -111,6 +111,12 @@ def read_request(body: bytes, form: Form, limits: Limits) -> Asked:
     return Asked(rows, top, exact)
 
 
+def empty_rows(form: Form) -> list[Any]:
+    """Give a row of nothing, in each of the forms that rows may have."""
+    sparse, dense = csr_array((1, form.n_columns), dtype=np.float32), np.zeros((1, form.n_columns), np.float32)
+    return {"texts": [[""]], "sparse": [sparse], "dense": [dense], ANY: [sparse, dense]}[form.kind]
+
+
 def example(form: Form) -> str:
     """Give the JSON of a request that would do."""
     if form.kind == "texts":
@@ -227,7 +233,7 @@ def _numbers(where: str, row: list[Any]) -> list[float]:
 
 
 def _said(value: Any) -> str:
-    return repr(value)[:40] if isinstance(value, str | int | float | None) else _kind(value)
+    return _kind(value) if isinstance(value, bool | None | dict | list) else repr(value)[:40]
 
 
 def _kind(value: Any) -> str:

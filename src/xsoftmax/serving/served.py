@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from xsoftmax.data.rows import Form
 from xsoftmax.evaluation.prediction import Prediction, top_k
@@ -16,7 +16,7 @@ from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model, load_model
 from xsoftmax.serving.index import ClassIndex
-from xsoftmax.serving.requests import ANY, Asked, RequestError, joined
+from xsoftmax.serving.requests import ANY, Asked, RequestError, empty_rows, joined
 
 ALL_CLASSES = "all classes"
 
@@ -52,21 +52,14 @@ class Served:
 
     def _keep_copy(self) -> None:
         """Promise that weights stay, so that what is copied of them for sparse rows is copied once."""
-        W = self.model.W
-        if isinstance(W, np.ndarray) and self.form.kind != "dense" and self.model.encoder is None:
+        W, sparse = self.model.W, any(issparse(self._features(rows)) for rows in empty_rows(self.form))
+        if isinstance(W, np.ndarray) and sparse and self.model.encoder is None:
             check_free(W.nbytes, f"a copy of the weights of {self.path}, by feature")
         self._kept.enter_context(self.model.unchanging(whole=True))
 
     def _warm_up(self) -> None:
         """Answer a row of nothing, so that code is compiled and copies are made before workers are forked."""
-        n = self.form.n_columns
-        empty = {
-            "texts": [[""]],
-            "sparse": [csr_array((1, n), dtype=np.float32)],
-            "dense": [np.zeros((1, n), np.float32)],
-        }
-        kinds = ("sparse", "dense") if self.form.kind == ANY else (self.form.kind,)
-        for rows in (each for kind in kinds for each in empty[kind]):
+        for rows in empty_rows(self.form):
             for exact in {True, self.index is None}:
                 (answer,) = self.answers([Asked(rows, 1, exact)])
                 if isinstance(answer, Exception):

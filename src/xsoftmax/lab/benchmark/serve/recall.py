@@ -32,18 +32,20 @@ def measured(model_path: Path, data_path: Path, n_rows: int) -> list[dict[str, A
         found = [common | {"index": "none"} | _compared(exact, exact, y) | seconds]
         print(_line(found[0]), flush=True)
         for kind in KINDS:
-            found += [common | each for each in _of_kind(model, kind, X, y, exact)]
+            found += _of_kind(model, kind, X, y, exact, common)
     return found
 
 
-def _of_kind(model: Any, kind: str, X: Any, y: np.ndarray, exact: Prediction) -> list[dict[str, Any]]:
+def _of_kind(
+    model: Any, kind: str, X: Any, y: np.ndarray, exact: Prediction, common: dict[str, Any]
+) -> list[dict[str, Any]]:
     found = []
     for probes in PROBES[kind]:
         begin = time.perf_counter()
         index = ClassIndex.of(model, kind, probes)
         building = time.perf_counter() - begin
         best, seconds = _timed(lambda rows, index=index: index.top_k(rows, max(BEST)), X)
-        said = {"index": kind, "probes": probes, "building": building}
+        said = common | {"index": kind, "probes": probes, "building": building}
         found.append(said | _compared(best, exact, y) | seconds)
         print(_line(found[-1]), flush=True)
     return found
