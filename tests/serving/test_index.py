@@ -45,7 +45,8 @@ def test_where_all_classes_are_looked_at_all_is_exact(model, rng):
     small = replace(model, W=model.W[:90], b=model.b[:90], class_names=model.class_names[:90])
     small = replace(small, calibration=Calibration(0.8, 0.5, model.calibration.log_counts[:90]))
     X = rng.standard_normal((20, 16)).astype(np.float32)
-    index, exact = ClassIndex.of(small, "ivf", 1000), top_k(small, X, 90)
+    index, exact = ClassIndex.of(small, "ivf"), top_k(small, X, 90)
+    index.look(1000)
     found = index.top_k(X, 90)
     np.testing.assert_array_equal(found.classes, exact.classes)
     np.testing.assert_allclose(found.probabilities, exact.probabilities, rtol=1e-4)
@@ -55,7 +56,8 @@ def test_where_all_classes_are_looked_at_all_is_exact(model, rng):
 def test_a_sigmoid_needs_no_sum(model, rng):
     X = rng.standard_normal((20, 16)).astype(np.float32)
     sigmoid = replace(model, link="sigmoid", calibration=None)
-    index, exact = ClassIndex.of(sigmoid, "ivf", 1000), top_k(sigmoid, X, 3)
+    index, exact = ClassIndex.of(sigmoid, "ivf"), top_k(sigmoid, X, 3)
+    index.look(1000)
     np.testing.assert_allclose(index.top_k(X, 3).probabilities, exact.probabilities, rtol=1e-5)
     assert index.normaliser.startswith("none: ")
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from socket import socket
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--index", choices=KINDS, help="look for classes in an index, for models of dense rows and very many classes"
     )
-    looks = ", ".join(f"{PROBES[kind]} {what}" for kind, what in zip(KINDS, ("clusters", "candidates"), strict=True))
+    looks = ", ".join(f"{PROBES[kind]} {what}" for kind, what in zip(KINDS, ("candidates", "clusters"), strict=True))
     parser.add_argument("--probes", type=int, metavar="N", help=f"how far the index looks (default: {looks})")
     parser.add_argument(
         "--gather",
@@ -76,18 +77,18 @@ def run(options: argparse.Namespace) -> None:
 
     limits = Limits(*(getattr(options, f"max_{name}") for name in Limits._fields))
     _check(options, limits)
-    with workers.bound(options.host, options.port) as listening, TemporaryDirectory() as folder:
-        measures.share(folder)
+    with (
+        workers.bound(options.host, options.port) as listening,
+        TemporaryDirectory() as folder,
+        measures.shared(folder),
+    ):
         served = Served(options.model, options.index, options.probes)
         said = described(served.model, options.model.stat().st_size) | {"index": options.index}
         application = partial(make_app, served, said, limits, options.gather / 1000, options.threads)
         workers.listen(listening)
-        host, port = listening.getsockname()[:2]
-        where = f"[{host}]" if ":" in host else host
-        print(f"http://{where}:{port}: {options.model}, {served.model.n_classes} classes; Ctrl-C ends it", flush=True)
-        workers.supervise(
-            lambda: _work(uvicorn, application, listening, limits), options.workers, listening.close, measures.forget
-        )
+        print(f"{_address(listening)}: {options.model}, {served.model.n_classes} classes; Ctrl-C ends it", flush=True)
+        work = partial(_work, uvicorn, application, listening, limits)
+        workers.supervise(work, options.workers, listening.close, measures.forget)
     print("stopped: requests that had begun were answered", file=sys.stderr)
 
 
@@ -102,6 +103,12 @@ def _check(options: argparse.Namespace, limits: Limits) -> None:
         raise InputError(f"--probes is {options.probes}, and there is no index; name one with --index")
     if options.host not in LOOPBACK:
         print(f"warning: others can reach {options.host}: there is no password, and no encryption", file=sys.stderr)
+
+
+def _address(listening: socket) -> str:
+    """Name the address in the way of a browser."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _work(uvicorn: Any, application: Any, listening: Any, limits: Limits) -> None:

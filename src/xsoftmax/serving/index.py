@@ -1,10 +1,10 @@
 """Find the classes that score highest without scoring all: an index of the weights, for models of dense rows.
 
-The classes with the largest s_k = x·w_k + b_k are the nearest neighbours of (x, 1, 0) among the vectors
-(w_k, b_k, sqrt(M² - |w_k|² - b_k²)), which are all of the largest length M: Bachrach et al., Speeding up the Xbox
-recommender system using a Euclidean transformation for inner-product spaces, RecSys 2014. faiss finds them (Douze et
-al., The Faiss library, 2024): ``ivf`` looks into the nearest of many clusters; ``hnsw`` walks a graph (Malkov and
-Yashunin 2018). What is found is scored exactly.
+The classes with the largest s_k = x·w_k + b_k are those whose vectors (w_k, b_k) have the largest inner products with
+(x, 1). faiss looks for them (Douze et al., The Faiss library, 2024): ``hnsw`` walks a graph (Malkov and Yashunin
+2018), ``ivf`` looks into the nearest of many clusters. What is found is scored exactly. Inner products are searched
+as they are. Made into distances by one more column, as in Bachrach et al., RecSys 2014, trained weights are all about
+equally far from a row, and clusters found a third of the best classes.
 
 The sum over all classes that probabilities are divided by is estimated. What is found counts as it is; all others are
 counted by a sample of classes, drawn once, as Mussmann and Ermon, Learning and inference via maximum inner product
@@ -30,9 +30,9 @@ from xsoftmax.kernels.scores import Calibration, correct, dense
 from xsoftmax.model import Model
 from xsoftmax.serving.requests import empty_rows
 
-KINDS = ("ivf", "hnsw")
-# How far they look by themselves: clusters of ``ivf``, candidates of ``hnsw``.
-PROBES = {"ivf": 32, "hnsw": 200}
+KINDS = ("hnsw", "ivf")
+# How far they look by themselves: candidates of ``hnsw``, clusters of ``ivf``.
+PROBES = {"hnsw": 200, "ivf": 64}
 # Classes that are found and scored for a row: so many for each that is asked for, and so many at least.
 FOUND_FOR_EACH, FEWEST_FOUND = 4, 100
 DRAWN = 2048
@@ -48,8 +48,8 @@ class ClassIndex:
     ----------
     model : Model
         Of dense rows, or with an encoder.
-    vectors : ndarray of shape (n_classes, n_columns + 2), float32
-        What is indexed, in the order of the classes: weights, bias, and what makes all of them equally long.
+    vectors : ndarray of shape (n_classes, n_columns + 1), float32
+        What is indexed, in the order of the classes: weights, and the bias last.
     found : Any
         faiss's index of them.
     kind : str
@@ -64,7 +64,7 @@ class ClassIndex:
     drawn: np.ndarray
 
     @classmethod
-    def of(cls, model: Model, kind: str, probes: int | None = None) -> "ClassIndex":
+    def of(cls, model: Model, kind: str) -> "ClassIndex":
         """Make an index, on one thread.
 
         Raises
@@ -74,15 +74,27 @@ class ClassIndex:
         """
         if problem := _problem(model):
             raise InputError(f"an index is for weights of dense rows, and {problem}; leave --index out")
-        probes = PROBES[kind] if probes is None else probes
-        if probes < 1:
-            raise InputError(f"--probes is {probes}; set it to 1 or more")
-        n_bytes = 4 * model.n_classes * (model.n_columns + 2)
+        n_bytes = 4 * model.n_classes * (model.n_columns + 1)
         links = 8 * LINKS * model.n_classes if kind == "hnsw" else 0
         check_free(2 * n_bytes + links, f"an index of {model.n_classes} classes", "leave --index out")
         vectors = _vectors(model)
         drawn = np.random.default_rng(0).choice(model.n_classes, min(DRAWN, model.n_classes), replace=False)
-        return cls(model, vectors, _built(vectors, kind, probes), kind, np.sort(drawn))
+        return cls(model, vectors, _built(vectors, kind), kind, np.sort(drawn))
+
+    def look(self, probes: int) -> None:
+        """Set how far it looks: candidates of ``hnsw``, clusters of ``ivf``.
+
+        Raises
+        ------
+        InputError
+            If that is below 1.
+        """
+        if probes < 1:
+            raise InputError(f"--probes is {probes}; set it to 1 or more")
+        if self.kind == "hnsw":
+            self.found.hnsw.efSearch = probes
+        else:
+            self.found.nprobe = min(probes, self.found.nlist)
 
     @property
     def normaliser(self) -> str:
@@ -105,8 +117,8 @@ class ClassIndex:
             )
         hidden = dense(X) if self.model.encoder is None else encode_rows(X, self.model.encoder)
         n = min(self.model.n_classes, max(FEWEST_FOUND, FOUND_FOR_EACH * k))
-        queries = np.zeros((len(hidden), self.vectors.shape[1]), np.float32)
-        queries[:, :-2], queries[:, -2] = hidden, 1
+        queries = np.ones((len(hidden), self.vectors.shape[1]), np.float32)
+        queries[:, :-1] = hidden
         _, classes = self.found.search(queries, n)
         scores = self._scores(queries, classes)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
@@ -120,15 +132,14 @@ class ClassIndex:
 
     def _scores(self, queries: np.ndarray, classes: np.ndarray) -> np.ndarray:
         """Score some classes of each row, float64; minus infinity in the place of none."""
-        rows = self.vectors[classes][:, :, :-1]
-        found = np.matmul(rows, queries[:, :-1, None])[:, :, 0].astype(np.float64)
+        found = np.matmul(self.vectors[classes], queries[:, :, None])[:, :, 0].astype(np.float64)
         found *= _inverse_temperature(self.model.calibration)
         found[classes < 0] = -np.inf
         return found
 
     def _log_totals(self, queries: np.ndarray, classes: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """Estimate log Z of each row; exact where all classes are drawn."""
-        drawn = queries[:, :-1] @ self.vectors[self.drawn, :-1].T
+        drawn = queries @ self.vectors[self.drawn].T
         drawn = drawn.astype(np.float64) * _inverse_temperature(self.model.calibration)
         place = np.searchsorted(self.drawn, classes).clip(max=self.drawn.size - 1)
         row, column = np.nonzero((self.drawn[place] == classes) & (classes >= 0))
@@ -159,30 +170,29 @@ def _inverse_temperature(calibration: Calibration | None) -> float:
 
 
 def _vectors(model: Model) -> np.ndarray:
-    """Give the vectors of the classes, all of one length; calibrated scores are theirs times the temperature."""
-    vectors = np.empty((model.n_classes, model.n_columns + 2), np.float32)
-    vectors[:, :-2] = model.W
+    """Give the vectors of the classes; calibrated scores are their products with a row times the temperature."""
+    vectors = np.empty((model.n_classes, model.n_columns + 1), np.float32)
+    vectors[:, :-1] = model.W
     bias = np.zeros(model.n_classes, np.float32) if model.b is None else model.b.copy()
     correct(bias, None, model.calibration, slice(None))
-    vectors[:, -2] = bias / np.float32(_inverse_temperature(model.calibration))
-    squares = np.einsum("kd,kd->k", vectors[:, :-1], vectors[:, :-1])
-    vectors[:, -1] = np.sqrt(np.maximum(squares.max() - squares, 0))
+    vectors[:, -1] = bias / np.float32(_inverse_temperature(model.calibration))
     return vectors
 
 
-def _built(vectors: np.ndarray, kind: str, probes: int) -> Any:
+def _built(vectors: np.ndarray, kind: str) -> Any:
     import faiss  # of the extra [search]
 
     faiss.omp_set_num_threads(1)  # its threads would be missing in the workers, which are forked
     n, width = vectors.shape
+    found: Any
     if kind == "hnsw":
-        found = faiss.IndexHNSWFlat(width, LINKS)
-        found.hnsw.efConstruction, found.hnsw.efSearch = 80, probes
+        found = faiss.IndexHNSWFlat(width, LINKS, faiss.METRIC_INNER_PRODUCT)
+        found.hnsw.efConstruction, found.hnsw.efSearch = 80, PROBES[kind]
     else:
         n_clusters = max(1, min(int(CLUSTERS * n**0.5), n // ROWS_OF_CLUSTER))
-        found = faiss.IndexIVFFlat(faiss.IndexFlatL2(width), width, n_clusters, faiss.METRIC_L2)
+        found = faiss.IndexIVFFlat(faiss.IndexFlatIP(width), width, n_clusters, faiss.METRIC_INNER_PRODUCT)
         found.cp.seed, found.cp.max_points_per_centroid = 0, ROWS_OF_CLUSTER
-        found.nprobe = min(probes, n_clusters)
+        found.nprobe = min(PROBES[kind], n_clusters)
         found.train(vectors)
     found.add(vectors)
     return found

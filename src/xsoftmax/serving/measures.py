@@ -1,25 +1,29 @@
-"""What a server counts, for Prometheus; numbers of all workers are added up if ``share`` was called before."""
+"""What a server counts, for Prometheus; numbers of all workers are added up within ``shared``."""
 
 import os
-
-from xsoftmax.internal.errors import InputError
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 ROWS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def share(folder: str) -> None:
-    """Have workers count in files of a folder, so that each can tell the sums; before anything is counted.
-
-    Raises
-    ------
-    InputError
-        If another program's folder is named already.
-    """
-    if SHARED in os.environ:
-        raise InputError(f"{SHARED} is set, which a server with several workers sets itself; unset it")
+@contextmanager
+def shared(folder: str) -> Iterator[None]:
+    """Have workers that are begun within count in files of a folder, so that each can tell the sums."""
+    before = os.environ.get(SHARED)
     os.environ[SHARED] = folder
+    try:
+        import prometheus_client  # noqa: F401 - of the extra [serve]; reads this as it is imported
+
+        yield
+    finally:
+        if before is None:
+            del os.environ[SHARED]
+        else:
+            os.environ[SHARED] = before
 
 
 def forget(pid: int) -> None:
@@ -36,7 +40,7 @@ class Measures:
         from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
         self._registry = CollectorRegistry()
-        at = {"registry": self._registry}
+        at: dict[str, Any] = {"registry": self._registry}
         self._requests = Counter("xsoftmax_requests", "Requests for predictions, by status", ["status"], **at)
         self._rows = Counter("xsoftmax_rows", "Rows that were asked for", **at)
         self._seconds = Histogram("xsoftmax_request_seconds", "From request to answer", buckets=SECONDS, **at)

@@ -47,7 +47,9 @@ class Served:
         self.form = _form(self.model)
         self._kept = ExitStack()
         self._keep_copy()
-        self.index = None if index is None else ClassIndex.of(self.model, index, probes)
+        self.index = None if index is None else ClassIndex.of(self.model, index)
+        if self.index is not None and probes is not None:
+            self.index.look(probes)
         self._warm_up()
 
     def _keep_copy(self) -> None:

@@ -14,6 +14,8 @@ CLASSES = (20_000, 500_000)
 CLIENTS = (1, 16)
 # How requests are gathered: each alone, those that wait, or those that come within so many milliseconds, too.
 WAYS = {"alone": ["--max-rows", 1], "waiting": [], "waiting 2 ms": ["--gather", 2]}
+# A graph of more classes takes minutes to make.
+MOST_IN_GRAPH = 100_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +47,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def _load(options: argparse.Namespace, n_classes: int, kind: str) -> list[dict[str, Any]]:
     """Serve a model of so many classes in every way, to every number of clients."""
     found = []
-    ways = WAYS | ({"index": ["--index", "ivf"]} if kind == "dense" else {})
+    index = "hnsw" if n_classes <= MOST_IN_GRAPH else "ivf"
+    ways = WAYS | ({f"waiting, {index}": ["--index", index]} if kind == "dense" else {})
     with TemporaryDirectory() as folder:
         path, requests = written(Path(folder), n_classes, kind)
         for way, words in ways.items():

@@ -70,7 +70,9 @@ def _requested(address: tuple[str, int], requests: Sequence[bytes], n_clients: i
     InputError
         If one is refused.
     """
-    end, taken, refused, numbers = time.perf_counter() + seconds, [], [], count()
+    end, numbers = time.perf_counter() + seconds, count()
+    taken: list[float] = []
+    refused: list[str] = []
 
     def ask() -> None:
         connection = HTTPConnection(*address)
