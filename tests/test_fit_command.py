@@ -49,6 +49,26 @@ def test_a_table_of_texts_becomes_a_model(ending, tmp_path, capsys):
     assert np.mean([row["class"] == label for row, label in zip(found, true, strict=True)]) > 0.8
 
 
+MINE = """
+mine:
+  objective: {name: softmax}
+  proposal: {name: all, batch_size: 8}
+  optimizer: {name: adagrad, learning_rate: 0.5}
+"""
+
+
+def test_a_method_of_ones_own_is_trained(tmp_path, capsys):
+    (tmp_path / "mine.yaml").write_text(MINE)
+    rows = reviews(tmp_path / "rows.csv")
+    asked = ["--text", "comment", "--label", "product", "--methods", tmp_path / "mine.yaml", "--epochs", 3]
+    assert run(capsys, rows, *asked, "--method", "mine", "-o", tmp_path / "model.h5")[0] == 0
+    assert load_model(tmp_path / "model.h5").attributes["method"] == "mine"
+    status, _, err = run(capsys, rows, *asked, "--method", "mien", "-o", tmp_path / "other.h5")
+    assert status == 1
+    assert "unknown method 'mien'; known: softmax, " in err
+    assert "did you mean 'mine'" in err
+
+
 def test_confusions_are_counted_by_name(tmp_path, capsys):
     rng = np.random.default_rng(0)
     lines = [f"{rng.normal() + k % 2:.3f},{rng.normal():.3f},{'hen' if k % 2 else 'cow'}" for k in range(400)]

@@ -14,6 +14,7 @@ from xsoftmax.internal import registry
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.parameters import as_type_of, named, with_parameters
+from xsoftmax.internal.shipped import methods_file
 from xsoftmax.optimizers._schedules import Schedule, schedule_type
 from xsoftmax.proposals import build_proposal, settings_of
 from xsoftmax.solvers._encoder import Encoder, build_encoder
@@ -169,6 +170,23 @@ def read_methods(path: str | Path) -> dict[str, dict[str, Any]]:
     if not isinstance(methods, dict) or not all(isinstance(m, dict) for m in methods.values()):
         raise InputError(f"{path}: expected a mapping from method names to settings")
     return methods
+
+
+def known_methods(own: str | Path | None = None) -> dict[str, dict[str, Any]]:
+    """Read the methods that are shipped, and lay those of a file of one's own over them, if there is one.
+
+    Its methods come last; one that has the name of a shipped method takes its place, whole.
+
+    Raises
+    ------
+    InputError
+        See ``read_methods``.
+    """
+    shipped = read_methods(methods_file())
+    if own is None:
+        return shipped
+    laid_over = read_methods(own)
+    return {name: each for name, each in shipped.items() if name not in laid_over} | laid_over
 
 
 def build_method(name: str, settings: Mapping[str, Any]) -> Method:

@@ -43,6 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label-separator", metavar="CHARACTER", help="stands between the labels of a row")
     parser.add_argument("--weight", help="column of what training rows count")
     parser.add_argument("--method", default=AUTO, help="name of a method, see `xsoftmax methods` (default: auto)")
+    parser.add_argument(
+        "--methods", type=Path, metavar="FILE.yaml", help="methods of your own, laid over those that are shipped"
+    )
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--seconds", type=float, help="training time (default of auto: 120)")
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
@@ -119,7 +122,7 @@ def _training(options: argparse.Namespace, prepared: Path, output: Path) -> argp
     parser = argparse.ArgumentParser()
     train.add_arguments(parser)
     words = [str(prepared), "--method", method, "--seed", str(options.seed), "--threads", str(options.threads)]
-    for name, value in (("--seconds", options.seconds), ("--epochs", epochs)):
+    for name, value in (("--seconds", options.seconds), ("--epochs", epochs), ("--methods", options.methods)):
         words += [] if value is None else [name, str(value)]
     return parser.parse_args([*words, "-o", str(output)])
 

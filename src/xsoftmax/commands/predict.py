@@ -31,7 +31,7 @@ from xsoftmax.model import Model, load_model
 
 # In the place of a file: rows come from standard input, in one of these forms.
 STDIN = "-"
-FORMS = ("txt", "csv", "tsv", "svm")
+FORMS = ("txt", "csv", "tsv", "parquet", "svm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,5 +1,6 @@
 """An estimator for rows of one label each."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -73,6 +74,8 @@ class SoftmaxClassifier(LinearClassifier):
         Show progress on standard error.
     callbacks : sequence of Callback or None
         What else hangs on a fit: see ``xsoftmax.training.callbacks``.
+    methods : str or path, optional
+        A YAML file of methods of your own, which is laid over those that are shipped.
 
     Attributes
     ----------
@@ -105,6 +108,7 @@ class SoftmaxClassifier(LinearClassifier):
         max_seconds: float | None = None,
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
+        methods: str | os.PathLike[str] | None = None,
     ) -> None:
         self.method = method
         self.epochs = epochs
@@ -119,6 +123,7 @@ class SoftmaxClassifier(LinearClassifier):
         self.max_seconds = max_seconds
         self.verbose = verbose
         self.callbacks = callbacks
+        self.methods = methods
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
         """Train on rows.
