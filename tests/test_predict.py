@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+import forked
 from xsoftmax.cli import main
 from xsoftmax.model import load_model
 
@@ -117,6 +118,23 @@ def test_rows_come_from_standard_input(model, new, capsys, monkeypatch):
         assert len(found) == (8 if form else 4)
     assert predict(model, new, "--form", "csv") == 1
     assert f"--form is csv, and rows are in {new}; leave it out, or name -" in capsys.readouterr().err
+
+
+def test_parquet_comes_from_standard_input(model, new, tmp_path, capsys, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pandas.read_csv(new).to_parquet(tmp_path / "new.parquet")
+    assert predict(model, tmp_path / "new.parquet") == 0
+    expected = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "new.parquet").read_bytes())))
+    assert predict(model, "-", "--form", "parquet") == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_in_a_pipe_nothing_is_printed_but_predictions(model, new):
+    for form in ([], ["--json-lines"]):
+        ended = forked.run(forked.xsoftmax("predict", model, new, "--top", 1, *form))
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert len(ended.stdout.splitlines()) >= 4
 
 
 def test_a_json_object_per_row_says_the_same(model, new, tmp_path, capsys):
