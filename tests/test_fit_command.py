@@ -136,9 +136,9 @@ def test_auto_chooses_if_nothing_is_said(tmp_path, capsys, monkeypatch):
          "unknown method 'sofmax'"),
         (["rows.csv", "--text", "comment", "--label", "product", "--validation", "-1"], "--validation is -1; set it"),
         (["rows.csv", "--text", "comment", "--label", "product", "-o", "rows.csv"], "rows.csv"),
-        (["rows.csv", "--text", "comment", "--label", "product", "--seed", "-1"], "--seed is -1; set it to 0 or more"),
+        (["rows.csv", "--text", "comment", "--seed", "-1"], "--seed is -1; set it to 0 or more"),
         (["rows.csv", "-o", "none/m.h5"], "-o is none/m.h5, and there is no such folder; make it, or name another"),
-        (["rows.csv", "--label", "product"], "not a finite number: ", ),
+        (["rows.csv", "--label", "product"], "where a column has texts, name it (--text of `fit`"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_leave_nothing(asked, message, tmp_path, capsys, monkeypatch):

@@ -174,7 +174,7 @@ BAD_TABLE = [
     ('label,a\n"x\ny",1\nz,abc\n', {}, "line 4: not a finite number: 'abc'"),
     ('label,a\n\n"x\ny",abc\n', {}, "line 3: not a finite number: 'abc'"),
     ('label,a\n"x\ny",1\n\n"x\ny",1,2\n', {}, "line 5: 3 cells, the first line has 2"),
-    ("text,label\nx\xff,y\n", {"text": "text"}, "line 2: cannot read on .*codec can't decode.*options.encoding"),
+    ("text,label\nx\xff,y\n", {"text": "text"}, "line 2: cannot read on .*codec can't decode.*see options.encoding"),
     ("text,label\n" + 60 * "x,y\n" + "x\xff,y\n", {"text": "text"}, "a.csv, line 62: cannot read on .*codec"),
     ("text,label,text\nx,y,z\n", {"text": "text"}, "a.csv: several columns are named 'text'; rename all but one"),
     ("text,label,label\nx,y,z\n", {"text": "text"}, "a.csv: several columns are named 'label'"),
