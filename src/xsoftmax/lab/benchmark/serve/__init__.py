@@ -63,5 +63,6 @@ def _load(options: argparse.Namespace, n_classes: int, kind: str) -> list[dict[s
 def _line(found: dict[str, Any]) -> str:
     return (
         f"{found['classes']:,} classes, {found['rows']}, {found['batches']}, {found['clients']} clients: "
-        f"p50 {1e3 * found['p50']:.1f} ms, p99 {1e3 * found['p99']:.1f} ms, {found['per_second']:.0f} rows/s"
+        f"p50 {1e3 * found['p50']:.1f} ms, p99 {1e3 * found['p99']:.1f} ms, {found['per_second']:.0f} rows/s, "
+        f"{1e3 * found['cpu_seconds']:.2f} ms computed for a row"
     )

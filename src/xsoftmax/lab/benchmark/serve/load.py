@@ -23,10 +23,15 @@ WARM_UP = 0.3  # of the seconds, not counted
 def measured(
     model: Path, requests: Sequence[bytes], words: Sequence[object], clients: Sequence[int], seconds: float
 ) -> Iterator[dict[str, Any]]:
-    """Serve a model, and measure it with each number of clients: seconds to an answer, answers per second, memory."""
+    """Serve a model, and measure it with each number of clients.
+
+    ``p50`` and ``p99`` are seconds to an answer, ``per_second`` answers; ``cpu_seconds`` are what the server computed
+    for an answer, which tells the cost on a busy machine, too.
+    """
     with served(model, words) as (program, address, start):
         for n_clients in clients:
             _requested(address, requests, n_clients, WARM_UP * seconds)
+            before = _computed(program.pid)
             taken = _requested(address, requests, n_clients, seconds)
             yield {
                 "clients": n_clients,
@@ -34,6 +39,7 @@ def measured(
                 "p99": float(np.percentile(taken, 99)),
                 "per_second": len(taken) / seconds,
                 "answers": len(taken),
+                "cpu_seconds": (_computed(program.pid) - before) / len(taken),
                 "start_seconds": start,
                 "memory_bytes": _memory(program.pid),
             }
@@ -93,6 +99,11 @@ def _requested(address: tuple[str, int], requests: Sequence[bytes], n_clients: i
     if refused:
         raise InputError(f"the server refused: {refused[0]}")
     return taken
+
+
+def _computed(pid: int) -> float:
+    """Count the seconds that the workers have computed."""
+    return sum(each.cpu_times().user + each.cpu_times().system for each in psutil.Process(pid).children())
 
 
 def _memory(pid: int) -> int:

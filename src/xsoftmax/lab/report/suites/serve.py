@@ -31,13 +31,15 @@ def _load(content: dict[str, Any]) -> str:
             f"{1e3 * each['p50']:.1f}",
             f"{1e3 * each['p99']:.1f}",
             f"{each['per_second']:.0f}",
+            f"{1e3 * each['cpu_seconds']:.1f}",
             f"{each['start_seconds']:.0f} s",
             megabytes(each["memory_bytes"]),
         )
         for each in content["load"]
     ]
-    headings = ["classes", "rows", "batches", "clients", "p50 (ms)", "p99 (ms)", "rows/s", "start", "memory"]
-    return f"Workers: {content['workers']}.\n\n{table(headings, rows, right=6)}"
+    headings = ["classes", "rows", "batches", "clients", "p50 (ms)", "p99 (ms)", "rows/s", "computed for a row (ms)"]
+    headings += ["start", "memory"]
+    return f"Workers: {content['workers']}.\n\n{table(headings, rows, right=7)}"
 
 
 def _recall(results: list[dict[str, Any]]) -> str:
@@ -56,7 +58,7 @@ def _recall(results: list[dict[str, Any]]) -> str:
         )
         for each in results
     ]
-    headings = ["index", "probes", "recall@1", "recall@10", "accuracy", "p50 (ms)", "p99 (ms)"]
+    headings = ["index", "probes", "recall@1", "recall@10", "accuracy", "a row (ms)", "p99 (ms)"]
     headings += ["in a batch (ms)", "log p off by", "building"]
     first = results[0]
     head = (
@@ -75,7 +77,7 @@ def _draw(results: list[dict[str, Any]]) -> Figure:
             xs, ys = [1e3 * each["p50"] for each in curve], [each["recall_10"] for each in curve]
             axes.plot(xs, ys, color=COLORS[k], marker=MARKERS[k], label=label)
         axes.set_xscale("log")
-        axes.set_xlabel("ms for a row alone")
+        axes.set_xlabel("ms computed for a row alone")
         axes.set_ylabel("recall at 10")
         axes.legend(frameon=False)
         sns.despine(figure)
