@@ -124,7 +124,7 @@ rule report:
         rules.compare.output,
         config=rules.plan.output.config,
         tracking=rules.track.output,
-        template="src/xsoftmax/lab/report/page.html",
+        parts=multiext("src/xsoftmax/lab/report/page/page", ".html", ".css", ".js"),
     output:
         f"{RESULTS}/report.html",
     log:

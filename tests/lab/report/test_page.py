@@ -10,7 +10,7 @@ from lab.report.fake_fits import METHODS, change, kept_at, write_fits, write_sea
 from xsoftmax.cli import main
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.report.figures import SETTINGS
-from xsoftmax.lab.report.page import page
+from xsoftmax.lab.report.page.document import page
 from xsoftmax.lab.report.tables import number
 
 CONFIG = "# a <comment>\nexperiment: quick & small\nmethods: [softmax]   # kept as it is\n"
