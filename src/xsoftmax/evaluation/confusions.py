@@ -1,4 +1,4 @@
-"""Which classes a model takes for which others: pairs of the true class and the predicted one, the commonest first."""
+"""Which classes a model takes for which others: pairs of a true class and the one predicted, the commonest first."""
 
 from typing import Any, NamedTuple
 

@@ -12,7 +12,7 @@ from xsoftmax.training.folders import DIVERGED
 
 AXES = {"seconds": "training time (s)", "epoch": "epochs", "step": "steps (training rows seen)"}
 LOGARITHMIC = ("log_likelihood", GAP.y)
-DIGITS = 6  # significant ones of a number that is drawn
+DIGITS = 8  # significant ones of a number that is drawn
 WIDTH = 2  # of a line, in pixels
 # Markers in matplotlib's letters, as plotly calls them, and as a letter of a legend.
 MARKERS = {
@@ -76,12 +76,18 @@ def curves_of(rows: pd.DataFrame, ended: pd.DataFrame, appearances: dict[str, Ap
     """
     measures = measures_of(rows)
     names = [measure.name for measure in measures]
-    columns = rows[["method", "seed", *AXES, *names]].merge(ended[["method", "seed", "status"]], on=["method", "seed"])
+    columns = rows[["method", "seed", *AXES, *names]].merge(
+        ended[["method", "seed", "status"]], on=["method", "seed"]
+    )
     return {
         "axes": AXES,
         "measures": [measure._asdict() for measure in measures],
         "methods": [
-            {"name": method, **look(appearance), **_method(columns[columns.method == method], names, _kept(ended, method))}
+            {
+                "name": method,
+                **look(appearance),
+                **_method(columns[columns.method == method], names, _kept(ended, method)),
+            }
             for method, appearance in appearances.items()
         ],
     }
@@ -108,7 +114,7 @@ def _kept(ended: pd.DataFrame, method: str) -> dict[int, float]:
 
 
 def _method(rows: pd.DataFrame, names: list[str], kept: dict[int, float]) -> dict[str, Any]:
-    seeds = {seed: own for seed, own in rows.groupby("seed", sort=True)}
+    seeds = {int(seed): rows[rows.seed == seed] for seed in sorted(set(rows.seed))}
     well = [own for own in seeds.values() if (own.status != DIVERGED).all()]
     records = {
         seed: own[np.isclose(own.epoch, kept[seed], rtol=1e-9, atol=0)] for seed, own in seeds.items() if seed in kept
@@ -116,9 +122,9 @@ def _method(rows: pd.DataFrame, names: list[str], kept: dict[int, float]) -> dic
     return {
         "n_seeds": len(well),
         "curves": {name: _band([own.dropna(subset=name) for own in well], name) for name in names},
-        "kept": [{"seed": int(seed), **_points(own, names)} for seed, own in records.items() if len(own)],
+        "kept": [{"seed": seed, **_points(own, names)} for seed, own in records.items() if len(own)],
         "broken": [
-            {"seed": int(seed), **_points(own, names)} for seed, own in seeds.items() if (own.status == DIVERGED).all()
+            {"seed": seed, **_points(own, names)} for seed, own in seeds.items() if (own.status == DIVERGED).all()
         ],
     }
 
@@ -128,7 +134,7 @@ def _band(seeds: list[pd.DataFrame], name: str) -> dict[str, Any]:
     common = min(map(len, seeds), default=0)
     stacked = {column: np.array([own[column][:common] for own in seeds], float) for column in (*AXES, name)}
     if not common:
-        return {"x": dict.fromkeys(AXES, []), "mean": [], "low": [], "high": []}
+        return {"x": {axis: [] for axis in AXES}, "mean": [], "low": [], "high": []}
     values = stacked[name]
     return {
         "x": {axis: _rounded(stacked[axis].mean(axis=0)) for axis in AXES},

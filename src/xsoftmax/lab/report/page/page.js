@@ -5,12 +5,14 @@
   const BELOW_START = 1.3; // times the log-loss at the start: what is still shown
   const MARGIN = 0.05;
   const LEAST = 1e-6; // what a logarithmic axis has a place for
-  const WIDTH = 2;
+  const WIDTH = 2, SIZE = 8; // of a line and a marker
+  const STEPS = [[1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9], [1, 1.5, 2, 3, 5, 7], [1, 2, 5], [1, 3], [1]]; // of ticks in a decade
   const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, showTips: false, doubleClick: false };
   const TOUCH = matchMedia("(pointer: coarse)").matches;
 
   const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  const written = (value) => (value === null ? "–" : Number(value.toPrecision(5)).toString().replace("-", "−"));
+  const plain = (value) => (Number.isInteger(value) ? value.toLocaleString("en-US") : String(Number(value.toPrecision(5))));
+  const written = (value) => (value === null ? "–" : plain(value).replace("-", "−"));
 
   /** Give the colours of the theme, as the place of a figure has them. */
   function themeOf(place) {
@@ -18,12 +20,40 @@
     return { ink: style.color, paper: style.backgroundColor, line: style.borderTopColor };
   }
 
+  /** Give the pixels of both axes, and how many a tick needs. */
+  const sizesOf = (place) => [[place.clientWidth - 90, 56], [place.clientHeight - 70, 26]];
   const colored = (color, theme) => (color.startsWith("var") ? theme.ink : color);
 
-  /** Describe an axis; `prefix` stands before each number. */
-  function axisOf(theme, title, type, range, prefix = "") {
-    return { title: { text: title }, type, range, tickprefix: prefix, gridcolor: theme.line, linecolor: theme.line,
-      zerolinecolor: theme.line, automargin: true, nticks: 8, ...(type === "log" && { tickformat: "~g" }) };
+  /** Find round numbers between two for a logarithmic axis of some pixels, as many as have `apart` pixels each. */
+  function roundNumbers(low, high, pixels, apart) {
+    const decade = pixels / Math.log10(high / low);
+    for (const steps of STEPS) {
+      const found = [];
+      for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+        found.push(...steps.map((step) => Number(`${step}e${power}`)).filter((tick) => tick >= low && tick <= high));
+      }
+      const gaps = found.slice(1).map((tick, i) => decade * Math.log10(tick / found[i]));
+      if (found.length > 2 && Math.min(...gaps) >= apart) return found;
+    }
+    if (high / low > 100) { // decades, some of them left out
+      const step = Math.ceil(apart / decade);
+      const first = Math.ceil(Math.log10(low) / step) * step;
+      const n = Math.max(0, Math.floor((Math.log10(high) - first) / step) + 1);
+      return Array.from({ length: n }, (_, i) => Number(`1e${first + i * step}`));
+    }
+    const rough = ((high - low) * apart) / pixels, size = 10 ** Math.floor(Math.log10(rough));
+    const step = size * [1, 2, 5, 10].find((each) => each * size >= rough);
+    const n = Math.floor(high / step) - Math.ceil(low / step) + 1;
+    return Array.from({ length: Math.max(0, n) }, (_, i) => Number(((Math.ceil(low / step) + i) * step).toPrecision(10)));
+  }
+
+  /** Describe an axis of some pixels; a number that ticks stand for has `prefix` before it. */
+  function axisOf(theme, title, logarithmic, range, [pixels, apart], prefix = "") {
+    const axis = { title: { text: title }, type: logarithmic ? "log" : "linear", range, gridcolor: theme.line, linecolor: theme.line,
+      zerolinecolor: theme.line, automargin: true, nticks: Math.max(3, Math.min(10, Math.floor(pixels / apart))) };
+    if (!logarithmic) return axis;
+    const tickvals = roundNumbers(10 ** Math.min(...range), 10 ** Math.max(...range), pixels, apart);
+    return { ...axis, tickmode: "array", tickvals, ticktext: tickvals.map((tick) => prefix + written(tick)) };
   }
 
   function layoutOf(place, theme, xaxis, yaxis) {
@@ -43,10 +73,10 @@
       event.preventDefault();
       const [down, along] = steps[event.key];
       line = (Math.min(line, lines.length - 1) + down + lines.length) % lines.length;
-      const { curve, texts } = lines[line];
-      point = Math.max(0, Math.min(point + along, texts.length - 1));
-      readout.textContent = texts[point];
-      Plotly.Fx.hover(place, [{ curveNumber: curve, pointNumber: point }]);
+      const { curve, points } = lines[line];
+      point = Math.max(0, Math.min(point + along, points.length - 1));
+      readout.textContent = points[point].text;
+      Plotly.Fx.hover(place, [{ curveNumber: curve, pointNumber: points[point].index }]);
     });
     place.addEventListener("blur", () => Plotly.Fx.unhover(place));
   }
@@ -72,7 +102,9 @@
       if (!this.data.measures.length) return;
       this.begin();
       this.place.on("plotly_relayout", (change) => {
-        if ("xaxis.range[0]" in change) this.window = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+        if (!("xaxis.range[0]" in change)) return;
+        this.window = [change["xaxis.range[0]"], change["xaxis.range[1]"]];
+        this.draw();
       });
       this.place.on("plotly_doubleclick", () => this.restart());
       followKeys(this.place, section.querySelector(".readout"), () => this.lines);
@@ -121,6 +153,7 @@
     }
 
     onX(value) { return this.logX ? Math.log10(value) : value; }
+    across(xs) { return this.logX ? xs.map((x) => (x > 0 ? x : null)) : xs; }
     drawn(y) { return y === null || !this.logY ? y : Math.max(this.mirrored ? -y : y, LEAST); }
 
     /** Give the whole range of the x axis: on a logarithmic one, from the first record after the start. */
@@ -163,11 +196,11 @@
       const { traces, lines } = this.traces(theme);
       this.lines = lines;
       const window = this.window || this.wholeX();
-      const title = this.measure.title;
-      const xaxis = axisOf(theme, this.data.axes[this.axis], this.logX ? "log" : "linear", window);
+      const [across, upwards] = sizesOf(this.place);
+      const xaxis = axisOf(theme, this.data.axes[this.axis], this.logX, window, across);
       const prefix = this.logY && this.mirrored ? "−" : "";
-      const yaxis = axisOf(theme, title, this.logY ? "log" : "linear", this.rangeY(window), prefix);
-      Plotly.react(this.place, traces, layoutOf(this.place, theme, xaxis, yaxis), CONFIG);
+      const yaxis = axisOf(theme, this.measure.title, this.logY, this.rangeY(window), upwards, prefix);
+      Plotly.react(this.place, traces, layoutOf(this.place, theme, xaxis, { ...yaxis, fixedrange: true }), CONFIG);
       this.tabulate();
     }
 
@@ -177,17 +210,20 @@
       const said = (method, more, x, y) =>
         `${method.name}${more}: ${this.measure.title} ${written(y)} at ${written(x)}, ${this.data.axes[this.axis]}`;
       const follow = (method, more, x, y, style) => {
-        const texts = y.map((value, i) => said(method, more(i), x[i], value));
-        lines.push({ curve: traces.length, texts });
-        traces.push({ x, y: y.map((value) => this.drawn(value)), hovertext: texts.map(escaped), hoverinfo: "text", ...style });
+        const texts = y.map((value, i) => said(method, more(i), x[i], value)), across = this.across(x);
+        const points = texts.map((text, index) => ({ text, index })).filter(({ index: i }) => across[i] !== null && y[i] !== null);
+        if (points.length) lines.push({ curve: traces.length, points });
+        traces.push({ x: across, y: y.map((value) => this.drawn(value)), hovertext: texts.map(escaped), hoverinfo: "text", ...style });
       };
       for (const method of this.shown) {
         const color = colored(method.color, theme), curve = method.curves[name];
         const x = curve.x[this.axis];
         const look = { mode: "lines+markers", line: { color, dash: method.dash, width: WIDTH },
-          marker: { color, symbol: method.symbol, size: 7, line: { color: theme.paper, width: 0.6 } } };
+          marker: { color, symbol: method.symbol, size: SIZE, line: { color: theme.paper, width: 0.6 } } };
         if (method.n_seeds > 1) {
-          traces.push({ x: [...x, ...x.toReversed()], y: [...curve.low, ...curve.high.toReversed()].map((y) => this.drawn(y)),
+          const from = this.across(x).filter((at) => at === null).length; // where a logarithmic axis begins
+          const [along, low, high] = [x, curve.low, curve.high].map((values) => values.slice(from));
+          traces.push({ x: [...along, ...along.toReversed()], y: [...low, ...high.toReversed()].map((y) => this.drawn(y)),
             mode: "lines", line: { width: 0 }, fill: "toself", fillcolor: color, opacity: 0.2, hoverinfo: "skip" });
         }
         const among = (i) => method.n_seeds > 1
@@ -196,7 +232,7 @@
         for (const seed of method.broken) {
           const symbols = seed.x[this.axis].map((_, i, all) => (i === all.length - 1 ? "x" : method.symbol));
           follow(method, () => ` (seed ${seed.seed}, diverged)`, seed.x[this.axis], seed.y[name],
-            { ...look, line: { ...look.line, width: 1 }, marker: { ...look.marker, symbol: symbols, size: 8 } });
+            { ...look, line: { ...look.line, width: 1 }, marker: { ...look.marker, symbol: symbols, size: SIZE + 2 } });
         }
         const kept = method.kept.map((seed) => [seed.x[this.axis][0], this.drawn(seed.y[name][0])]);
         traces.push({ x: kept.map(([at]) => at), y: kept.map(([, y]) => y), mode: "markers", hoverinfo: "skip",
@@ -236,16 +272,16 @@
       this.texts = this.best.calibration.map((bin) =>
         `confidence ${written(bin.confidence)}, accuracy ${written(bin.accuracy)}, ${bin.n} rows`);
       this.draw();
-      followKeys(this.place, section.querySelector(".readout"), () => [{ curve: 1, texts: this.texts }]);
+      followKeys(this.place, section.querySelector(".readout"), () => [{ curve: 1, points: this.texts.map((text, index) => ({ text, index })) }]);
     }
 
     draw() {
       const theme = themeOf(this.place), bins = this.best.calibration, accent = "#0072b2";
       const line = { x: bins.map((bin) => bin.confidence), y: bins.map((bin) => bin.accuracy), mode: "lines+markers",
-        line: { color: accent, width: WIDTH }, marker: { color: accent, size: 7 }, hovertext: this.texts, hoverinfo: "text" };
+        line: { color: accent, width: WIDTH }, marker: { color: accent, size: SIZE }, hovertext: this.texts, hoverinfo: "text" };
       const diagonal = { x: [0, 1], y: [0, 1], mode: "lines", line: { color: theme.ink, width: 1, dash: "dash" }, hoverinfo: "skip" };
-      const xaxis = axisOf(theme, "confidence (probability of the likeliest class)", "linear", [0, 1.02]);
-      const layout = layoutOf(this.place, theme, xaxis, axisOf(theme, "accuracy", "linear", [0, 1.02]));
+      const [xaxis, yaxis] = ["confidence", "accuracy"].map((title, k) => axisOf(theme, title, false, [0, 1.02], sizesOf(this.place)[k]));
+      const layout = layoutOf(this.place, theme, xaxis, yaxis);
       Plotly.react(this.place, [diagonal, line], { ...layout, dragmode: false }, CONFIG);
     }
   }

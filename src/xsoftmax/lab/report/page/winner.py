@@ -72,7 +72,7 @@ def verdict(rows: pd.DataFrame) -> Verdict | None:
     order = _order(rows)
     entrants = [_entrant(method, rows) for method in order[:2]]
     own = rows[(rows.method == order[0]) & (rows.status != DIVERGED)]
-    seed = int(own.seed[own.judged.idxmax()])
+    seed = int(own.sort_values(["judged", "seed"], ascending=[False, True]).seed.iloc[0])
     return Verdict(order[0], seed, _sentence(entrants, judge, split), _kept(own))
 
 
