@@ -57,22 +57,34 @@ def browser():
         opened.close()
 
 
-@pytest.fixture(params=WIDTHS)
-def tab(request, browser, report):
-    """The report, opened; at the end nothing has been asked for, nothing complained of, nothing alerted."""
+@pytest.fixture(scope="module", params=WIDTHS)
+def opened(request, browser, report):
+    """The report at one width, with what it has asked for and what it has said since."""
     width, height = WIDTHS[request.param]
-    tab = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+    tab = browser.new_page(viewport={"width": width, "height": height})
     asked, said = [], []
     tab.on("request", lambda request: asked.append(request.url))
     tab.on("console", lambda message: said.append(message.text))
     tab.on("pageerror", lambda error: said.append(str(error)))
     tab.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
     tab.goto(report)
+    yield tab, asked, said
+    tab.close()
+
+
+@pytest.fixture
+def tab(opened, report):
+    """The report as it is at first; at the end nothing has been asked for, nothing complained of, nothing alerted."""
+    tab, asked, said = opened
+    tab.emulate_media(color_scheme="light")
+    tab.get_by_label("Colours").select_option("")
+    for name, value in (("Measure", "test_log_likelihood"), ("against", "seconds")):
+        chart(tab).get_by_label(name).select_option(value)
+    chart(tab).get_by_role("button", name="All", exact=True).click()
     yield tab
     assert [url for url in asked if not url.startswith(("data:", "blob:"))] == [report]
     assert not said
-    assert tab.evaluate("document.documentElement.scrollWidth") <= width
-    tab.close()
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def chart(tab, kind="curves"):
@@ -147,8 +159,8 @@ def test_values_by_pointing_by_keys_and_as_a_table(tab):
     first = readout.inner_text()
     tab.keyboard.press("ArrowRight")
     assert readout.inner_text() != first
-    assert "test log-likelihood (nats) −" in first
-    assert "seeds from" in first
+    assert first.startswith("softmax, test log-likelihood (nats): −")
+    assert ", 2 seeds: −" in first
     tab.keyboard.press("ArrowDown")
     assert readout.inner_text().startswith(ODD)
     label = sync_api.expect(place.locator(".hoverlayer"))
@@ -156,12 +168,12 @@ def test_values_by_pointing_by_keys_and_as_a_table(tab):
 
     controls.get_by_role("checkbox", name="softmax", exact=True).uncheck()
     place.locator(".scatterlayer .point").nth(4).hover(force=True)
-    label.to_contain_text("at ")
+    label.to_contain_text("training time (s): ")
 
     controls.locator("summary").click()
     rows = controls.locator("table.values tbody tr")
-    assert rows.count() == 3 * 11
-    assert rows.nth(0).locator("td").nth(0).inner_text() == "softmax"
+    assert rows.nth(0).locator("td").nth(0).inner_text() == ODD
+    assert rows.count() == 2 * 11 + rows.get_by_text("u-max (seed 1, diverged)").count() > 2 * 11
 
 
 def test_the_theme_follows_the_system_and_the_switch(tab):
@@ -185,6 +197,7 @@ def test_everything_has_a_name_and_takes_the_keyboard(tab):
       .filter(each => !each.labels?.[0]?.textContent.trim())
       .map(each => each.outerHTML)"""
     assert tab.evaluate(unnamed) == []
+    tab.locator("h1").click()
     tab.keyboard.press("Tab")
     assert tab.evaluate("document.activeElement.id") == "theme"
     assert tab.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"

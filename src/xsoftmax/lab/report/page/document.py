@@ -16,6 +16,8 @@ from xsoftmax.lab.report.page.methods import joined, methods, origins
 from xsoftmax.lab.report.page.sections import section
 from xsoftmax.lab.report.tables import headings, shown, without_empty
 
+PROGRAMS = ("axes.js", "curves.js", "page.js")
+
 
 def page(results: Path, config: Path) -> str:
     """Make the report of one experiment.
@@ -61,7 +63,7 @@ def page(results: Path, config: Path) -> str:
         config=text,
         origins=origins(fits),
         style=_own("page.css"),
-        program=_own("page.js"),
+        programs=[_own(name) for name in PROGRAMS],
         plotly=get_plotlyjs(),
     )
 
