@@ -137,8 +137,9 @@ def test_it_says_how_to_read_it(tags):
         "Curves",
         "Diverged",
         "Peak memory",
+        "Test rows choose nothing there",
     ):
-        assert said in text.partition("How to read this Test log-likelihood")[2]
+        assert said in text.partition("How to read this Who wins : ")[2]
 
 
 def test_all_columns_and_figures_can_be_scrolled_to_on_a_phone(html, tags):
@@ -206,6 +207,40 @@ def test_a_data_sets_name_that_leads_elsewhere_is_refused(tmp_path, name, capsys
     assert main(["compare", str(folder), "-o", str(tmp_path / "results")]) != 0
     assert f"dataset {name!r} is part of the figures' paths" in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
+
+
+GOOD = {
+    "reliability": {"confidence": [0.5, 0.9], "accuracy": [0.4, 1], "n": [3, 3]},
+    "confusions": {"n_wrong": 1, "n_seen": 1, "pairs": [{"true": "a", "predicted": "b", "n": 1, "of": 2}]},
+}
+
+
+@pytest.mark.fault(
+    "a fit's metrics that are damaged or made up, of which a report would draw curves or list classes",
+    happens="nothing is compared; what was there stays",
+    user="`error: …/metrics.json: confusions of test rows is not what evaluate writes; run it again for this fit`",
+)
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("reliability", {"n": [3]}),
+        ("reliability", {"accuracy": ["0.4", "<b>"]}),
+        ("confusions", {"pairs": [{"true": "a", "predicted": 5, "n": 1, "of": 2}]}),
+        ("confusions", {"n_seen": None}),
+    ],
+)
+def test_made_up_metrics_are_refused(tmp_path, name, damage, capsys):
+    folder = write_fits(tmp_path, methods=("softmax",))[0]
+    path, results = folder / "metrics.json", tmp_path / "results"
+    metrics = json.loads(path.read_text()) | {key: {"test": value} for key, value in GOOD.items()}
+    metrics["test"]["expected_calibration_error"] = 0.1
+    path.write_text(json.dumps(metrics))
+    assert main(["compare", str(folder), "-o", str(results)]) == 0
+    before = (results / "fits.json").read_bytes()
+    path.write_text(json.dumps(metrics | {name: {"test": GOOD[name] | damage}}))
+    assert main(["compare", str(folder), "-o", str(results)]) == 1
+    assert f"metrics.json: {name} of test rows is not what evaluate writes" in capsys.readouterr().err
+    assert (results / "fits.json").read_bytes() == before
 
 
 def rules(html, selector):

@@ -9,6 +9,7 @@ from typing import Any
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
 from xsoftmax.lab.report import tables
+from xsoftmax.lab.report.evaluated import check_evaluated
 from xsoftmax.lab.report.figures import write_figures
 from xsoftmax.lab.report.reliability import write_reliability
 from xsoftmax.training.folders import Fit, read_fits
@@ -40,6 +41,7 @@ def compare(
     fits = read_fits(folders)
     for fit in fits:
         _check_name(fit)
+        check_evaluated(fit)
         if fit.method == reference and not (fit.status.get("message") or "").startswith("converged"):
             print(
                 f"warning: the reference {reference} on {fit.dataset} has not converged in {fit.status.get('epoch')} "
