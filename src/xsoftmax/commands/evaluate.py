@@ -25,6 +25,7 @@ from xsoftmax.data.labels import choose
 from xsoftmax.data.rows import Rows as LabelledRows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import legacy_metrics, metrics
+from xsoftmax.evaluation.confusions import confusions
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prepared import check_same
 from xsoftmax.evaluation.reliability import reliability
@@ -144,9 +145,17 @@ def _of_model(options: argparse.Namespace) -> dict[str, Any]:
             binned = reliability(scores)
             found.setdefault("reliability", {})[rows.name] = binned.as_json() if math.isfinite(binned.error) else None
             found[rows.name] |= _measured(scores) | _as_published(options, model, rows, pool)
+            if _tells_confusions(rows):
+                taken = confusions(model, rows.split, scores.rank, pool)
+                found.setdefault("confusions", {})[rows.name] = taken._asdict()
     if options.reference is not None:
         found["weight_distance"] = _weight_distance(model, options.reference)
     return found
+
+
+def _tells_confusions(rows: Rows) -> bool:
+    """Whether rows are held out, and each has one class that it can be mistaken for another."""
+    return rows.name in ("test", "new") and rows.split.label_sets is None and rows.split.filtered is None
 
 
 def _scores(model: Model, rows: Rows, pool: ThreadPool) -> metrics.RowScores:

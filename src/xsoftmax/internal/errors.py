@@ -41,6 +41,7 @@ EXTRAS = {
     "jinja2": "report",
     "matplotlib": "report",
     "pandas": "report",
+    "plotly": "report",
     "seaborn": "report",
     "faiss": "search",
     "fastapi": "serve",
