@@ -64,6 +64,15 @@ class Group(Protocol):
     def shard(self, n_classes: int) -> Shard:
         """Give this rank's classes."""
 
+    def check_alike(self, what: str) -> None:
+        """Make sure that all ranks have the same text.
+
+        Raises
+        ------
+        InputError
+            On all ranks, if one has another: none waits for another then.
+        """
+
     def latest(self, number: float) -> float:
         """Give the largest of the ranks' numbers: of seconds, those of the slowest."""
 
@@ -88,6 +97,9 @@ class Alone:
     def shard(self, n_classes: int) -> Shard:
         """See ``Group``."""
         return Shard(0, n_classes)
+
+    def check_alike(self, what: str) -> None:
+        """See ``Group``."""
 
     def latest(self, number: float) -> float:
         """See ``Group``."""

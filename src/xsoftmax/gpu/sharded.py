@@ -109,18 +109,14 @@ class Ranks:
         """Add the ranks' values, place by place."""
         return self._reduced(own, distributed.ReduceOp.SUM)
 
-    def check(self, number: int, what: str) -> None:
-        """Compare a number of each rank with that of rank 0.
-
-        Raises
-        ------
-        InputError
-            On all ranks, if it differs on one: none waits for another then.
-        """
-        numbers = self._gathered(np.array([number], np.int64)).tolist()
-        if len(set(numbers)) > 1:
-            has = ", ".join(map(str, numbers))
-            raise InputError(f"ranks have {has} {what}, rank by rank; start all with the same files and options")
+    def check_alike(self, what: str) -> None:
+        """See ``ranks.Group``."""
+        found = self._gathered(np.array([crc32(what.encode())], np.int64))
+        if others := ", ".join(map(str, np.flatnonzero(found != found[0]))):
+            raise InputError(
+                f"rank {others} of {self.n_ranks} trains something else than rank 0: data, method, seed, budget and "
+                "code have to be the same; start all ranks with one command"
+            )
 
     def _gathered(self, own: np.ndarray) -> np.ndarray:
         there = [torch.from_numpy(own.copy()) for _ in range(self.n_ranks)]
