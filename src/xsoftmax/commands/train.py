@@ -153,7 +153,9 @@ def run(options: argparse.Namespace) -> None:
     world = world_of(os.environ, options.ranks)
     seconds, automatic = options.seconds, options.method == AUTO
     if automatic and world:
-        raise InputError(f"{world.n_ranks} processes were started together, and {AUTO} tries methods in one; name one")
+        raise InputError(
+            f"{world.n_ranks} processes were started together, and {AUTO} tries methods in one; name one"
+        )
     if options.epochs is None and seconds is None:
         if not automatic:
             raise InputError(f"no budget; give --epochs or --seconds, which only {AUTO} does without")
@@ -196,9 +198,7 @@ def run(options: argparse.Namespace) -> None:
             with told_to_stop() if options.checkpoint else nullcontext() as stop:
                 beforehand = {path: read_proposal(path) for path in options.proposal}
                 watching = [] if ranks.rank else observers(options)
-                result = fit(
-                    data, method, options.seed, plan, proposal, stop, watching, beforehand, ranks=ranks
-                )
+                result = fit(data, method, options.seed, plan, proposal, stop, watching, beforehand, ranks=ranks)
             if result.pruning:
                 print(pruning_in_words(result.pruning), file=sys.stderr)
             added = {"choice": found, "trial": options.trial, "ranks": ranks.n_ranks if world else None}

@@ -178,7 +178,9 @@ def _of_slurm(environment: Mapping[str, str]) -> World | None:
     """A job's script itself has a number, too, but is no task of a step."""
     if environment.get("SLURM_STEP_NUM_TASKS", "1") == "1":
         return None
-    number = {name: _number(environment, f"SLURM_{name}") for name in ("PROCID", "STEP_NUM_TASKS", "LOCALID", "JOB_ID")}
+    number = {
+        name: _number(environment, f"SLURM_{name}") for name in ("PROCID", "STEP_NUM_TASKS", "LOCALID", "JOB_ID")
+    }
     nodes = environment.get("SLURM_STEP_NODELIST", "localhost")
     port = int(environment.get("MASTER_PORT", FIRST_PORT + number["JOB_ID"] % N_PORTS))
     address = environment.get("MASTER_ADDR") or first_node(nodes)

@@ -141,7 +141,7 @@ class Ranks:
         try:
             call()
         except RuntimeError as error:
-            said = str(error).strip().splitlines()[0].partition(". This is typically")[0][-160:]
+            said = str(error).strip().splitlines()[0].partition("] ")[2].partition(". This is typically")[0][:160]
             raise InputError(
                 f"rank {self.rank} of {self.n_ranks}: another rank has ended or does not answer ({said}); its log says "
                 "why. Run the same command again: it goes on from the last checkpoint. If ranks were only slow, raise "

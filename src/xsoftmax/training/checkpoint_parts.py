@@ -128,7 +128,9 @@ class PartedCheckpoint:
         def name_them() -> None:
             if self._ranks.rank:
                 return
-            named = [{"file": name, "sha256": bytes(digest).hex()} for name, digest in zip(names, digests, strict=True)]
+            named = [
+                {"file": name, "sha256": bytes(digest).hex()} for name, digest in zip(names, digests, strict=True)
+            ]
             text = np.frombuffer(json.dumps(named).encode(), np.uint8)
             write_checkpoint(self._path, self._identity, {**rest, PARTS: text}, progress)
             remove_parts(self._path, names)
@@ -220,7 +222,9 @@ class PartedCheckpoint:
                 raise ContentError(f"a part named {name[:80]!r}")
             path = self._path.with_name(name)
             file = stack.enter_context(opened(path, [KIND], REMEDY))
-            if checksum_of(path) != each["sha256"] or [*map(int, (file.attrs["first"], file.attrs["stop"]))] != [*shard]:
+            if checksum_of(path) != each["sha256"] or [*map(int, (file.attrs["first"], file.attrs["stop"]))] != [
+                *shard
+            ]:
                 raise ContentError(f"{name} is of another checkpoint")
             yield Piece(shard, {key: in_one_piece(array, path) for key, array in file["arrays"].items()})
 

@@ -124,9 +124,7 @@ def estimate(
         "variables per sample": 8 * n_train * (method.objective.n_auxiliary + 2)
         + 4 * n_train * method.objective.uses_log_q,
         # for sparse rows, a copy of some weights (a row per feature) and of the rows; a block of scores; whole rows
-        "evaluation": (
-            4 * weights_copied(n_classes * width) * dense + _of_evaluations(data) if data.sparse else 0
-        )
+        "evaluation": (4 * weights_copied(n_classes * width) * dense + _of_evaluations(data) if data.sparse else 0)
         + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
