@@ -1,6 +1,7 @@
-"""One rank of fits by several processes, as a program: ``python -m gpu.rank RANK N_RANKS PORT FOLDER``; it writes what it has.
+"""One rank of fits by several processes, as a program: ``python -m gpu.rank RANK N_RANKS PORT FOLDER``.
 
-The folder has data, ``dense.h5`` and ``csr.h5``, and ``alone.h5``, a checkpoint of one process.
+It writes what it has found. The folder has data, ``dense.h5`` and ``csr.h5``, and ``alone.h5``, a checkpoint of one
+process.
 """
 
 import sys
@@ -107,7 +108,7 @@ def fits(folder, ranks):
 
 
 def resumed(folder, ranks):
-    """Curves, and weights of this rank, of a fit that goes on: from its own checkpoint, and from one of one process."""
+    """Curves, and weights here, of a fit that goes on: from its own checkpoint, and from that of one process."""
     own = folder / "ranks.h5"
     interrupted(folder, ranks, checkpoint=own)
     results = [trained("softmax", folder, ranks, checkpoint=path) for path in (own, folder / "alone.h5")]

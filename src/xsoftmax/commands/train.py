@@ -37,7 +37,7 @@ from xsoftmax.training.checkpoint import check_checkpoint
 from xsoftmax.training.checkpoint_parts import remove_parts
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import KEEP, Plan
-from xsoftmax.training.ranks import write_together
+from xsoftmax.training.ranks import sent_by, write_together
 from xsoftmax.training.record import summary, write_fit
 from xsoftmax.training.search import read_chosen
 
@@ -201,7 +201,7 @@ def run(options: argparse.Namespace) -> None:
                 result = fit(data, method, options.seed, plan, proposal, stop, watching, beforehand, ranks=ranks)
             if result.pruning:
                 print(pruning_in_words(result.pruning), file=sys.stderr)
-            added = {"choice": found, "trial": options.trial, "ranks": ranks.n_ranks if world else None}
+            added = {"choice": found, "trial": options.trial, "ranks": sent_by(ranks)}
             added = {key: value for key, value in added.items() if value is not None}
             write_together(
                 result,

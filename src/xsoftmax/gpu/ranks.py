@@ -55,11 +55,14 @@ class Group(Protocol):
     rank, n_ranks : int
     n_here : int
         How many of them are on this machine, and share its memory.
+    n_sent : int
+        Bytes that this rank has sent.
     """
 
     rank: int
     n_ranks: int
     n_here: int
+    n_sent: int
 
     def shard(self, n_classes: int) -> Shard:
         """Give this rank's classes."""
@@ -92,7 +95,7 @@ class Group(Protocol):
 class Alone:
     """One process, which has all classes: see ``Group``."""
 
-    rank, n_ranks, n_here = 0, 1, 1
+    rank, n_ranks, n_here, n_sent = 0, 1, 1, 0
 
     def shard(self, n_classes: int) -> Shard:
         """See ``Group``."""

@@ -1,13 +1,13 @@
 """Classes that are spread over processes: each rank has some of them, and all ranks see the same samples.
 
-Samples are in a file that every rank reads, and drawn classes follow from the seed, so that neither is sent. Of exact
-softmax, each rank passes over its own classes. What the passes have found is then combined: with M the largest of the
-ranks' maxima m, the sum of exponentials is that of total exp(m - M) over ranks, and only one rank knows the true score.
-Of methods that draw m classes, each rank scores those that it has, and the m + 1 scores of a sample are added up, of
-which all but one rank's are 0. Then each rank moves its own classes.
+Samples are in a file that every rank reads, and drawn classes follow from the seed, so that neither is sent. Of
+exact softmax, each rank passes over its own classes. What the passes have found is then combined: with M the largest
+of the ranks' maxima m, the sum of exponentials is that of total exp(m - M) over ranks, and only one rank knows the
+true score. Of methods that draw m classes, each rank scores those that it has, and the m + 1 scores of a sample are
+added up, of which all but one rank's are 0. Then each rank moves its own classes.
 
-With n ranks, all together send 48 (n - 1) bytes for each sample of exact softmax: three numbers of float64 go into two
-ring all-reduces, each of which sends every number 2 (n - 1) times. A sample with m draws of its own takes
+With n ranks, all together send 48 (n - 1) bytes for each sample of exact softmax: three numbers of float64 go into
+two ring all-reduces, each of which sends every number 2 (n - 1) times. A sample with m draws of its own takes
 8 (m + 1) (n - 1) bytes: float32 scores in one all-reduce. Neither depends on the number of features or classes.
 
 All of it is plain `torch.distributed`: gloo on processors, nccl on cards.
@@ -63,8 +63,8 @@ class Ranks:
         except (RuntimeError, ValueError) as error:
             said = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
             raise InputError(
-                f"{where}: the ranks have not come together ({said}); look at the others' logs, or set MASTER_PORT if "
-                "the port is taken"
+                f"{where}: the ranks have not come together ({said}); look at the others' logs, or set MASTER_PORT "
+                "if the port is taken"
             ) from error
         try:
             yield cls()
@@ -141,11 +141,13 @@ class Ranks:
         try:
             call()
         except RuntimeError as error:
-            said = str(error).strip().splitlines()[0].partition("] ")[2].partition(". This is typically")[0][:160]
+            said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            said = said.rpartition("cc:")[2].partition("] ")[2] or said  # where in whose sources
+            said = said.partition(". This is typically")[0][:160]
             raise InputError(
-                f"rank {self.rank} of {self.n_ranks}: another rank has ended or does not answer ({said}); its log says "
-                "why. Run the same command again: it goes on from the last checkpoint. If ranks were only slow, raise "
-                f"{SECONDS_VARIABLE}"
+                f"rank {self.rank} of {self.n_ranks}: another rank has ended or does not answer ({said}); its log "
+                "says why. Run the same command again: it goes on from the last checkpoint. If ranks were only slow, "
+                f"raise {SECONDS_VARIABLE}"
             ) from error
 
 

@@ -93,7 +93,7 @@ class PartedCheckpoint:
     ranks : Group
     n_classes : int
     class_axis : callable
-        Says of an array's name along which axis it has this rank's classes; None: it has none, and is the same on all.
+        Says of an array's name along which axis it has this rank's classes; None: along none, it is the same on all.
     """
 
     def __init__(

@@ -107,9 +107,9 @@ def fit(
     if it has been fitted to these rows with this seed before; ``beforehand`` has parts of it, by the files that they
     were read from. ``start`` is where weights begin, instead of where the method says, and ``carried`` what another
     fit of the method has ended with (``RunningFit.arrays``). Of several ``ranks``, each calls this with the same
-    arguments, and has a part of the model in the end (``xsoftmax.training.ranks.write_together``). Once ``stop`` is set, a checkpoint is written and the
-    fit given up. Nothing is said along the way but warnings, unless one of ``callbacks`` does: see
-    ``xsoftmax.training.callbacks``. One of them that fails is left out, with a warning.
+    arguments, and has a part of the model in the end (see ``xsoftmax.training.ranks.write_together``). Once ``stop``
+    is set, a checkpoint is written and the fit given up. Nothing is said along the way but warnings, unless one of
+    ``callbacks`` does: see ``xsoftmax.training.callbacks``. One of them that fails is left out, with a warning.
 
     Raises
     ------

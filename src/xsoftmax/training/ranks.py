@@ -1,4 +1,4 @@
-"""A fit by several processes, each with some of the classes: what it refuses, what all agree on, how it is written."""
+"""A fit by several processes, each with some of the classes: what is refused, what all agree on, who writes it."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -55,6 +55,13 @@ def agreed(ranks: Group, row: Mapping[str, float]) -> dict[str, float]:
         return dict(row)
     values = ranks.of_first(np.array(list(row.values()), np.float64)).tolist()
     return {key: type(before)(value) for (key, before), value in zip(row.items(), values, strict=True)}
+
+
+def sent_by(ranks: Group) -> dict[str, int] | None:
+    """Say how many ranks there are, and what all of them have sent until now, in bytes; None of one process."""
+    if ranks.n_ranks == 1:
+        return None
+    return {"n": ranks.n_ranks, "bytes_sent": int(ranks.total(np.array([ranks.n_sent]))[0])}
 
 
 class RowsOfRanks:
