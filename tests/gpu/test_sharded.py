@@ -22,7 +22,7 @@ from xsoftmax.internal.errors import InputError  # noqa: E402
 from xsoftmax.internal.fingerprint import ROOT  # noqa: E402
 from xsoftmax.model import load_model  # noqa: E402
 
-SECONDS = 240
+SECONDS = 600
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
 
 
