@@ -14,7 +14,8 @@ from gpu.problems import after, fitted, make_solver, method_of, training_set
 from training.interruptions import KillAfter, KilledError
 from training.problems import curve
 from xsoftmax.data.store import open_prepared
-from xsoftmax.gpu.ranks import ALONE, World, joined
+from xsoftmax.gpu.launch import joined
+from xsoftmax.gpu.ranks import ALONE, World
 from xsoftmax.internal.errors import InputError
 from xsoftmax.model import save_model
 from xsoftmax.solvers._torch import TorchSolver
@@ -121,7 +122,7 @@ def _named(model):
 
 def main(rank: int, n_ranks: int, port: int, folder: Path) -> None:
     torch.set_num_threads(1)
-    with joined(World(rank, n_ranks, rank, "127.0.0.1", port), "cpu") as ranks:
+    with joined(World(rank, n_ranks, rank, "127.0.0.1", port), "cpu", "softmax") as ranks:
         found = {"fits": fits(folder, ranks), "resumed": resumed(folder, ranks)}
         found["whole"] = trained("softmax", folder, ranks).model.W.copy()
         found["refusals"] = refusals(folder, ranks)

@@ -17,7 +17,8 @@ if not torch.distributed.is_gloo_available():
 from gpu import rank as worker  # noqa: E402
 from gpu.problems import N, in_float64  # noqa: E402
 from training.problems import K, curve, rows  # noqa: E402
-from xsoftmax.gpu.ranks import first_node, joined, shard_of, world_of  # noqa: E402
+from xsoftmax.gpu.launch import first_node, joined, world_of  # noqa: E402
+from xsoftmax.gpu.ranks import shard_of  # noqa: E402
 from xsoftmax.internal.errors import InputError  # noqa: E402
 from xsoftmax.internal.fingerprint import ROOT  # noqa: E402
 from xsoftmax.model import load_model  # noqa: E402
@@ -209,7 +210,9 @@ def test_a_world_that_is_none_is_refused(environment, asked, said):
 
 def test_compiled_code_trains_in_one_process():
     with (
-        pytest.raises(InputError, match="2 processes were started together, and compiled code trains in one; set "),
-        joined(world_of(TORCHRUN), "numba"),
+        pytest.raises(
+            InputError, match="method mine: 2 processes were started together, and compiled code trains in one; set "
+        ),
+        joined(world_of(TORCHRUN), "numba", "mine"),
     ):
         pass

@@ -18,8 +18,7 @@ from typing import Any
 
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import links, metrics
-from xsoftmax.gpu.device import require
-from xsoftmax.gpu.ranks import joined, world_of
+from xsoftmax.gpu.launch import joined, world_of
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import parse_json
 from xsoftmax.internal.errors import InputError
@@ -192,9 +191,7 @@ def run(options: argparse.Namespace) -> None:
             modules, proposal, found = method.modules, None, None
         code = fingerprint(__name__, *modules, *links.MODULES, *metrics.MODULES)
         plan = replace(plan, identity=code)
-        place = place_of(method)
-        require(method.name, place)
-        with joined(world, place) as ranks:
+        with joined(world, place_of(method), method.name) as ranks:
             with told_to_stop() if options.checkpoint else nullcontext() as stop:
                 beforehand = {path: read_proposal(path) for path in options.proposal}
                 watching = [] if ranks.rank else observers(options)

@@ -56,9 +56,8 @@ class PartOfModel(Model):
             calibration = replace(calibration, log_counts=calibration.log_counts[classes])
         if correction is not None:
             correction = _Shifted(correction, self.shard.first)
-        return Model(
-            self.W, range(self.shard.n), self.n_features, self.b, correction, calibration=calibration, link=self.link
-        )  # type: ignore[arg-type]
+        parts = {"b": self.b, "correction": correction, "calibration": calibration, "link": self.link}
+        return Model(self.W, [""] * self.shard.n, self.n_features, **parts)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class Ranks:
     @classmethod
     @contextmanager
     def started(cls, world: World, place: str, timeout: timedelta) -> Iterator["Ranks"]:
-        """Join the group of a world, for as long as this lasts; see ``ranks.joined``."""
+        """Join the group of a world, for as long as this lasts; see ``xsoftmax.gpu.launch.joined``."""
         where = f"rank {world.rank} of {world.n_ranks}, at {world.address} port {world.port}"
         if place == "cuda":
             torch.cuda.set_device(world.local % torch.cuda.device_count())

@@ -44,7 +44,7 @@ class TorchSolver(ABC):
         require(method.name, self._place)
         n_samples, n_features = data.X.shape
         n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
-        self._ranks = data.ranks or ALONE
+        self._ranks: Any = data.ranks or ALONE
         self._shard = self._ranks.shard(data.n_classes)
         size = Size(n_samples, self._shard.n, n_features, n_entries)
         seen = size if method.encoder is None else behind(method.encoder, size)
