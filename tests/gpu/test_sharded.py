@@ -15,13 +15,15 @@ if not torch.distributed.is_gloo_available():
     pytest.skip("this PyTorch has no gloo", allow_module_level=True)
 
 from gpu import rank as worker  # noqa: E402
-from gpu.problems import N, in_float64  # noqa: E402
+from gpu.problems import N, in_float64, method_of  # noqa: E402
 from training.problems import K, curve, rows  # noqa: E402
+from xsoftmax.data.store import open_prepared  # noqa: E402
 from xsoftmax.gpu.launch import first_node, joined, world_of  # noqa: E402
-from xsoftmax.gpu.ranks import shard_of  # noqa: E402
+from xsoftmax.gpu.ranks import Alone, shard_of  # noqa: E402
 from xsoftmax.internal.errors import InputError  # noqa: E402
 from xsoftmax.internal.fingerprint import ROOT  # noqa: E402
 from xsoftmax.model import load_model  # noqa: E402
+from xsoftmax.training.memory import check_memory, estimate  # noqa: E402
 
 SECONDS = 600
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
@@ -177,6 +179,26 @@ def test_shards_cover_all_classes_once(n_ranks, n_classes):
 def test_more_ranks_than_classes_are_refused():
     with pytest.raises(InputError, match="3 classes are fewer than 4 ranks; use at most 3 ranks"):
         shard_of(0, 4, 3)
+
+
+class OneOfTwo(Alone):
+    n_ranks = n_here = 2
+
+
+@pytest.mark.fault(
+    "a fit by several ranks that together need more memory than their machine has",
+    happens="each asks for its part of the weights, of its share of the memory, before it takes any",
+    user="`method … needs … MB: …; it may take … MB`",
+)
+def test_ranks_on_one_machine_share_its_memory(folder):
+    method, weights = method_of(worker.SOFTMAX), "weights and what the optimizer keeps"
+    with open_prepared(folder / "dense.h5") as data:
+        whole, part = (estimate(method, data, False, n_ranks=n) for n in (1, 2))
+        assert whole[weights] == 2 * part[weights]
+        enough = 2 * sum(check_memory(method, data, False, ranks=OneOfTwo()).values()) + 2**27
+        check_memory(method, data, False, enough, ranks=OneOfTwo())
+        with pytest.raises(InputError, match=r"method mine on synthetic .* needs .* MB: .*; it may take "):
+            check_memory(method, data, False, enough // 2, ranks=OneOfTwo())
 
 
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "a", "MASTER_PORT": "29500"}

@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 if not torch.distributed.is_gloo_available():
     pytest.skip("this PyTorch has no gloo", allow_module_level=True)
 
-SECONDS = 120
+SECONDS = 240
 METHOD = ["--method", "softmax", "--set", '{"device": "cpu"}', "--keep", "last"]
 
 
@@ -38,7 +38,12 @@ def start(folder, n_ranks, path, *words):
 
 
 def said_by(programs):
-    return [program.communicate(timeout=SECONDS)[0] for program in programs]
+    """What each has printed in the end; none outlives the test."""
+    try:
+        return [program.communicate(timeout=SECONDS)[0] for program in programs]
+    finally:
+        for program in programs:
+            program.kill()
 
 
 def weights(folder):
@@ -54,8 +59,9 @@ def weights(folder):
 )
 def test_a_rank_that_is_killed_ends_the_others_and_the_fit_goes_on(prepare, tmp_path):
     path, checkpoint = prepare(*rows(), K, n_validation=50), tmp_path / "kept.h5"
-    long = ["--epochs", "2000", "--points", "1", "--checkpoint", str(checkpoint), "--checkpoint-seconds", "0"]
-    programs = start(tmp_path / "fit", 2, path, *long)
+    plan = ["--epochs", "200", "--points", "1"]
+    kept = ["--checkpoint", str(checkpoint), "--checkpoint-seconds"]
+    programs = start(tmp_path / "fit", 2, path, *plan, *kept, "0")
     end = time.monotonic() + SECONDS
     while not checkpoint.exists():
         assert time.monotonic() < end
@@ -63,14 +69,14 @@ def test_a_rank_that_is_killed_ends_the_others_and_the_fit_goes_on(prepare, tmp_
     programs[1].kill()
     killed = time.monotonic()
     said = said_by(programs)
-    assert time.monotonic() - killed < 60
+    assert time.monotonic() - killed < 120
     assert programs[0].returncode == 1
     assert "error: rank 0 of 2: another rank has ended or does not answer" in said[0]
     assert "Traceback" not in said[0]
     assert not (tmp_path / "fit").exists()
-    said = said_by(start(tmp_path / "fit", 2, path, *long))
+    said = said_by(start(tmp_path / "fit", 2, path, *plan, *kept, "60"))
     assert f"resumed {checkpoint}" in said[0]
     assert not said[1], "rank 0 alone says how it goes"
     assert not list(tmp_path.glob("kept*"))
-    calm = said_by(start(tmp_path / "calm", 2, path, *long[:4]))
+    calm = said_by(start(tmp_path / "calm", 2, path, *plan))
     assert np.array_equal(weights(tmp_path / "fit"), weights(tmp_path / "calm")), calm

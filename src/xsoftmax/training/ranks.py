@@ -15,6 +15,9 @@ from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.solvers._rules import first_broken
 
+# Of which every step goes through scores and moves that know of ranks.
+OPTIMIZERS = ("sgd", "adagrad", "u-max")
+
 
 def check_ranks(ranks: Group, method: Method, n_classes: int, starts: bool, identity: Any) -> None:
     """Make sure that several processes can train a method together, and that all are about to do the same.
@@ -37,9 +40,10 @@ def check_ranks(ranks: Group, method: Method, n_classes: int, starts: bool, iden
     if ranks.n_ranks == 1:
         return
     ranks.check_alike(json.dumps(identity, sort_keys=True, default=str))
-    start = method.settings["start"]["name"]
+    start, optimizer = (method.settings[part]["name"] for part in ("start", "optimizer"))
     several = f"{ranks.n_ranks} ranks have some of the classes each"
     rules = [
+        (optimizer not in OPTIMIZERS, f"{optimizer} moves weights by itself; take {' or '.join(OPTIMIZERS)}"),
         (method.encoder is not None, "the table of an encoder is one; leave encoder out"),
         (starts or start != "zero", f"start {start} makes the weights of all; leave start out"),
         (method.prune, f"prune is {method.prune:g}, which compares the weights of all; leave prune out"),
