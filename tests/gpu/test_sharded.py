@@ -15,6 +15,7 @@ if not torch.distributed.is_gloo_available():
     pytest.skip("this PyTorch has no gloo", allow_module_level=True)
 
 from gpu import rank as worker  # noqa: E402
+from gpu.problems import K as N_CLASSES  # noqa: E402
 from gpu.problems import N, in_float64, method_of  # noqa: E402
 from training.problems import K, curve, rows  # noqa: E402
 from xsoftmax.data.store import open_prepared  # noqa: E402
@@ -75,10 +76,12 @@ def test_steps_are_those_of_one_process(name, ranks, monkeypatch):
 
 
 def test_bytes_are_those_of_the_formula(ranks):
-    """Of exact softmax 48 (n - 1) a sample; of m draws 8 (m + 1) (n - 1) in float32, twice that here."""
+    """Those of docs/sharding.md, but that all numbers are float64 here."""
     others, n_samples = len(ranks[1]) - 1, 2 * N
     sent = {name: sum(each["steps"][name][2] for each in ranks[1]) for name in worker.STEPS}
     assert sent["softmax"] == 48 * others * n_samples
+    assert sent["softmax, sparse"] == 32 * others * n_samples
+    assert sent["max-margin"] == 16 * N_CLASSES * others * n_samples
     assert sent["one-vs-each"] == 16 * (3 + 1) * others * n_samples
     assert sent["one-vs-each, sparse"] == sent["one-vs-each"]
     assert sent["nce, shared"] < sent["one-vs-each"]
