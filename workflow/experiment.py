@@ -16,6 +16,7 @@ from jsonschema.validators import extend
 from xsoftmax.advice.options import AutoOptions
 from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.evaluation.metrics import judging_columns
+from xsoftmax.gpu.device import OF_TORCH
 from xsoftmax.internal import registry
 from xsoftmax.internal.addresses import all_without_secrets, stamped_without_secrets
 from xsoftmax.internal.documents import read_yaml
@@ -197,6 +198,7 @@ class Experiment:
                 _check_path_part("config: methods:", each)
             _check_path_part(f"{datasets[name].file}: name", name)
         _check_used(config, tasks, [*methods, *config["define"], AUTO])
+        _check_ranks(config["ranks"], tasks)
         return cls(config, datasets, tasks)
 
     def check_unchanged(self, environment: MutableMapping[str, str]) -> None:
@@ -232,6 +234,10 @@ class Experiment:
     def results(self) -> str:
         """Name the folder of all that is made for this experiment."""
         return f"results/{self.name}"
+
+    def n_ranks(self, method: str) -> int:
+        """Count the processes that train ``method`` together."""
+        return self.config["ranks"].get(method, 1)
 
     def fits(self) -> Iterator[Fit]:
         """Go through all combinations of data set, method and seed."""
@@ -366,7 +372,7 @@ def _check_used(config: dict[str, Any], tasks: Mapping[str, Task], known: Iterab
     for name in config["once"]:
         if name not in everywhere:
             raise InputError(f"config: once: {name!r} is not among methods; add it there or leave it out here")
-    places = [(f"config: {key}", config[key], everywhere) for key in ("define", "set")]
+    places = [(f"config: {key}", config[key], everywhere) for key in ("define", "set", "ranks")]
     places += [("config: search: grid", (config["search"] or {}).get("grid", {}), everywhere)]
     places += [
         (f"config: for: {name}: search: grid", (own.get("search") or {}).get("grid", {}), tasks[name].methods)
@@ -379,6 +385,20 @@ def _check_used(config: dict[str, Any], tasks: Mapping[str, Task], known: Iterab
         _check_known(f"{where}: unknown method", named, known)
         if unused := [name for name in named if name not in among]:
             raise InputError(f"{where}: {unused[0]} is not among methods; add it there or leave it out here")
+
+
+def _check_ranks(ranks: Mapping[str, int], tasks: Mapping[str, Task]) -> None:
+    """Make sure that methods of several processes are trained by PyTorch, and are none that a search tries."""
+    for task in tasks.values():
+        for name in set(ranks) & set(task.methods):
+            where = f"config: ranks: {name}"
+            if task.device(name) not in OF_TORCH or name == AUTO:
+                raise InputError(
+                    f"{where}: {ranks[name]} processes train on device cuda or cpu; write set: {{{name}: {{device: "
+                    "cuda}}, or leave it out here"
+                )
+            if name in task.grid:
+                raise InputError(f"{where}: trials of a search train in one process; leave {name} out here or there")
 
 
 def _points(

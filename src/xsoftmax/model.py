@@ -272,13 +272,18 @@ class Model:
     def true_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
         """Score of one class of each row, float32 of shape (n_samples,); equal to the others' up to rounding."""
         self._check_width(X)
-        scores = np.zeros(len(y), np.float32)
-        if self.W is not None:
-            score_each(X, y, self.W, self.b, scores, self.encoder)
+        scores = self._linear_scores(X, y)
         # None: all the same, so that blocks of scores lack it, too
         if self.correction is not None and self.correction.log_q(X[:0], 0, 1) is not None:
             add_log_q(self.correction.kernel(X), y, scores)
         correct(scores, None, self.calibration, y)
+        return scores
+
+    def _linear_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
+        """Score one class of each row by the weights alone."""
+        scores = np.zeros(len(y), np.float32)
+        if self.W is not None:
+            score_each(X, y, self.W, self.b, scores, self.encoder)
         return scores
 
     def _check_width(self, X: Any) -> None:

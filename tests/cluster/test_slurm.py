@@ -110,6 +110,26 @@ def test_a_method_on_a_gpu_goes_to_the_gpu_partition_and_asks_for_one(tree):
     assert all("-p cpu" in call for call in calls if call not in gpu)
 
 
+def test_several_tasks_of_one_job_train_one_model(prepared):
+    """By gloo on the processors; and as many GPUs are asked for as there are tasks."""
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    names = ["softmax", "one-vs-each"]
+    config = {"experiment": "ranks", "datasets": ["digits"], "methods": names, "budget": {"epochs": 1}}
+    config["set"] = {"softmax": {"device": "cpu"}, "one-vs-each": {"device": "cuda"}}
+    write(prepared, config | {"ranks": dict.fromkeys(names, 2)})
+    words = ("--configfile", "config.yaml", "--until", "evaluate", "--verbose", "--retries", "0", "--keep-going")
+    done = prepared.run(*COMMAND, *QUICK, *words)
+    calls = [line for line in done.stderr.splitlines() if "sbatch" in line and "--parsable" in line]
+    assert sorted(("--ntasks=2" in call, "--gpus=2" in call, "-p gpu" in call) for call in calls) == [
+        (True, False, False),
+        (True, True, True),
+    ]
+    assert log_of(prepared, "ranks").count("softmax: finished after 1 epochs") == 1, "rank 0 alone says so"
+    status = json.loads((prepared.folder / FIT.format("ranks") / "status.json").read_text())
+    assert status["ranks"]["n"] == 2
+    assert (prepared.folder / FIT.format("ranks") / "metrics.json").exists()
+
+
 def test_memory_and_minutes_of_a_rule_are_those_of_the_config(tree):
     config = {"experiment": "asked", "datasets": ["digits"], "methods": ["softmax"], "budget": {"epochs": 1}}
     write(tree, config | {"resources": {"train": {"mem_mb": 1234, "runtime": 7}, "evaluate": {"runtime": 3}}})

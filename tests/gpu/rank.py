@@ -1,92 +1,135 @@
-"""One rank of sharded fits, as a program: ``python rank.py RANK N_RANKS FOLDER``; it writes what it has."""
+"""One rank of fits by several processes, as a program: ``python -m gpu.rank RANK N_RANKS PORT FOLDER``.
+
+It writes what it has found. The folder has data, ``dense.h5`` and ``csr.h5``, and ``alone.h5``, a checkpoint of one
+process.
+"""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
-from torch import distributed
 
-from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.fused_softmax import Update
-from xsoftmax.gpu.precision import ClassWeights, precision_of
-from xsoftmax.gpu.sharded import Ranks, ShardedSoftmax, shard_of
+from gpu.problems import after, fitted, make_solver, method_of, training_set
+from training.interruptions import KillAfter, KilledError
+from training.problems import curve
+from xsoftmax.data.store import open_prepared
+from xsoftmax.gpu.launch import joined
+from xsoftmax.gpu.ranks import ALONE, World
 from xsoftmax.internal.errors import InputError
+from xsoftmax.model import save_model
+from xsoftmax.solvers._torch import TorchSolver
+from xsoftmax.training.fit import fit
+from xsoftmax.training.plan import Plan
+from xsoftmax.training.ranks import write_together
 
-N_SAMPLES, N_CLASSES, N_FEATURES, N_STEPS = 48, 103, 64, 4
-NAMES = ("float64", "float32")
-
-
-def batches(dtype: torch.dtype, n_samples: int = N_SAMPLES) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Samples and classes of each step, for all ranks."""
-    generator = torch.Generator().manual_seed(3)
-    return [
-        (
-            torch.randn(n_samples, N_FEATURES, generator=generator).to(dtype),
-            torch.randint(N_CLASSES, (n_samples,), generator=generator),
-        )
-        for _ in range(N_STEPS)
-    ]
-
-
-def weights(name: str, first: int = 0, stop: int = N_CLASSES) -> tuple[ClassWeights, torch.Tensor, Update]:
-    """Weights, biases and accumulators of some classes, at the beginning."""
-    W = ClassWeights.allocate(stop - first, N_FEATURES, precision_of(name))
-    start = torch.randn(N_CLASSES, N_FEATURES, generator=torch.Generator().manual_seed(4)) / 8
-    W.values.copy_(start[first:stop])
-    b = torch.zeros(stop - first, dtype=W.precision.sums)
-    return W, b, Update(0.3, torch.full_like(W.values, 0.01), torch.full_like(b, 0.01))
-
-
-def whole(name: str) -> dict[str, torch.Tensor]:
-    """What one process does without any other."""
-    W, b, update = weights(name)
-    found = [fused_softmax.step(X, y, W, b, update, block=10) for X, y in batches(W.precision.sums)]
-    last = fused_softmax.sums_of(*batches(W.precision.sums)[0], W, b)
-    return {"W": W.values, "b": b, "steps": torch.stack(found), "last": last.log_likelihood}
+SOFTMAX = ("softmax", "all", "adagrad")
+OWN, SHARED = {"size": 8}, {"size": 8, "shared": True}
+# Of steps: parts of a method, storage of the rows, and its other settings.
+STEPS = {
+    "softmax": (SOFTMAX, "dense", {"average": "half", "decay": 0.5}),
+    "softmax, sparse": (("softmax", "all", "sgd"), "csr", {"l2": 0.5}),
+    "max-margin": (("max-margin", "all", "sgd"), "dense", {}),
+    "one-vs-each": (("one-vs-each", "uniform", "adagrad"), "dense", {"average": "all", "batch": OWN}),
+    "one-vs-each, sparse": (("one-vs-each", "uniform", "sgd"), "csr", {"l2": 0.3, "batch": OWN}),
+    "nce, shared": (("nce", "frequency", "sgd"), "dense", {"bias_start": "minus-log-q", "batch": SHARED}),
+    "u-max, sparse": (("double-sum", "uniform", "u-max"), "csr", {"batch": {"size": 1}}),
+    "sampled softmax": (("sampled-softmax", "tree", "adagrad"), "dense", {"decay": 0.5, "batch": OWN}),
+}
+# Of whole fits.
+FITS = {
+    "softmax": (SOFTMAX, "dense", {"calibration": "temperature"}),
+    "softmax, sparse": (("softmax", "all", "sgd"), "csr", {"l2": 0.1}),
+    "nce": (("nce", "frequency", "sgd"), "dense", {"batch": SHARED}),
+    "negative sampling": (("negative-sampling", "frequency", "sgd"), "csr", {"decay": 0.1, "batch": OWN}),
+}
+EPOCHS, KILLED_AFTER = 4, 3
 
 
-def train(ranks: Ranks, name: str, n_samples: int = N_SAMPLES) -> dict[str, torch.Tensor]:
-    shard = shard_of(ranks.rank, ranks.n_ranks, N_CLASSES)
-    W, b, update = weights(name, *shard)
-    model = ShardedSoftmax(ranks, N_CLASSES, W, b, block=10)
-    own = slice(ranks.rank * n_samples // ranks.n_ranks, (ranks.rank + 1) * n_samples // ranks.n_ranks)
-    before = ranks.sent
-    all_batches = [(X[own], y[own]) for X, y in batches(W.precision.sums, n_samples)]
-    found = [model.step(X, y, update) for X, y in all_batches]
-    sent = torch.tensor(ranks.sent - before)
-    last = model.log_likelihood(*all_batches[0])
-    return {"W": W.values, "b": b, "steps": torch.stack(found), "last": last, "sent": sent}
+def steps_of(name, ranks=ALONE):
+    """Weights of this rank's classes after some steps in float64, and what it has sent for them."""
+    names, storage, others = STEPS[name]
+    method = method_of(names, **others)
+    data = training_set(storage, method)
+    proposal = fitted(method.proposal, training_set("dense", method))
+    before = getattr(ranks, "n_sent", 0)
+    found = after(make_solver(method, method.objective.fit(data), proposal, replace(data, ranks=ranks)), epochs=2)
+    return (*found, getattr(ranks, "n_sent", 0) - before)
 
 
-def refusals(ranks: Ranks) -> list[str]:
-    """What is said on this rank where ranks differ."""
+def trained(name, folder, ranks=ALONE, callbacks=(), **plan):
+    names, kind, others = FITS[name]
+    with open_prepared(folder / f"{kind}.h5") as data:
+        chosen = Plan(**({"epochs": EPOCHS, "at": (1.0, 2.0), "patience": 9} | plan))
+        return fit(data, method_of(names, **others), 3, chosen, callbacks=callbacks, ranks=ranks)
 
-    def other_classes() -> None:
-        ShardedSoftmax(ranks, N_CLASSES + ranks.rank, weights("float32")[0])
 
-    def other_shard() -> None:
-        ShardedSoftmax(ranks, N_CLASSES, weights("float32", *shard_of(1, ranks.n_ranks, N_CLASSES))[0])
+def interrupted(folder, ranks=ALONE, **plan):
+    """Leave a checkpoint behind."""
+    try:
+        trained("softmax", folder, ranks, [KillAfter(KILLED_AFTER, save=True)], **plan)
+    except KilledError:
+        return
 
-    def other_samples() -> None:
-        train(ranks, "float32", N_SAMPLES + 1)
 
-    found = []
-    for fault in (other_classes, other_shard, other_samples):
+def refusals(folder, ranks):
+    """What is said on this rank where ranks differ, or the method is none for ranks."""
+
+    def other_seed():
+        with open_prepared(folder / "dense.h5") as data:
+            fit(data, method_of(SOFTMAX), ranks.rank, Plan(epochs=1), ranks=ranks)
+
+    def with_start():
+        with open_prepared(folder / "dense.h5") as data:
+            fit(data, method_of(SOFTMAX, start="class-means"), 0, Plan(epochs=1), ranks=ranks)
+
+    def cannot_write():
+        def fails(whole):
+            raise OSError("no room")
+
+        write_together(trained("softmax", folder, ranks, epochs=0, at=()), ranks, fails)
+
+    said = []
+    for fault in (other_seed, with_start, cannot_write):
         try:
             fault()
-        except InputError as error:
-            found.append(str(error))
+        except (InputError, OSError) as error:
+            said.append(str(error))
+    return said
+
+
+def fits(folder, ranks):
+    """Curves of whole fits, whose models rank 0 writes."""
+    found = {}
+    for number, name in enumerate(FITS):
+        result = trained(name, folder, ranks)
+        write_together(result, ranks, lambda whole, n=number: save_model(_named(whole.model), folder / f"{n}.h5"))
+        found[name] = curve(result)
     return found
 
 
-def main(rank: int, n_ranks: int, folder: Path) -> None:
+def resumed(folder, ranks):
+    """Curves, and weights here, of a fit that goes on: from its own checkpoint, and from that of one process."""
+    own = folder / "ranks.h5"
+    interrupted(folder, ranks, checkpoint=own)
+    results = [trained("softmax", folder, ranks, checkpoint=path) for path in (own, folder / "alone.h5")]
+    return [(curve(each), each.model.W.copy(), each.state.step) for each in results]
+
+
+def _named(model):
+    return replace(model, attributes=model.attributes | {"status": "finished"})
+
+
+def main(rank: int, n_ranks: int, port: int, folder: Path) -> None:
     torch.set_num_threads(1)
-    distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=n_ranks)
-    ranks = Ranks()
-    found = {name: train(ranks, name) for name in NAMES}
-    torch.save(found | {"refusals": refusals(ranks)}, folder / f"{rank}.pt")
-    distributed.destroy_process_group()
+    with joined(World(rank, n_ranks, rank, "127.0.0.1", port), "cpu", "softmax") as ranks:
+        found = {"fits": fits(folder, ranks), "resumed": resumed(folder, ranks)}
+        found["whole"] = trained("softmax", folder, ranks).model.W.copy()
+        found["refusals"] = refusals(folder, ranks)
+        TorchSolver.dtype = "float64"
+        found["steps"] = {name: steps_of(name, ranks) for name in STEPS}
+    torch.save(found, folder / f"{rank}.pt")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))
+    main(*map(int, sys.argv[1:4]), Path(sys.argv[4]))

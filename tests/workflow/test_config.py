@@ -38,6 +38,13 @@ def searched(grid):
         ({"seeds": [1.0]}, "seeds.0: 1.0 is not of type 'integer'"),
         ({"budget": {"epochs": 2.0}}, "budget.epochs: 2.0 is not of type 'integer'"),
         ({"threads": MOST_THREADS + 1}, f"threads: {MOST_THREADS + 1} is greater than the maximum of {MOST_THREADS}"),
+        ({"ranks": {"softmax": 1}}, "ranks.softmax: 1 is less than the minimum of 2"),
+        ({"ranks": {"sgd": 2}}, "config: ranks: sgd is not among methods; add it there or leave it out here"),
+        ({"ranks": {"softmax": 2}}, "config: ranks: softmax: 2 processes train on device cuda or cpu; write set: "),
+        (
+            {"ranks": {"softmax": 2}, "set": {"softmax": {"device": "cpu"}}} | searched({"softmax": {"decay": [1]}}),
+            "config: ranks: softmax: trials of a search train in one process; leave softmax out",
+        ),
         ({"evaluate": {"points": MOST_POINTS + 1}}, f"evaluate.points: .*the maximum of {MOST_POINTS}"),
         ({"search": {"grid": {"softmax": {"l2": [1]}}, "seed": LARGEST_SEED + 1}}, "search.seed: .*maximum"),
         ({"experiment": "long" * 75}, "experiment: 'long.*has 300 bytes; 200 at most"),

@@ -104,14 +104,38 @@ def minutes(rule, runtime):
     return lambda wildcards, attempt: asked * attempt
 
 
+def ranks_of(wildcards):
+    """Processes that train a method together."""
+    return EXPERIMENT.n_ranks(wildcards.method)
+
+
 def gpus(wildcards):
-    """GPUs of a fit: one if its method says `device: cuda`."""
-    return int(task_of(wildcards).device(wildcards.method) == "cuda")
+    """GPUs of a fit: one for each of its processes if its method says `device: cuda`."""
+    return ranks_of(wildcards) * (task_of(wildcards).device(wildcards.method) == "cuda")
 
 
 def group_of(name):
-    """Group of a job that trains: fits on a GPU are submitted apart from those on a CPU."""
-    return lambda wildcards: f"{name}-gpu" if gpus(wildcards) else name
+    """Group of a job that trains: fits on a GPU, or by several processes, are submitted apart from those on a CPU."""
+    return (
+        lambda wildcards: name
+        + "-gpu" * (gpus(wildcards) > 0)
+        + "-ranks" * (ranks_of(wildcards) > 1)
+    )
+
+
+def program_of(wildcards):
+    """What starts the processes of a fit: srun within a job of SLURM, torchrun elsewhere."""
+    n = ranks_of(wildcards)
+    if n == 1:
+        return "python"
+    by_slurm = f"srun --ntasks={n} --cpus-per-task=$OMP_NUM_THREADS python"
+    by_hand = f"torchrun --standalone --nproc-per-node={n}"
+    return f'$([ "${{SLURM_JOB_ID:-}}" ] && echo "{by_slurm}" || echo "{by_hand}")'
+
+
+def ranks_options(wildcards):
+    """Option of the verb `train` that says how many processes there have to be."""
+    return ["--ranks", ranks_of(wildcards)] if ranks_of(wildcards) > 1 else []
 
 
 def description(wildcards):

@@ -43,6 +43,7 @@ use rule train as trial with:
         like=like_of,
         changes=lambda wildcards: as_json(point_of(wildcards)),
         options=trial_options,
+        program="python",
         source=lambda wildcards: source(
             "train", *task_of(wildcards).components(wildcards.method)
         ),

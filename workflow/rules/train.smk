@@ -47,14 +47,34 @@ rule train:
         changes=lambda wildcards: as_json(
             task_of(wildcards).changes.get(wildcards.method, {})
         ),
-        options=lambda wildcards: train_options(task_of(wildcards).plan),
+        options=lambda wildcards: train_options(task_of(wildcards).plan)
+        + ranks_options(wildcards),
+        program=program_of,
         source=lambda wildcards: source(
             "train", *task_of(wildcards).components(wildcards.method)
         ),
     message:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python -m xsoftmax train {input.data:q} --methods config/methods.yaml --method {wildcards.method:q} {params.like:q}"
+        "{params.program} -m xsoftmax train {input.data:q} --methods config/methods.yaml --method {wildcards.method:q} {params.like:q}"
         " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
         " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
         " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1"
+
+
+if EXPERIMENT.config["ranks"]:
+
+    # On SLURM one job of so many tasks, which the command starts itself.
+    use rule train as train_by_ranks with:
+        wildcard_constraints:
+            method="|".join(EXPERIMENT.config["ranks"]),
+        resources:
+            mem_mb=memory("train", 4000),
+            runtime=minutes("train", 240),
+            gpu=gpus,
+            packed=1,
+            tasks=ranks_of,
+            tasks_per_gpu=0,
+            mpi="srun",
+
+    ruleorder: train_by_ranks > train

@@ -18,6 +18,7 @@ from typing import Any
 
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import links, metrics
+from xsoftmax.gpu.launch import joined, world_of
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import parse_json
 from xsoftmax.internal.errors import InputError, suggestion
@@ -28,11 +29,14 @@ from xsoftmax.internal.shipped import methods_file
 from xsoftmax.internal.text import pruning_in_words
 from xsoftmax.methods import AUTO, Method, build_method, known_methods, merged
 from xsoftmax.proposals._file import read_proposal
+from xsoftmax.solvers import place_of
 from xsoftmax.training.callbacks import FOLDER as CALLBACKS
 from xsoftmax.training.callbacks import Callback
 from xsoftmax.training.checkpoint import check_checkpoint
+from xsoftmax.training.checkpoint_parts import remove_parts
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import KEEP, Plan
+from xsoftmax.training.ranks import sent_by, write_together
 from xsoftmax.training.record import summary, write_fit
 from xsoftmax.training.search import read_chosen
 
@@ -122,6 +126,12 @@ def _add_resources(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--memory", type=int, metavar="MB", help="what the fit may take; default: what is free")
     parser.add_argument("--threads", type=int, default=1, help="more than 1: bits differ from run to run")
     parser.add_argument(
+        "--ranks",
+        type=int,
+        metavar="N",
+        help="make sure that torchrun or srun has started N processes of this command, which have some classes each",
+    )
+    parser.add_argument(
         "--stream",
         choices=("auto", "always", "never"),
         default="auto",
@@ -139,7 +149,12 @@ def run(options: argparse.Namespace) -> None:
     """Train and write the fit; a fit that diverges is a result, not an error."""
     if options.checkpoint:
         check_checkpoint(options.checkpoint)
+    world = world_of(os.environ, options.ranks)
     seconds, automatic = options.seconds, options.method == AUTO
+    if automatic and world:
+        raise InputError(
+            f"{world.n_ranks} processes were started together, and {AUTO} tries methods in one; name one"
+        )
     if options.epochs is None and seconds is None:
         if not automatic:
             raise InputError(f"no budget; give --epochs or --seconds, which only {AUTO} does without")
@@ -176,16 +191,25 @@ def run(options: argparse.Namespace) -> None:
             modules, proposal, found = method.modules, None, None
         code = fingerprint(__name__, *modules, *links.MODULES, *metrics.MODULES)
         plan = replace(plan, identity=code)
-        with told_to_stop() if options.checkpoint else nullcontext() as stop:
-            beforehand = {path: read_proposal(path) for path in options.proposal}
-            watching = observers(options)
-            result = fit(data, method, options.seed, plan, proposal, stop, watching, beforehand)
-        if result.pruning:
-            print(pruning_in_words(result.pruning), file=sys.stderr)
-        added = {key: value for key, value in (("choice", found), ("trial", options.trial)) if value is not None}
-        write_fit(options.output, result, data, method, options.seed, plan, code, added)
+        with joined(world, place_of(method), method.name) as ranks:
+            with told_to_stop() if options.checkpoint else nullcontext() as stop:
+                beforehand = {path: read_proposal(path) for path in options.proposal}
+                watching = [] if ranks.rank else observers(options)
+                result = fit(data, method, options.seed, plan, proposal, stop, watching, beforehand, ranks=ranks)
+            if result.pruning:
+                print(pruning_in_words(result.pruning), file=sys.stderr)
+            added = {"choice": found, "trial": options.trial, "ranks": sent_by(ranks)}
+            added = {key: value for key, value in added.items() if value is not None}
+            write_together(
+                result,
+                ranks,
+                lambda whole: write_fit(options.output, whole, data, method, options.seed, plan, code, added),
+            )
         said = summary(result, method.name, plan.n_training(data.n_samples("train")))
+    if world and world.rank:
+        return
     if options.checkpoint:
+        remove_parts(options.checkpoint)
         remove(options.checkpoint)
         if advice:
             remove(advice.kept_choice(options.checkpoint))

@@ -57,6 +57,8 @@ class TrainingSet:
         Told, as a long fit goes on, how much of it is done and how much there is.
     label_sets : LabelSets or None
         All labels of each row, where rows may have several.
+    ranks : xsoftmax.gpu.ranks.Group or None
+        Processes of which each has some of the classes; None: there is one.
     """
 
     X: Any
@@ -69,6 +71,7 @@ class TrainingSet:
     table: np.ndarray | None = None
     progress: Callable[[float, float], None] | None = None
     label_sets: LabelSets | None = None
+    ranks: Any = None
 
     @property
     def n_samples(self) -> int:

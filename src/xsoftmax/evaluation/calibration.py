@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xsoftmax.evaluation.part_of_model import PartOfModel, lowered
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import OPTIONS
@@ -64,11 +65,22 @@ def likelihood_at(model: Model, X: Any, y: np.ndarray, t: float, pool: ThreadPoo
     n = len(y)
     sums, factor = Sums(y, np.zeros(n), np.full(n, -np.inf), np.zeros((n, 3))), np.float32(t)
     model.visit_scores(X, lambda block: add_block(block, factor, sums), pool)
+    if isinstance(model, PartOfModel):
+        sums = _joined(model, factor, sums)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         total, first, second = sums.totals.T
         true, mean = sums.true - sums.highest, first / total
         value = float(factor) * true - np.log(total)
         return Likelihood(value.mean(), (true - mean).mean(), -(second / total - mean**2).mean())
+
+
+def _joined(model: PartOfModel, t: np.float32, own: Sums) -> Sums:
+    """Make of sums over a rank's classes those over all."""
+    highest, down = lowered(model.ranks, own.highest)
+    zeroth, first, second = own.totals.T
+    moments = [zeroth, first + down * zeroth, second + down * (2 * first + down * zeroth)]
+    totals = np.exp(t * down)[:, None] * np.stack(moments, 1)
+    return Sums(own.y, model.ranks.total(own.true), highest, model.ranks.total(totals))
 
 
 def fit_calibration(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None) -> Calibration:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xsoftmax.evaluation.calibration import fit_calibration
+from xsoftmax.evaluation.part_of_model import PartOfModel, lowered
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import OPTIONS
@@ -58,6 +59,9 @@ def likelihood_at(
     n, (t, c) = len(y), at.astype(np.float32)
     sums = Sums(y, model.true_scores(X, y), np.full(n, -np.inf), np.zeros((n, 6)))
     model.visit_scores(X, lambda block: add_block(block, t, c, log_counts, sums), pool)
+    if isinstance(model, PartOfModel):
+        highest, down = lowered(model.ranks, sums.highest)
+        sums = Sums(y, sums.true, highest, model.ranks.total(sums.totals * np.exp(down)[:, None]))
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         total = sums.totals[:, 0]
         d, f, dd, df, ff = (sums.totals[:, 1:] / total[:, None]).T

@@ -30,6 +30,7 @@ from xsoftmax.evaluation.label_ranks import (
     score_labels,
 )
 from xsoftmax.evaluation.metrics import RowScores
+from xsoftmax.evaluation.part_of_model import PartOfModel, join_rows, join_sums
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import OPTIONS
@@ -85,11 +86,13 @@ def score_rows(
     if model.link != "softmax":
         return _row_scores(*_score_rows_of_link(model, X, sums, labels, pool, confident), sums, labels)
     one_block = model.n_classes <= blocks.get("classes_at_a_time", CLASSES_AT_A_TIME)
+    one_block &= not isinstance(model, PartOfModel)
     if not one_block and labels is None:
         sums.score_true[:] = model.true_scores(X, y)
     elif not one_block and labels is not None:
         score_labels(model, X, labels)
     model.visit_scores(X, lambda block: _add_block(block, sums, labels, one_block), pool, **blocks)
+    join_sums(model, sums, labels)
     scores = sums.score_true if labels is None else mean_of_labels(labels.scores, labels.starts)
     with np.errstate(divide="ignore"):
         return _row_scores(scores - log_totals(sums), 1 / sums.total, sums, labels)
@@ -231,6 +234,7 @@ def visit_whole_rows(
         for first in range(0, n_samples, max(1, n_rows)):
             rows = X[first : first + n_rows]
             model.visit_scores(rows, keep, pool)
+            join_rows(model, whole[: rows.shape[0]])
             step = min(ROWS_AT_A_TIME, -(-rows.shape[0] // BLOCKS_OF_ROWS))
             starts = range(0, rows.shape[0], step)
             blocks = [ScoreBlock(first + i, 0, whole[: rows.shape[0]][i : i + step]) for i in starts]

@@ -1,10 +1,14 @@
-"""Scores of a few classes of each sample, and moves of these classes: weights with one class per row."""
+"""Scores of a few classes of each sample, and moves of these classes: weights with one class per row.
+
+Where other processes have other classes, ``xsoftmax.gpu.own_candidates`` does it.
+"""
 
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
+from xsoftmax.gpu import own_candidates
 from xsoftmax.gpu.features import CsrRows, DenseRows, Rows
 from xsoftmax.gpu.weights import Weights
 
@@ -14,6 +18,8 @@ MOST_GATHERED = 2**24
 
 def score(weights: Weights, rows: Rows, classes: Tensor) -> Tensor:
     """Score n samples for classes of their own, (n, m)."""
+    if weights.part is not None:
+        return own_candidates.score(weights, rows, classes)
     if isinstance(rows, CsrRows):
         found = torch.zeros(classes.shape, dtype=weights.W.dtype, device=classes.device)
         entries = weights.W.view(-1)[_places(weights, rows, classes)] * rows.values[:, None]
@@ -25,11 +31,16 @@ def score(weights: Weights, rows: Rows, classes: Tensor) -> Tensor:
 
 def score_alike(weights: Weights, rows: DenseRows, classes: Tensor) -> Tensor:
     """Score n samples for the same m classes, (n, m): one product."""
+    if weights.part is not None:
+        return own_candidates.score_alike(weights, rows, classes)
     return rows.inputs @ weights.W[classes].T
 
 
 def move(weights: Weights, rows: Rows, classes: Tensor, slopes: Tensor, rate: float, number: int) -> None:
     """Move each class once, along the sum of slope times sample over all places, (n, m), that name it."""
+    if weights.part is not None:
+        own_candidates.move(weights, rows, classes, slopes, rate, number)
+        return
     if isinstance(rows, CsrRows):
         places, of_place = torch.unique(_places(weights, rows, classes), return_inverse=True)
         terms = slopes[rows.rows] * rows.values[:, None]
@@ -63,6 +74,9 @@ def move_alike(
     at : tuple
         Learning rate of the step, and steps before it.
     """
+    if weights.part is not None:
+        own_candidates.move_alike(weights, rows, classes, slopes, own, at)
+        return
     n_shared = len(classes)
     found, of_class = torch.unique(torch.cat([classes, own[0][:, 0]]), return_inverse=True)
     g = _empty_gradient(rows, len(found))

@@ -80,7 +80,7 @@ def free_on(place: str) -> int:
     return cuda.mem_get_info()[0] + unused
 
 
-def check_room(name: str, place: str, needed: Mapping[str, int]) -> None:
+def check_room(name: str, place: str, needed: Mapping[str, int], n_here: int = 1) -> None:
     """Make sure that a device has memory for a fit, before it is allocated there.
 
     Parameters
@@ -90,13 +90,15 @@ def check_room(name: str, place: str, needed: Mapping[str, int]) -> None:
     place : {"cpu", "cuda"}
     needed : mapping of str to int
         Bytes by purpose.
+    n_here : int
+        Processes that take as much of this machine's memory; each has a card of its own.
 
     Raises
     ------
     InputError
         If it has less; says how much is needed, of what, and how much there is.
     """
-    total, free = sum(needed.values()), free_on(place)
+    total, free = sum(needed.values()), free_on(place) // (1 if place == "cuda" else n_here)
     if total > free:
         parts = ", ".join(f"{n_bytes // MB:,} MB for {what}" for what, n_bytes in needed.items())
         raise InputError(

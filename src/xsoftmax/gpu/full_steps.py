@@ -42,7 +42,8 @@ class FullSteps:
 
     def __init__(self, objective: Any, layout: Layout, auxiliary: Tensor, decay: float, most: int) -> None:
         self._objective, self._layout, self._auxiliary, self._decay = objective, layout, auxiliary, decay
-        self._most = most
+        self._most, self._part = most, layout.part
+        self._first = 0 if layout.part is None else layout.part.shard.first
 
     def take(self, rows: Any, samples: Tensor, labels: Labels, rate: float, number: int) -> Tensor:
         """Take one step along the mean over a minibatch; tell whether its scores are finite, a Tensor of one bool.
@@ -59,7 +60,7 @@ class FullSteps:
         for first, stop in blocks:
             scores = self._layout.scores(batch, first, stop) if kept is None else kept
             slopes = scores.sub_(offsets[:, None]).exp_()
-            self._move(batch, _less(slopes, labels, first), (first, stop), rate, number)
+            self._move(batch, _less(slopes, labels, self._first + first), (first, stop), rate, number)
         self._layout.closed(batch, rate, number)
         return torch.isfinite(log_sums).all()
 
@@ -69,13 +70,16 @@ class FullSteps:
         for block in blocks:
             scores = self._layout.scores(batch, *block) if kept is None else kept
             of_blocks.append(torch.logsumexp(scores, 1))
-        return torch.logsumexp(torch.stack(of_blocks), 0)
+        own = torch.logsumexp(torch.stack(of_blocks), 0)
+        return own if self._part is None else self._part.log_sums(own)
 
     def _at_once(self, batch: Any, samples: Tensor, labels: Labels, rate: float, number: int) -> Tensor:
         """As ``take``, of an objective that sees all scores of a sample."""
-        n_classes = self._layout.n_classes
-        scores, y = self._layout.scores(batch, 0, n_classes), labels.classes[:, None]
-        classes = torch.arange(n_classes, device=y.device).expand(scores.shape)
+        n_own, y = self._layout.n_classes, labels.classes[:, None]
+        scores = self._layout.scores(batch, 0, n_own)
+        if self._part is not None:
+            scores = self._part.joined(scores)
+        classes = torch.arange(scores.shape[1], device=y.device).expand(scores.shape)
         weights = torch.ones_like(scores).scatter_(1, y, 0.0)
         of_true = scores.gather(1, y)[:, 0]
         nothing = torch.zeros_like(scores)
@@ -83,7 +87,7 @@ class FullSteps:
         found = slopes_of(self._objective, rate, self._auxiliary[samples], draws)
         self._auxiliary[samples] = found.state
         slopes = found.of_others.scatter(1, y, found.of_true[:, None]) / batch.n
-        self._move(batch, slopes, (0, n_classes), rate, number)
+        self._move(batch, slopes[:, self._first : self._first + n_own], (0, n_own), rate, number)
         self._layout.closed(batch, rate, number)
         return torch.isfinite(scores).all()
 

@@ -7,8 +7,9 @@ from torch import Tensor
 
 from xsoftmax.gpu.features import DenseRows
 from xsoftmax.gpu.full_steps import Labels
-from xsoftmax.gpu.fused_softmax import step
+from xsoftmax.gpu.fused_softmax import move, step, sums_of
 from xsoftmax.gpu.precision import ClassWeights
+from xsoftmax.gpu.sharded import combined
 from xsoftmax.gpu.weights import WeightsAndBiases
 
 
@@ -39,7 +40,13 @@ class FusedSteps:
         X = rows.inputs[:, :-1].to(W.precision.factors).contiguous()
         W.begin_step(self._seed, number)
         rule = _Rule(self._weights, rate, rate * self._decay, number)
-        return torch.isfinite(step(X, labels.classes, W, b, rule, block=self._block))
+        part = self._weights.of_samples.part
+        if part is None:
+            return torch.isfinite(step(X, labels.classes, W, b, rule, block=self._block))
+        own = {"first_class": part.shard.first, "block": self._block}
+        sums = combined(sums_of(X, labels.classes, W, b, **own), part.ranks)
+        move(X, labels.classes, W, b, sums.log_partition, rule, **own)
+        return torch.isfinite(sums.log_likelihood.mean())
 
 
 class _Rule(NamedTuple):

@@ -13,9 +13,10 @@ MOST_PRODUCTS = 2**24
 
 
 class Layout(Protocol):
-    """How weights lie; a batch is what ``opened`` made of some rows."""
+    """How weights lie; a batch is what ``opened`` made of some rows; of several processes, each has some classes."""
 
     n_classes: int
+    part: Any
 
     def opened(self, rows: Any) -> Any:
         """Get a minibatch ready."""
@@ -37,7 +38,7 @@ class ClassMajor:
     """Weights of shape (n_classes, n_features + 1), for dense rows."""
 
     def __init__(self, weights: Weights) -> None:
-        self._weights, self.n_classes = weights, weights.W.shape[0]
+        self._weights, self.n_classes, self.part = weights, weights.W.shape[0], weights.part
 
     def opened(self, rows: DenseRows) -> DenseRows:
         """See ``Layout``."""
@@ -76,7 +77,7 @@ class FeatureMajor:
     """Weights of shape (n_features + 1, n_classes), for sparse rows: only features that a batch has are looked at."""
 
     def __init__(self, weights: Weights) -> None:
-        self._weights, self.n_classes = weights, weights.W.shape[1]
+        self._weights, self.n_classes, self.part = weights, weights.W.shape[1], weights.part
 
     def opened(self, rows: CsrRows) -> CsrBatch:
         """See ``Layout``."""

@@ -1,70 +1,105 @@
-"""Exact softmax whose classes are spread over processes: each has some classes, and some samples of each batch.
+"""Classes that are spread over processes: each rank has some of them, and all ranks see the same samples.
 
-A step gathers all samples on all ranks. Each rank passes over its own classes. What the passes have found is then
-combined: with M the largest of the ranks' maxima m, the sum of exponentials is that of total exp(m - M) over ranks,
-and only one rank knows the true score. Then each rank moves its own classes, as `fused_softmax.move` does.
-Features do not change, so no gradient of them is sent.
+Samples are in a file that every rank reads, and drawn classes follow from the seed, so that neither is sent. Of
+exact softmax, each rank passes over its own classes. What the passes have found is then combined: with M the largest
+of the ranks' maxima m, the sum of exponentials is that of total exp(m - M) over ranks, and only one rank knows the
+true score. Of methods that draw m classes, each rank scores those that it has, and the m + 1 scores of a sample are
+added up, of which all but one rank's are 0. Then each rank moves its own classes.
 
-With n ranks and float32 features, all ranks together send for each sample 4 D (n - 1) bytes of features, 8 (n - 1) of
-its class, and 48 (n - 1) of three numbers in float64. Those go into two ring all-reduces, each of which sends every
-number 2 (n - 1) times. These are 4 (n - 1) (D + 14). The exact scheme of docs/sharding.md, which sends to a sample's
-home only, needs 4 (n - 1) (D + 3). For D = 512, Linux counted up to 1 % more than the first formula, as TCP adds its
-own: 6,377 bytes for each sample from 4 ranks, and 2,115 from 2.
+With n ranks, all together send 48 (n - 1) bytes for each sample of exact softmax: three numbers of float64 go into
+two ring all-reduces, each of which sends every number 2 (n - 1) times. A sample with m draws of its own takes
+8 (m + 1) (n - 1) bytes: float32 scores in one all-reduce. Neither depends on the number of features or classes.
 
 All of it is plain `torch.distributed`: gloo on processors, nccl on cards.
 """
 
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from typing import NamedTuple
+from zlib import crc32
 
+import numpy as np
 import torch
 from torch import Tensor, distributed
 
-from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.fused_softmax import Sums, Update
-from xsoftmax.gpu.precision import ClassWeights
+from xsoftmax.gpu.fused_softmax import Sums
+from xsoftmax.gpu.ranks import SECONDS_VARIABLE, Shard, World, shard_of
 from xsoftmax.internal.errors import InputError
 
 
-class Shard(NamedTuple):
-    """The classes of one rank: ``first`` up to ``stop``, which is the first of the next rank."""
-
-    first: int
-    stop: int
-
-
-def shard_of(rank: int, n_ranks: int, n_classes: int) -> Shard:
-    """Give the classes of a rank; numbers of classes differ by one at most.
-
-    Raises
-    ------
-    InputError
-        If there are fewer classes than ranks.
-    """
-    if n_classes < n_ranks:
-        raise InputError(f"{n_classes} classes are fewer than {n_ranks} ranks; use at most {n_classes} ranks")
-    return Shard(rank * n_classes // n_ranks, (rank + 1) * n_classes // n_ranks)
-
-
 class Ranks:
-    """The processes of a group, as `torch.distributed.init_process_group` has joined them, and what this one sends.
+    """The processes of a group, as `torch.distributed.init_process_group` has joined them: a ``ranks.Group``.
 
     Attributes
     ----------
-    rank, n_ranks : int
-    sent : int
+    rank, n_ranks, n_here : int
+    n_sent : int
         Bytes of data that this rank has sent, if all-gathers and all-reduces go round a ring.
     """
 
     def __init__(self) -> None:
         self.rank, self.n_ranks = distributed.get_rank(), distributed.get_world_size()
-        self.sent = 0
+        self.n_sent = self.n_here = 0
+        machine = np.array([crc32(socket.gethostname().encode())], np.int64)
+        self.n_here = int((self._gathered(machine) == machine).sum())
 
-    def gathered(self, own: Tensor) -> Tensor:
-        """Put the tensors of all ranks, of one shape and dtype, one below the other."""
-        found = own.new_empty((self.n_ranks * len(own), *own.shape[1:]))
-        distributed.all_gather(list(found.chunk(self.n_ranks)), own.contiguous())
-        self.sent += own.nbytes * (self.n_ranks - 1)
-        return found
+    @classmethod
+    @contextmanager
+    def started(cls, world: World, place: str, timeout: timedelta) -> Iterator["Ranks"]:
+        """Join the group of a world, for as long as this lasts; see ``xsoftmax.gpu.launch.joined``."""
+        where = f"rank {world.rank} of {world.n_ranks}, at {world.address} port {world.port}"
+        if place == "cuda":
+            torch.cuda.set_device(world.local % torch.cuda.device_count())
+        try:
+            distributed.init_process_group(
+                "cpu:gloo,cuda:nccl" if place == "cuda" else "gloo",
+                init_method=f"tcp://{world.address}:{world.port}",
+                rank=world.rank,
+                world_size=world.n_ranks,
+                timeout=timeout,
+            )
+        except (RuntimeError, ValueError) as error:
+            said = str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__
+            raise InputError(
+                f"{where}: the ranks have not come together ({said}); look at the others' logs, or set MASTER_PORT "
+                "if the port is taken"
+            ) from error
+        try:
+            yield cls()
+        finally:
+            distributed.destroy_process_group()
+
+    def shard(self, n_classes: int) -> Shard:
+        """See ``ranks.Group``."""
+        return shard_of(self.rank, self.n_ranks, n_classes)
+
+    def latest(self, number: float) -> float:
+        """See ``ranks.Group``."""
+        return float(self.highest(np.array([number]))[0])
+
+    def of_first(self, values: np.ndarray) -> np.ndarray:
+        """See ``ranks.Group``."""
+        found = torch.from_numpy(np.array(values))
+        self._do(lambda: distributed.broadcast(found, 0))
+        return found.numpy()
+
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """See ``ranks.Group``."""
+        return self.summed(torch.from_numpy(np.ascontiguousarray(values))).numpy()
+
+    def highest(self, values: np.ndarray) -> np.ndarray:
+        """See ``ranks.Group``."""
+        return self.largest(torch.from_numpy(np.ascontiguousarray(values))).numpy()
+
+    def sent(self, values: np.ndarray, source: int) -> np.ndarray:
+        """See ``ranks.Group``."""
+        if source and self.rank in (0, source):
+            there = torch.from_numpy(np.ascontiguousarray(values))
+            self._do(lambda: distributed.send(there, 0) if self.rank else distributed.recv(there, source))
+            return there.numpy()
+        return values
 
     def largest(self, own: Tensor) -> Tensor:
         """Give the largest of the ranks' values, place by place."""
@@ -74,29 +109,46 @@ class Ranks:
         """Add the ranks' values, place by place."""
         return self._reduced(own, distributed.ReduceOp.SUM)
 
-    def check(self, number: int, what: str, expected: list[int] | None = None) -> None:
-        """Compare a number of each rank with what it should be: if nothing is given, that of rank 0.
+    def check_alike(self, what: str) -> None:
+        """See ``ranks.Group``."""
+        found = self._gathered(np.array([crc32(what.encode())], np.int64))
+        if others := ", ".join(map(str, np.flatnonzero(found != found[0]))):
+            raise InputError(
+                f"rank {others} of {self.n_ranks} trains something else than rank 0: data, method, seed, budget and "
+                "code have to be the same; start all ranks with one command"
+            )
+
+    def _gathered(self, own: np.ndarray) -> np.ndarray:
+        there = [torch.from_numpy(own.copy()) for _ in range(self.n_ranks)]
+        self._do(lambda: distributed.all_gather(there, torch.from_numpy(own)))
+        self.n_sent += own.nbytes * (self.n_ranks - 1)
+        return np.concatenate([each.numpy() for each in there])
+
+    def _reduced(self, own: Tensor, how: distributed.ReduceOp.RedOpType) -> Tensor:
+        found = own.clone()
+        self._do(lambda: distributed.all_reduce(found, how))
+        self.n_sent += 2 * own.nbytes * (self.n_ranks - 1) // self.n_ranks
+        return found
+
+    def _do(self, call: Callable[[], object]) -> None:
+        """Speak to the others.
 
         Raises
         ------
         InputError
-            On all ranks, if it is not so on one: none waits for another then.
+            If one has ended, or does not answer.
         """
-        numbers = self.gathered(torch.tensor([number], device=self._device())).tolist()
-        wanted = expected or [numbers[0]] * self.n_ranks
-        if numbers != wanted:
-            has, needs = (", ".join(map(str, each)) for each in (numbers, wanted))
-            raise InputError(f"ranks have {has} {what}, rank by rank; give them {needs}")
-
-    def _reduced(self, own: Tensor, how: distributed.ReduceOp.RedOpType) -> Tensor:
-        found = own.clone()
-        distributed.all_reduce(found, how)
-        self.sent += 2 * own.nbytes * (self.n_ranks - 1) // self.n_ranks
-        return found
-
-    @staticmethod
-    def _device() -> torch.device:
-        return torch.device("cuda" if distributed.get_backend() == "nccl" else "cpu")
+        try:
+            call()
+        except RuntimeError as error:
+            said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            said = said.rpartition("cc:")[2].partition("] ")[2] or said  # where in whose sources
+            said = said.partition(". This is typically")[0][:160]
+            raise InputError(
+                f"rank {self.rank} of {self.n_ranks}: another rank has ended or does not answer ({said}); its log "
+                "says why. Run the same command again: it goes on from the last checkpoint. If ranks were only slow, "
+                f"raise {SECONDS_VARIABLE}"
+            ) from error
 
 
 def combined(sums: Sums, ranks: Ranks) -> Sums:
@@ -106,78 +158,24 @@ def combined(sums: Sums, ranks: Ranks) -> Sums:
     return Sums(maximum, total, true)
 
 
-class ShardedSoftmax:
-    """A rank's part of a model.
+class Part(NamedTuple):
+    """The classes of this rank, among those of all."""
 
-    Parameters
-    ----------
-    ranks : Ranks
-    n_classes : int
-        Of the whole model.
-    W : ClassWeights of shape (n, n_features)
-        Of this rank's classes, those of `shard_of`.
-    b : Tensor of shape (n,), optional
-    block : int, optional
-        How many classes are scored at a time.
+    ranks: Ranks
+    shard: Shard
+    n_classes: int
 
-    Raises
-    ------
-    InputError
-        If ranks have not the same model in mind, or W is not this rank's part of it.
-    """
+    def log_sums(self, own: Tensor) -> Tensor:
+        """Give the logarithm of the sum over all ranks of e^own."""
+        maximum = self.ranks.largest(own)
+        return maximum + self.ranks.summed((own - maximum).exp()).log()
 
-    def __init__(
-        self, ranks: Ranks, n_classes: int, W: ClassWeights, b: Tensor | None = None, block: int | None = None
-    ) -> None:
-        ranks.check(n_classes, "classes")
-        ranks.check(W.values.shape[1], "features")
-        self.shard = shard_of(ranks.rank, ranks.n_ranks, n_classes)
-        shards = [shard_of(rank, ranks.n_ranks, n_classes) for rank in range(ranks.n_ranks)]
-        ranks.check(len(W.values), "classes in their shards", [each.stop - each.first for each in shards])
-        self._ranks, self._W, self._b, self._block = ranks, W, b, block
+    def joined(self, scores: Tensor) -> Tensor:
+        """Put scores of each rank's own classes, (n, n_own), side by side: (n, n_classes)."""
+        whole = scores.new_zeros((len(scores), self.n_classes))
+        whole[:, self.shard.first : self.shard.stop] = scores
+        return self.ranks.summed(whole)
 
-    def step(self, X: Tensor, y: Tensor, update: Update) -> Tensor:
-        """Make one step along the mean over all ranks' samples, and give their mean log-likelihood before it.
-
-        It is a scalar, in nats.
-
-        Parameters
-        ----------
-        X : Tensor of shape (n_samples, n_features)
-            This rank's part of the batch: as many samples on each rank.
-        y : Tensor of shape (n_samples,), int64
-            Numbers among all classes.
-        update : Update
-            Its accumulators are of this rank's classes.
-
-        Raises
-        ------
-        InputError
-            If ranks have different numbers of samples.
-        """
-        self._ranks.check(len(X), "samples of a batch")
-        X = self._ranks.gathered(X.to(self._W.precision.factors))
-        y = self._ranks.gathered(y)
-        sums = combined(self._passed(X, y), self._ranks)
-        fused_softmax.move(
-            X,
-            y,
-            self._W,
-            self._b,
-            sums.log_partition,
-            update,
-            first_class=self.shard.first,
-            block=self._block,
-        )
-        return sums.log_likelihood.mean()
-
-    def log_likelihood(self, X: Tensor, y: Tensor) -> Tensor:
-        """Give log p(y | x) of this rank's samples, of shape (n_samples,), in nats; parameters as of `step`."""
-        self._ranks.check(len(X), "samples of a batch")
-        y = self._ranks.gathered(y)
-        sums = combined(self._passed(self._ranks.gathered(X), y), self._ranks)
-        own = slice(self._ranks.rank * len(X), (self._ranks.rank + 1) * len(X))
-        return sums.log_likelihood[own]
-
-    def _passed(self, X: Tensor, y: Tensor) -> Sums:
-        return fused_softmax.sums_of(X, y, self._W, self._b, first_class=self.shard.first, block=self._block)
+    def has(self, classes: Tensor) -> Tensor:
+        """Tell which classes are this rank's."""
+        return (classes >= self.shard.first) & (classes < self.shard.stop)

@@ -49,4 +49,8 @@ class Shrinkage(NamedTuple):
             by = total
             if len(self.inverse_inclusion):
                 by = torch.where(total != 0, self.inverse_inclusion[found].to(total.dtype), 0.0)
-            weights.shrink((found, slice(0, -1)), 1 - rate * self.l2 * by[:, None], number)
+            left = 1 - rate * self.l2 * by[:, None]
+            if weights.part is not None:
+                mine = weights.part.has(found)
+                found, left = found[mine] - weights.part.shard.first, left[mine]
+            weights.shrink((found, slice(0, -1)), left, number)

@@ -50,7 +50,11 @@ class Weights:
         Values of the rows.
     period : ndarray of shape (2,), int64
         Steps of the fit before the average's period, and until now: see ``xsoftmax.solvers._average``.
+    part : sharded.Part or None
+        Which classes they are of, where other processes have others; None: of all.
     """
+
+    part: Any = None
 
     def __init__(
         self,

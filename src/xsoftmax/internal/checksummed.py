@@ -22,7 +22,13 @@ from xsoftmax.internal.files import written_aside
 from xsoftmax.internal.hdf5 import attributes, put
 from xsoftmax.internal.hdf5_checks import ContentError, check_plain
 
-VERSIONS = {"prepared": 3, "model": 4, "proposal": 1, "checkpoint": 3}  # kinds of file, and the schema of each
+VERSIONS = {
+    "prepared": 3,
+    "model": 4,
+    "proposal": 1,
+    "checkpoint": 3,
+    "checkpoint part": 1,
+}  # kinds of file, and the schema of each
 MAGIC = b"xsoftmax sealed\n"
 CHECKSUM_BYTES = len(MAGIC) + hashlib.sha256().digest_size
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.gpu.device import BYTES_PER_WEIGHT, OF_TORCH, SINGLE, check_room, require
+from xsoftmax.gpu.ranks import ALONE
 from xsoftmax.internal import registry
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool
@@ -43,12 +44,15 @@ class TorchSolver(ABC):
         require(method.name, self._place)
         n_samples, n_features = data.X.shape
         n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
-        size = Size(n_samples, data.n_classes, n_features, n_entries)
+        self._ranks: Any = data.ranks or ALONE
+        self._shard = self._ranks.shard(data.n_classes)
+        size = Size(n_samples, self._shard.n, n_features, n_entries)
         seen = size if method.encoder is None else behind(method.encoder, size)
         one_copy = 4 * size.n_classes * (seen.n_features + 1)
         weights = {"weights and what the optimizer keeps": int(copies_there(method) * one_copy)}
         auxiliary = initial_auxiliary(method, data)
-        check_room(method.name, self._place, weights | self.room(method, size) | {"variables": auxiliary.nbytes})
+        needed = weights | self.room(method, size) | {"variables": auxiliary.nbytes}
+        check_room(method.name, self._place, needed, self._ranks.n_here)
         self._begin(method, data, pool, auxiliary)
 
     @abstractmethod
@@ -66,7 +70,8 @@ class TorchSolver(ABC):
         self._device, kind = torch.device(self._place), getattr(torch, self.dtype)
         self._features = Features(data.X, method.bias, self._device, kind)
         self._by_feature = self._features.sparse and not method.proposal.draws
-        shape = (data.n_classes, self._features.width)
+        shape = (self._shard.n, self._features.width)
+        self._part = self._part_of(data.n_classes)
         self._weights = self._allocated(method, shape[::-1] if self._by_feature else shape)
         if data.start is not None:
             begin = np.zeros(shape, np.float32)
@@ -84,7 +89,23 @@ class TorchSolver(ABC):
         from xsoftmax.gpu.weights import Weights
 
         how = (method.optimizer, registry.name_of(method.optimizer))
-        return Weights(*how, shape, method.average != "none", self._device, precision_of(precision))
+        found = Weights(*how, shape, method.average != "none", self._device, precision_of(precision))
+        found.part = self._part
+        return found
+
+    def _part_of(self, n_classes: int) -> Any:
+        """Say which classes are this process's; None: all are."""
+        if self._ranks.n_ranks == 1:
+            return None
+        from xsoftmax.gpu.sharded import Part
+
+        return Part(self._ranks, self._shard, n_classes)
+
+    def class_axis(self, name: str) -> int | None:
+        """Say along which axis an array of ``arrays`` has the classes of this process; None: it has no classes."""
+        if name == "auxiliary" or name.endswith("period"):
+            return None
+        return int(self._by_feature)
 
     @property
     def auxiliary(self) -> np.ndarray:

@@ -91,8 +91,8 @@ class TorchFullSolver(TorchSolver):
 
         decay = float(np.float32(method.shrinkage / max(1, data.n_samples)))
         if self._fused:
-            block = _block(method, Size(data.n_samples, data.n_classes, data.X.shape[1], data.X.shape[1]))
-            return FusedSteps(self._weights, method.bias, decay, block, data.seed)
+            block = _block(method, Size(data.n_samples, self._shard.n, data.X.shape[1], data.X.shape[1]))
+            return FusedSteps(self._weights, method.bias, decay, block, data.seed + self._shard.first)
         return FullSteps(objective, self._layout(method), self._auxiliary, decay, MOST_SCORES)
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:

@@ -82,7 +82,7 @@ class TorchSampledSolver(TorchSolver):
         if method.bias_start == "minus-log-q" and not given:
             log_q = sampler.log_probability(torch.arange(data.n_samples, device=self._device), self._y)
             biases = minus_mean_log_q(log_q.cpu().numpy(), data.y, data.n_classes)
-            self._weights.W[:, -1] = torch.from_numpy(biases).to(self._weights.W)
+            self._weights.W[:, -1] = torch.from_numpy(biases[slice(*self._shard)]).to(self._weights.W)
         n_entries = data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz
         row_bytes = 20 * (1 + n_entries // max(1, data.n_samples))
         most = min(DEFAULT_CHUNK, MOST_DRAWS // (1 + n_draws), MOST_BYTES // row_bytes)

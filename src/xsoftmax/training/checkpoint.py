@@ -88,7 +88,7 @@ def read_checkpoint(
         with opened(path, ["checkpoint"], "training from the start") as file:
             if attribute(file, "identity") != identity:
                 return None
-            arrays = {name: _in_one_piece(array, path) for name, array in file["arrays"].items()}
+            arrays = {name: in_one_piece(array, path) for name, array in file["arrays"].items()}
             found = progress(**json.loads(text_of(file["progress"])))
             try:
                 restore(arrays)
@@ -102,7 +102,7 @@ def read_checkpoint(
     return found
 
 
-def _in_one_piece(array: Any, path: Path) -> h5py.Dataset:
+def in_one_piece(array: Any, path: Path) -> h5py.Dataset:
     """Make sure that reading an array cannot fail halfway: all of its bytes lie in the file, as they are."""
     if not isinstance(array, h5py.Dataset):
         raise ContentError(f"{array.name} is no array")

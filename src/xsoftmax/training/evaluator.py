@@ -14,6 +14,7 @@ from xsoftmax.evaluation.frequencies import frequency_error
 from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.objective import mean_loss
+from xsoftmax.evaluation.part_of_model import total_over_classes
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.encoded import EncodedWeights
 from xsoftmax.methods import Method
@@ -92,7 +93,7 @@ class Evaluator:
         model = self.calibrated(model)
         with model.unchanging():
             row = self._measure(model)
-            log_likelihood, penalty = row["train_log_likelihood"], self._penalty(model.W)
+            log_likelihood, penalty = row["train_log_likelihood"], self._penalty(model)
             row["objective"] = self._loss(model, log_likelihood, auxiliary) + penalty
             row["regularized_log_loss"] = penalty - log_likelihood
             if self._classes is not None:
@@ -122,11 +123,12 @@ class Evaluator:
         auxiliary = auxiliary[self._auxiliary_of_subset]
         return mean_loss(model, self._objective, self._proposal, rows.X, labels, auxiliary, self._pool)
 
-    def _penalty(self, W: np.ndarray | None) -> float:
+    def _penalty(self, model: Model) -> float:
         """The L2 penalty, per training row."""
-        if W is None or not self._l2:
+        if model.W is None or not self._l2:
             return 0.0
-        return 0.5 * self._l2 * float(np.sum(np.square(W, dtype=np.float64))) / self._n_samples
+        squares = total_over_classes(model, float(np.sum(np.square(model.W, dtype=np.float64))))
+        return 0.5 * self._l2 * squares / self._n_samples
 
 
 def all_finite(W: Any) -> bool:

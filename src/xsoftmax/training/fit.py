@@ -16,6 +16,7 @@ from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.gpu.device import NUMBA
+from xsoftmax.gpu.ranks import ALONE, Group
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
@@ -41,13 +42,15 @@ from xsoftmax.training.callbacks.evaluate import Evaluate, StopConverged
 from xsoftmax.training.callbacks.guarded import guarded
 from xsoftmax.training.callbacks.judge import Judge, KeepBest, StopEarly
 from xsoftmax.training.callbacks.save import Checkpoint
-from xsoftmax.training.checkpoint import check_checkpoint, read_checkpoint, write_checkpoint
+from xsoftmax.training.checkpoint import check_checkpoint
+from xsoftmax.training.checkpoint_parts import PartedCheckpoint
 from xsoftmax.training.epoch_sampler import EpochSampler, ShuffledSampler, WindowSampler
 from xsoftmax.training.evaluator import Evaluator, all_finite
 from xsoftmax.training.memory import check_memory, must_stream, size_of
 from xsoftmax.training.plan import STATUSES, FitState, Plan
 from xsoftmax.training.preparations import Preparations
 from xsoftmax.training.pretrained import pretrained_table
+from xsoftmax.training.ranks import agreed, check_ranks
 from xsoftmax.training.snapshot import Snapshot
 from xsoftmax.training.trained_models import TrainedModels
 
@@ -95,6 +98,7 @@ def fit(
     beforehand: Mapping[str | Path, StoredProposal] | None = None,
     start: Start | None = None,
     carried: Mapping[str, Any] | None = None,
+    ranks: Group = ALONE,
 ) -> FitResult:
     """Train one method on prepared data.
 
@@ -102,9 +106,10 @@ def fit(
     and resumes from ``plan.checkpoint`` gives the same weights as one that was not. ``proposal`` is the method's,
     if it has been fitted to these rows with this seed before; ``beforehand`` has parts of it, by the files that they
     were read from. ``start`` is where weights begin, instead of where the method says, and ``carried`` what another
-    fit of the method has ended with (``RunningFit.arrays``). Once ``stop`` is set, a checkpoint is written and the
-    fit given up. Nothing is said along the way but warnings, unless one of ``callbacks`` does: see
-    ``xsoftmax.training.callbacks``. One of them that fails is left out, with a warning.
+    fit of the method has ended with (``RunningFit.arrays``). Of several ``ranks``, each calls this with the same
+    arguments, and has a part of the model in the end (see ``xsoftmax.training.ranks.write_together``). Once ``stop``
+    is set, a checkpoint is written and the fit given up. Nothing is said along the way but warnings, unless one of
+    ``callbacks`` does: see ``xsoftmax.training.callbacks``. One of them that fails is left out, with a warning.
 
     Raises
     ------
@@ -114,6 +119,8 @@ def fit(
         If ``stop`` was set.
     """
     check_question(data, seed)
+    identity = [method.settings, data.identity, seed, plan.epochs, plan.seconds, plan.at, plan.identity]
+    check_ranks(ranks, method, data.n_classes, start is not None, identity)
     check_precision(method, data)
     if data.multilabel:
         check_label_sets(method)
@@ -133,12 +140,12 @@ def fit(
             raise InputError(f"{data.name}: its rows have weights, which take them into memory; leave --stream out")
         stream = False
     if stream is None:
-        stream = must_stream(method, data, keeps_best, plan.memory, plan.threads)
+        stream = must_stream(method, data, keeps_best, plan.memory, plan.threads, ranks)
     elif stream and not solver_of(method, size_of(data)).streams:
         name = method.settings["optimizer"]["name"]
         raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
-    check_memory(method, data, keeps_best, plan.memory, stream, plan.threads)
-    running = _Fit(data, method, seed, replace(plan, stream=stream), proposal, beforehand or {}, start)
+    check_memory(method, data, keeps_best, plan.memory, stream, plan.threads, ranks)
+    running = _Fit(data, method, seed, replace(plan, stream=stream), proposal, beforehand or {}, start, ranks)
     if carried is not None:
         running.solver.restore({**carried, "auxiliary": running.solver.auxiliary})
     return running.run(stop or threading.Event(), callbacks)
@@ -171,8 +178,9 @@ class _Fit:
         proposal: Proposal | None,
         beforehand: Mapping[str | Path, StoredProposal],
         start: Start | None = None,
+        ranks: Group = ALONE,
     ) -> None:
-        self.data, self.method, self.seed, self.plan = data, method, seed, plan
+        self.data, self.method, self.seed, self.plan, self.ranks = data, method, seed, plan, ranks
         self.dataset, self.name = data.name, f"{data.name} {method.name} seed {seed}"
         self.place = place_of(method)
         self.train, self.sampler = training_rows(data, method, seed, bool(plan.stream), plan)
@@ -193,15 +201,17 @@ class _Fit:
             known,
             label_sets=self.train.label_sets,
             table=self.table.rows,
+            ranks=ranks,
         )
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
         self.proposal: Proposal = proposal or fitted(method.proposal, seen_by(method, training_set))
         proposal_seconds = self.proposal.seconds + sum(each.attributes["seconds"] for each in self.beforehand)
+        proposal_seconds = ranks.latest(proposal_seconds)
         compiled = 0.0 if proposal or beforehand else time.perf_counter() - begin - self.proposal.seconds
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.pool)
         self.evaluator = Evaluator(data, self.train, self.objective, self.proposal, method, self.pool, plan.rows)
-        self.models = TrainedModels(data, method, self.proposal, self.evaluator, self.pool)
+        self.models = TrainedModels(data, method, self.proposal, self.evaluator, self.pool, ranks)
         begin = time.perf_counter()
         self.solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles, off the clock
         compiled = max(0.0, compiled) + time.perf_counter() - begin
@@ -222,7 +232,7 @@ class _Fit:
         if keeps_best or plan.patience is not None:
             self.deciding.append(self.judge)
         if keeps_best:
-            self.best = best_of(self.method, data.n_classes, data.n_features)
+            self.best = best_of(self.method, self.ranks.shard(data.n_classes).n, data.n_features)
             self.deciding.append(KeepBest(self.best))
         if plan.patience is not None:
             self.deciding.append(StopEarly(plan.patience, self.judge.column))
@@ -231,7 +241,7 @@ class _Fit:
     def run(self, stop: threading.Event, given: Sequence[Callback]) -> FitResult:
         """Train until the budget is spent, a callback stops the fit, or the weights are no longer finite."""
         guards = guarded(given)
-        self.callbacks = [*self.deciding, *guards, Checkpoint(stop)]
+        self.callbacks = [*self.deciding, *guards, Checkpoint(stop, self.ranks)]
         self.snapshot = Snapshot(self.solver, self.best, guards)
         self._resume()
         if not self.state.step:
@@ -267,7 +277,7 @@ class _Fit:
         start = time.perf_counter()
         samples = self.sampler.samples(state.epoch, state.position, chunk)
         used = self.solver.advance(samples, state.epoch, state.position, self.rate)
-        state.seconds += time.perf_counter() - start
+        state.seconds = self.ranks.latest(state.seconds + time.perf_counter() - start)
         state.step += used
         state.position += used
         if used < samples.size:
@@ -280,10 +290,11 @@ class _Fit:
         state, begin = self.state, time.perf_counter()
         row = {"epoch": self.epochs, "step": state.step, "seconds": state.seconds}
         W = self.solver.weights()
-        finite = all_finite(W)
+        finite = not self.ranks.latest(not all_finite(W))
         row |= {"learning_rate": self.rate} | self.evaluator.evaluate(self.models.of(W), self.solver.auxiliary)
         if self.evaluator.searched.size and finite:
             row |= self.solver.found(self.evaluator.searched)  # type: ignore[attr-defined]
+        row = agreed(self.ranks, row)
         state.history.append(row)
         state.evaluation_seconds += time.perf_counter() - begin
         if not finite:
@@ -375,18 +386,21 @@ class _Fit:
         if not self.plan.checkpoint or self.state.status != "running":
             return False
         try:
-            write_checkpoint(self.plan.checkpoint, self._identity(), self.snapshot.arrays(), asdict(self.state))
+            self._checkpoint(self.plan.checkpoint).write(self.snapshot.arrays(), asdict(self.state))
         except OSError as error:
             reason = f"cannot be written ({error.strerror or error}); training goes on, and an older one is kept"
             print(f"warning: {self.plan.checkpoint}: {reason}", file=sys.stderr)
             return False
         return True
 
+    def _checkpoint(self, path: Path) -> PartedCheckpoint:
+        return PartedCheckpoint(path, self._identity(), self.ranks, self.data.n_classes, self.snapshot.class_axis)
+
     def _resume(self) -> None:
         if not self.plan.checkpoint:
             return
         check_checkpoint(self.plan.checkpoint)
-        found = read_checkpoint(self.plan.checkpoint, self._identity(), self.snapshot.restore, FitState)
+        found = self._checkpoint(self.plan.checkpoint).read(self.snapshot.restore, FitState)
         if found is not None:
             self.state, self.resumed = found, True
 

@@ -6,6 +6,7 @@ from xsoftmax.data.dataset import SPLITS, Dataset
 from xsoftmax.data.windows import WINDOW_BYTES
 from xsoftmax.evaluation.calibration import rows_for
 from xsoftmax.evaluation.likelihood import rows_at_a_time
+from xsoftmax.gpu.ranks import ALONE, Group
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import free_bytes
 from xsoftmax.kernels.scores import CLASSES_AT_A_TIME, ROWS_AT_A_TIME, weights_copied
@@ -33,6 +34,7 @@ def check_memory(
     limit: int | None = None,
     streams: bool = False,
     threads: int = 1,
+    ranks: Group = ALONE,
 ) -> dict[str, int]:
     """Estimate a fit's memory and make sure that it is there.
 
@@ -47,6 +49,8 @@ def check_memory(
     streams : bool
         Whether the training rows stay in their file.
     threads : int
+    ranks : Group
+        Those on one machine share its memory, and ``limit``.
 
     Returns
     -------
@@ -63,9 +67,9 @@ def check_memory(
             f"method {method.name}: n_sampled is {method.n_sampled}, {data.name} has {data.n_classes} classes; "
             "proposal all looks at each of them once"
         )
-    needed = estimate(method, data, keeps_best, streams, threads)
+    needed = estimate(method, data, keeps_best, streams, threads, ranks.n_ranks)
     needed["the program itself"] = psutil.Process().memory_info().rss
-    allowed, total = _allowed(limit), sum(needed.values())
+    allowed, total = _allowed(limit, ranks.n_here), sum(needed.values())
     if total > allowed:
         parts = ", ".join(f"{size / _MB:.0f} MB for {what}" for what, size in needed.items())
         size = f"{data.n_classes} classes x {data.n_features} features"
@@ -78,26 +82,34 @@ def check_memory(
     return needed
 
 
-def must_stream(method: Method, data: Dataset, keeps_best: bool, limit: int | None = None, threads: int = 1) -> bool:
+def must_stream(
+    method: Method,
+    data: Dataset,
+    keeps_best: bool,
+    limit: int | None = None,
+    threads: int = 1,
+    ranks: Group = ALONE,
+) -> bool:
     """Tell whether the training rows have to stay in their file: memory does not hold them. See ``check_memory``."""
     held = psutil.Process().memory_info().rss
-    needed = sum(estimate(method, data, keeps_best, threads=threads).values()) + held
-    return not data.in_memory and solver_of(method, size_of(data)).streams and needed > _allowed(limit)
+    needed = sum(estimate(method, data, keeps_best, threads=threads, n_ranks=ranks.n_ranks).values()) + held
+    lacks = needed > _allowed(limit, ranks.n_here)
+    return bool(ranks.latest(not data.in_memory and solver_of(method, size_of(data)).streams and lacks))
 
 
-def _allowed(limit: int | None) -> int:
-    free = free_bytes() + psutil.Process().memory_info().rss
-    return free if limit is None else min(free, limit)
+def _allowed(limit: int | None, n_here: int) -> int:
+    free = free_bytes() // n_here + psutil.Process().memory_info().rss
+    return free if limit is None else min(free, limit // n_here)
 
 
 def estimate(
-    method: Method, data: Dataset, keeps_best: bool, streams: bool = False, threads: int = 1
+    method: Method, data: Dataset, keeps_best: bool, streams: bool = False, threads: int = 1, n_ranks: int = 1
 ) -> dict[str, int]:
-    """Bytes that a fit will hold, by purpose."""
-    size = size_of(data)
+    """Bytes that a fit will hold, by purpose; of several ranks, those of one."""
+    size, n_classes = size_of(data), -(-data.n_classes // n_ranks)
     solver, width = solver_of(method, size), data.n_features + 1
     dense = method.weights == "dense"
-    one_copy = 4 * data.n_classes * width if dense else 3 * data.nbytes("train")
+    one_copy = 4 * n_classes * width if dense else 3 * data.nbytes("train")
     if method.encoder is not None:
         width, one_copy = method.encoder.dimension + 1, 4 * method.encoder.size(data.n_classes, data.n_features)
     n_train = data.n_samples("train")
@@ -112,10 +124,8 @@ def estimate(
         "variables per sample": 8 * n_train * (method.objective.n_auxiliary + 2)
         + 4 * n_train * method.objective.uses_log_q,
         # for sparse rows, a copy of some weights (a row per feature) and of the rows; a block of scores; whole rows
-        "evaluation": (
-            4 * weights_copied(data.n_classes * width) * dense + _of_evaluations(data) if data.sparse else 0
-        )
-        + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(data.n_classes, CLASSES_AT_A_TIME)
+        "evaluation": (4 * weights_copied(n_classes * width) * dense + _of_evaluations(data) if data.sparse else 0)
+        + 4 * threads * min(ROWS_AT_A_TIME, n_rows) * min(n_classes, CLASSES_AT_A_TIME)
         + (0 if method.objective.sums_exponentials else _of_whole_rows(method, data, threads)),
     }
     if method.settings["start"]["name"] != "zero":

@@ -27,6 +27,12 @@ class Snapshot:
             found |= each.arrays()
         return found
 
+    def class_axis(self, name: str) -> int | None:
+        """Say along which axis an array has the classes of this process; None: it has no classes."""
+        if "." in name:
+            return None
+        return 0 if name == "best_W" else self.solver.class_axis(name)  # type: ignore[attr-defined]
+
     def restore(self, found: Mapping[str, Any]) -> None:
         """Take the arrays of a checkpoint; those that do not fit are refused before anything is changed.
 

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from xsoftmax.data.dataset import Dataset
+from xsoftmax.evaluation.part_of_model import PartOfModel
 from xsoftmax.evaluation.pruning import cost_of_pruning, pruned
+from xsoftmax.gpu.ranks import ALONE, Group
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
@@ -25,6 +27,8 @@ class TrainedModels:
     evaluator : Evaluator
         Which knows the rows that calibrate.
     pool : ThreadPool
+    ranks : Group
+        Whose weights are those of some classes each.
     """
 
     data: Dataset
@@ -32,15 +36,19 @@ class TrainedModels:
     proposal: Proposal
     evaluator: Evaluator
     pool: ThreadPool
+    ranks: Group = ALONE
 
     def of(self, W: Any) -> Model:
         """Give the model of weights, not calibrated yet."""
         data, method = self.data, self.method
         correction = self.proposal if method.objective.adds_log_q else None
         attributes = {"dataset": data.name, "method": method.name}
-        others = {"bias": method.bias, "correction": correction, "transform": data.transform}
+        others: dict[str, Any] = {"bias": method.bias, "correction": correction, "transform": data.transform}
         link = method.objective.link
-        return Model.of_rows(W, data.class_names, data.n_features, attributes=attributes, link=link, **others)
+        kind: type[Model] = Model
+        if self.ranks.n_ranks > 1:
+            kind, others = PartOfModel, others | {"ranks": self.ranks, "shard": self.ranks.shard(data.n_classes)}
+        return kind.of_rows(W, data.class_names, data.n_features, attributes=attributes, link=link, **others)
 
     def last(self, W: Any) -> tuple[Model, dict[str, Any]]:
         """Give the model that a fit leaves, pruned and calibrated, and what pruning cost."""

@@ -3,6 +3,9 @@
 import threading
 import time
 
+import numpy as np
+
+from xsoftmax.gpu.ranks import ALONE, Group
 from xsoftmax.internal.errors import StoppedError
 from xsoftmax.training.callbacks import Callback, RunningFit
 
@@ -13,10 +16,12 @@ class Checkpoint(Callback):
     Parameters
     ----------
     stop : threading.Event
+    ranks : Group
+        Of which one decides for all.
     """
 
-    def __init__(self, stop: threading.Event) -> None:
-        self._stop, self._saved = stop, 0.0
+    def __init__(self, stop: threading.Event, ranks: Group = ALONE) -> None:
+        self._stop, self._ranks, self._saved = stop, ranks, 0.0
 
     def begin(self, fit: RunningFit) -> None:
         """Start the clock."""
@@ -30,8 +35,10 @@ class Checkpoint(Callback):
         StoppedError
             If the fit was told to stop before its end.
         """
-        told, kept = self._stop.is_set(), False
-        if told or time.monotonic() - self._saved >= fit.plan.checkpoint_seconds:
+        due = time.monotonic() - self._saved >= fit.plan.checkpoint_seconds
+        told, due = self._ranks.highest(np.array([self._stop.is_set(), due], np.uint8)).tolist()
+        kept = False
+        if told or due:
             kept = fit.save()
             self._saved = time.monotonic()
         if told and fit.state.status == "running":
