@@ -73,7 +73,7 @@ class Weights:
         kept = None if beside is None else beside[at]
         after = torch.add(before, self._rule(g, kept), alpha=-rate)
         self._store(after, before, at, number, rows, totals)
-        if beside is not None:
+        if beside is not None and kept is not None:
             beside[at] = kept
 
     def shrink(self, at: At, left: float | Tensor, number: int) -> None:
