@@ -50,10 +50,6 @@ def test_every_two_members_that_go_together_train_there_if_each_does():
     [
         (("hinge", "search", "sgd"), "proposal search has no draws on PyTorch; take uniform, frequency, head"),
         (("one-vs-each", "uniform", "advi"), "optimizer advi has no rule on PyTorch; take optimizer sgd or adagrad"),
-        (
-            ("double-sum", "uniform", "implicit"),
-            "no solver trains objective double-sum, .*, optimizer implicit; leave",
-        ),
         (("softmax", "all", "lbfgs"), "device is cpu, where no solver trains objective softmax, .*optimizer lbfgs"),
     ],
 )

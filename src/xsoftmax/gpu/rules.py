@@ -26,5 +26,6 @@ def adagrad(g: Tensor, kept: Tensor | None) -> Tensor:
 RULES: dict[str, Rule] = {
     "sgd": along_gradient,
     "u-max": along_gradient,
+    "implicit": along_gradient,
     "adagrad": adagrad,
 }

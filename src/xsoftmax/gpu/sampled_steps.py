@@ -130,7 +130,7 @@ class SampledSteps:
         of_true, of_others, _ = self._slopes(batch, draws, noise, at[0])
         slopes = torch.cat([of_true[:, None], of_others], 1).to(scores.dtype) / len(batch.y)
         self._shrink(batch, drawn, *at)
-        move(self._weights, batch.rows, classes, slopes, *at)
+        move(self._weights, batch.rows, classes, slopes, *self._moved_at(at))
         return torch.isfinite(scores).all()
 
     def _take_shared(
@@ -168,6 +168,10 @@ class SampledSteps:
         scores = scores.double()
         others = (scores[:, 1:], weights.double(), drawn.log_q.double())
         return ScoredClasses(scores[:, 0], log_q, drawn.classes, *others)
+
+    def _moved_at(self, at: tuple[float, int]) -> tuple[float, int]:
+        """Give the rate that slopes are multiplied by, and the steps before."""
+        return at
 
     def _slopes(self, batch: Chosen, draws: ScoredClasses, noise: Tensor | None, rate: float) -> Slopes:
         """Differentiate, and keep what the objective keeps of each sample."""

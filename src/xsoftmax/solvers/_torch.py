@@ -20,7 +20,7 @@ from xsoftmax.starts import load_start
 # Of the rows that are sent to a device together.
 MOST_BYTES = 2**27
 # Optimizers whose rule is there: keys of ``xsoftmax.gpu.rules.RULES``.
-OPTIMIZERS = ("sgd", "adagrad", "u-max")
+OPTIMIZERS = ("sgd", "adagrad", "u-max", "implicit")
 
 
 class TorchSolver(ABC):

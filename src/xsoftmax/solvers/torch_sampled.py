@@ -12,10 +12,18 @@ from xsoftmax.proposals import Proposal, Size, TrainingSet, memory_of, parts_of
 from xsoftmax.solvers import BYTES_A_SECOND
 from xsoftmax.solvers._rules import first_broken, named, rules_of_draws
 from xsoftmax.solvers._torch import MOST_BYTES, TorchSolver, rules_of_torch
-from xsoftmax.solvers.sampled import DEFAULT_CHUNK, decay_per_step, inverse_inclusion_of, minus_mean_log_q
+from xsoftmax.solvers.sampled import (
+    DEFAULT_CHUNK,
+    decay_per_step,
+    inverse_inclusion_of,
+    minus_mean_log_q,
+    solves_batches,
+)
 
 # Proposals that draw on a device: see ``xsoftmax.gpu.draws``.
 PROPOSALS = ("uniform", "frequency", "head", "mixture", "tree")
+# Objectives whose implicit step is there: keys of ``xsoftmax.gpu.implicit_one.SOLVED``.
+SOLVED = ("double-sum", "double-sum-raman", "hinge")
 # Of a piece of a chunk, whose classes are drawn together.
 MOST_DRAWS = 2**20
 # What a step gathers at a time: see ``xsoftmax.gpu.candidates``.
@@ -30,8 +38,8 @@ class TorchSampledSolver(TorchSolver):
     @staticmethod
     def takes(method: Any) -> bool:
         """See ``Solver``."""
-        along = method.optimizer.needs not in ("full_gradient", "proximal")
-        return method.proposal.draws and along and method.weights == "dense"
+        steps = method.optimizer.needs != "full_gradient" and not solves_batches(method)
+        return method.proposal.draws and steps and method.weights == "dense"
 
     @staticmethod
     def refuses(method: Any) -> str:
@@ -67,7 +75,6 @@ class TorchSampledSolver(TorchSolver):
         import torch
 
         from xsoftmax.gpu.draws import sampler_of
-        from xsoftmax.gpu.sampled_steps import SampledSteps
 
         self._torch: Any = torch
         self._size, self._seed = method.batch.size, data.seed
@@ -76,8 +83,8 @@ class TorchSampledSolver(TorchSolver):
         exact = getattr(kernel, "exact_classes", np.empty(0)).size
         sampler = sampler_of(kernel, self._device)
         self._y = torch.from_numpy(data.y.astype(np.int64)).to(self._device)
-        parts = (sampler, method.n_sampled + exact, self._weights, self._auxiliary)
-        self._steps = SampledSteps(method, objective, *parts, self._shrinkage(method, proposal, data))
+        n_looked_at = method.n_sampled + exact
+        self._steps = self._steps_of(method, objective, sampler, n_looked_at, proposal, kernel, data)
         given = data.start is not None and data.start.b is not None
         if method.bias_start == "minus-log-q" and not given:
             log_q = sampler.log_probability(torch.arange(data.n_samples, device=self._device), self._y)
@@ -88,6 +95,26 @@ class TorchSampledSolver(TorchSolver):
         most = min(DEFAULT_CHUNK, MOST_DRAWS // (1 + n_draws), MOST_BYTES // row_bytes)
         self.chunk = max(1, most // self._size) * self._size
         self._batches_per_epoch = -(-data.n_samples // self._size)
+
+    def _steps_of(
+        self,
+        method: Any,
+        objective: Any,
+        sampler: Any,
+        n_draws: int,
+        proposal: Proposal,
+        kernel: Any,
+        data: TrainingSet,
+    ) -> Any:
+        """Make the steps, of so many classes beside a sample's own."""
+        from xsoftmax.gpu.implicit_one import ImplicitSteps
+        from xsoftmax.gpu.sampled_steps import SampledSteps
+
+        shrinkage = self._shrinkage(method, proposal, data)
+        parts = (method, objective, sampler, n_draws, self._weights, self._auxiliary, shrinkage)
+        if method.optimizer.needs == "proximal":
+            return ImplicitSteps(method.settings["objective"]["name"], *parts)
+        return SampledSteps(*parts)
 
     def _shrinkage(self, method: Any, proposal: Proposal, data: TrainingSet) -> Any:
         """Say what makes weights smaller in a step."""
@@ -132,7 +159,7 @@ def _n_draws(method: Any) -> int:
 
 def _rules_of_device(method: Any) -> list[tuple[Any, str]]:
     """What of a method that draws has no code on PyTorch."""
-    proposal = named(method)[1]
+    objective, proposal, optimizer = named(method)
     unknown = [part for part in parts_of(method.proposal) if registry.name_of(part) not in PROPOSALS]
     return [
         (
@@ -143,5 +170,9 @@ def _rules_of_device(method: Any) -> list[tuple[Any, str]]:
         (
             method.frequency_power,
             f"frequency_power is {method.frequency_power:g}, which PyTorch's solvers lack; leave it or device out",
+        ),
+        (
+            method.optimizer.needs == "proximal" and method.settings["objective"]["name"] not in SOLVED,
+            f"{optimizer} has no step for {objective} on PyTorch; take {', '.join(SOLVED)}, or leave device out",
         ),
     ]
