@@ -64,7 +64,6 @@ def test_what_does_not_train_there_says_so_by_name(names, said):
     [
         ({"frequency_power": 0.5, "batch": {"size": 1}}, "frequency_power is 0.5, which PyTorch's solvers lack"),
         ({"weights": "sparse", "batch": {"size": 1}}, "no solver trains .*, weights: sparse; leave device out"),
-        ({"encoder": {"dimension": 3}, "batch": {"size": 1}}, "no solver trains .*, an encoder; leave device out"),
     ],
 )
 def test_settings_that_are_not_there_are_named(others, said):

@@ -154,7 +154,8 @@ def explain(
             f"the most like it is {likest.dataset} ({compared(statistics, likest.statistics)}); "
             f"{_there(best, likest)}"
         )
-    where = "timed here" if best.method in (timed or {}) else f"by a formula for {model.machine['processor']}"
+    by_formula = model.origins.get(best.method, f"by a formula for {model.machine['processor']}")
+    where = "timed here" if best.method in (timed or {}) else by_formula
     parts.append(f"an epoch takes about {duration(best.seconds_per_epoch)}, {where}")
     if budget.gap is not None:
         came = f"came within {percent(budget.gap)}"

@@ -19,7 +19,7 @@ def score(weights: Weights, rows: Rows, classes: Tensor) -> Tensor:
         entries = weights.W.view(-1)[_places(weights, rows, classes)] * rows.values[:, None]
         return found.index_add_(0, rows.rows, entries)
     x = rows.inputs
-    parts = [torch.bmm(weights.W[classes[at]], x[at, :, None])[:, :, 0] for at in _spans(x, classes.shape[1])]
+    parts = [torch.bmm(weights.W[classes[at]], x[at, :, None])[:, :, 0] for at in spans(x, classes.shape[1])]
     return torch.cat(parts)
 
 
@@ -77,7 +77,7 @@ def _empty_gradient(rows: DenseRows, n: int) -> Tensor:
 
 def _add(g: Tensor, rows: DenseRows, of_class: Tensor, slopes: Tensor) -> None:
     """Add slope times sample to the row of ``g`` that each place, (n, m), names."""
-    for at in _spans(rows.inputs, slopes.shape[1]):
+    for at in spans(rows.inputs, slopes.shape[1]):
         terms = slopes[at, :, None] * rows.inputs[at, None, :]
         g.index_add_(0, of_class[at].reshape(-1), terms.view(-1, g.shape[1]))
 
@@ -87,7 +87,7 @@ def _places(weights: Weights, rows: CsrRows, classes: Tensor) -> Tensor:
     return classes[rows.rows] * weights.W.shape[1] + rows.columns[:, None]
 
 
-def _spans(x: Tensor, m: int) -> Iterator[slice]:
+def spans(x: Tensor, m: int) -> Iterator[slice]:
     """Cut samples so that what is gathered for m classes of each stays small."""
     size = max(1, MOST_GATHERED // max(1, m * x.shape[1]))
     for first in range(0, len(x), size):

@@ -30,14 +30,14 @@ def place_of(device: str) -> str:
     return "cuda" if has_card() else NUMBA
 
 
-def add_device(parser: ArgumentParser) -> None:
-    """Let a command's scores be made on a device: see ``chosen_place``."""
+def add_device(parser: ArgumentParser, what: str = "where scores are made") -> None:
+    """Let something of a command be done on a device: see ``chosen_place``."""
     parser.add_argument(
         "--device",
         choices=DEVICES,
         default=NUMBA,
-        help="where scores are made: numba is compiled code, cpu and cuda are PyTorch's, auto is cuda if there is a "
-        "card (default: %(default)s)",
+        help=f"{what}: numba is compiled code, cpu and cuda are PyTorch's, auto is cuda if there is a card "
+        "(default: %(default)s)",
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.features import DenseRows, Rows
+from xsoftmax.gpu.features import CsrRows
 from xsoftmax.gpu.omega import wright_omega
 from xsoftmax.gpu.sampled_steps import Chosen, SampledSteps
 from xsoftmax.gpu.slopes import Slopes
@@ -124,9 +124,9 @@ class ImplicitSteps(SampledSteps):
         return 1.0, at[1]
 
 
-def squared_norms(rows: Rows) -> Tensor:
+def squared_norms(rows: Any) -> Tensor:
     """Squared Euclidean norm of each sample, the constant feature included, (n,)."""
-    if isinstance(rows, DenseRows):
+    if not isinstance(rows, CsrRows):
         return rows.inputs.square().sum(1)
     found = torch.zeros(rows.n, dtype=rows.values.dtype, device=rows.values.device)
     return found.index_add_(0, rows.rows, rows.values.square())

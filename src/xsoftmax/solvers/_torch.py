@@ -119,6 +119,20 @@ def copies_there(method: Any) -> float:
     return BYTES_PER_WEIGHT[method.precision] / 4 + method.optimizer.copies - 1 + (method.average != "none")
 
 
+def check_weights_fit(method: Any, n_classes: int, n_features: int) -> None:
+    """Make sure that a method's device, if it is one of PyTorch's, has memory for the weights of a linear model.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    place = place_of(method)
+    if place in OF_TORCH:
+        weights = int(copies_there(method) * 4 * n_classes * (n_features + 1))
+        check_room(method.name, place, {"weights and what the optimizer keeps": weights})
+
+
 def rules_of_torch(method: Any) -> list[tuple[Any, str]]:
     """What no method can be made of that trains on PyTorch."""
     optimizer = named(method)[2]

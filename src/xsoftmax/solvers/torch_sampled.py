@@ -77,7 +77,7 @@ class TorchSampledSolver(TorchSolver):
         from xsoftmax.gpu.draws import sampler_of
 
         self._torch: Any = torch
-        self._size, self._seed = method.batch.size, data.seed
+        self._batch_size, self._seed = method.batch.size, data.seed
         n_draws = _n_draws(method)
         kernel = proposal.kernel(data.X)
         exact = getattr(kernel, "exact_classes", np.empty(0)).size
@@ -93,8 +93,8 @@ class TorchSampledSolver(TorchSolver):
         n_entries = data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz
         row_bytes = 20 * (1 + n_entries // max(1, data.n_samples))
         most = min(DEFAULT_CHUNK, MOST_DRAWS // (1 + n_draws), MOST_BYTES // row_bytes)
-        self.chunk = max(1, most // self._size) * self._size
-        self._batches_per_epoch = -(-data.n_samples // self._size)
+        self.chunk = max(1, most // self._batch_size) * self._batch_size
+        self._batches_per_epoch = -(-data.n_samples // self._batch_size)
 
     def _steps_of(
         self,
@@ -111,10 +111,14 @@ class TorchSampledSolver(TorchSolver):
         from xsoftmax.gpu.sampled_steps import SampledSteps
 
         shrinkage = self._shrinkage(method, proposal, data)
-        parts = (method, objective, sampler, n_draws, self._weights, self._auxiliary, shrinkage)
+        parts = (method, objective, sampler, n_draws, self._weights, self._auxiliary, shrinkage, self._behind(method))
         if method.optimizer.needs == "proximal":
             return ImplicitSteps(method.settings["objective"]["name"], *parts)
         return SampledSteps(*parts)
+
+    def _behind(self, method: Any) -> Any:
+        """Say how classes see rows; None: as they are."""
+        return None
 
     def _shrinkage(self, method: Any, proposal: Proposal, data: TrainingSet) -> Any:
         """Say what makes weights smaller in a step."""
@@ -131,11 +135,11 @@ class TorchSampledSolver(TorchSolver):
         if not samples.size:
             return 0
         self._average.begin(samples, epoch, first)
-        number = epoch * self._batches_per_epoch + first // self._size
+        number = epoch * self._batches_per_epoch + first // self._batch_size
         with same_bits(), self._torch.no_grad():
             finite = self._advanced(samples, epoch, first, rate, number).cpu().numpy()
-        used = samples.size if finite.all() else int(np.argmin(finite)) * self._size
-        self._average.end(number - -used // self._size)
+        used = samples.size if finite.all() else int(np.argmin(finite)) * self._batch_size
+        self._average.end(number - -used // self._batch_size)
         return used
 
     def _advanced(self, samples: np.ndarray, epoch: int, first: int, rate: float, number: int) -> Any:
