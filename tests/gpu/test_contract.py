@@ -124,7 +124,7 @@ def test_dense_equals_csr_and_the_same_seed_gives_the_same_bits(names, monkeypat
 
 @few
 def test_what_a_checkpoint_holds_is_all_that_changes(names):
-    method = method_of(names, average="all")
+    method = method_of(names, average="none" if names[2] == "implicit" else "all")  # the former averages nothing
     first, second = solver_for(method), solver_for(method)
     after(first)
     kept = {name: array.copy() for name, array in first.arrays().items()}
