@@ -150,3 +150,42 @@ def test_chosen_for_a_device_are_its_own_solvers():
         assert module == (expected or ("torch_full" if names[1] == "all" else "torch_sampled"))
         assert not solver_of(method_of(names, "numba")).__module__.rsplit(".", 1)[1].startswith("torch")
     assert K > 2
+
+
+@pytest.mark.parametrize(
+    ("names", "others"),
+    [
+        (("sampled-softmax", "frequency", "sgd"), {}),
+        (("sampled-softmax", "frequency", "sgd"), {"batch": {"size": 8, "shared": True}}),
+        (("double-sum", "uniform", "u-max"), {"l2": 3.0}),
+        (("sampled-softmax", "frequency", "adagrad"), {}),
+        (("sampled-softmax", "frequency", "sgd"), {"average": "all"}),
+        (("softmax", "all", "sgd"), {}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_steps_in_any_order_are_those_in_order(names, others, storage, monkeypatch):
+    """But for rounding; on a card sums are then made in whatever order terms arrive."""
+    import torch
+
+    seen, tell = [], torch.use_deterministic_algorithms
+    monkeypatch.setattr(torch, "use_deterministic_algorithms", lambda on, **how: seen.append(on) or tell(on, **how))
+    in_float64(monkeypatch)
+    expected = after(solver_for(method_of(names, **others), storage), epochs=2)
+    assert seen[0] is True
+    seen.clear()
+    found = after(solver_for(method_of(names, deterministic=False, **others), storage), epochs=2)
+    assert not any(seen)
+    assert np.allclose(found[0], expected[0], rtol=1e-6, atol=1e-6)
+    assert np.allclose(found[1], expected[1], rtol=1e-9, atol=1e-9)
+
+
+def test_bits_that_may_differ_are_asked_of_a_device():
+    names = ("sampled-softmax", "uniform", "sgd")
+    assert method_of(names, "auto", deterministic=False).settings["deterministic"] is False
+    assert "deterministic" not in method_of(names).settings
+    with pytest.raises(
+        InputError, match="deterministic is false, which is for devices of PyTorch, and device is numba; take"
+    ):
+        method_of(names, "numba", deterministic=False)

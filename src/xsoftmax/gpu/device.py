@@ -141,8 +141,8 @@ def ask_for_room(where: str, place: str, needed: Mapping[str, int], taker: str, 
 
 
 @contextmanager
-def same_bits() -> Iterator[None]:
-    """Let PyTorch take what gives the same bits each time, for as long as this lasts.
+def same_bits(wanted: bool = True) -> Iterator[None]:
+    """Let PyTorch take what gives the same bits each time, or what is fastest, for as long as this lasts.
 
     On a card a few operations have no such form, such as a running sum that the margin of an objective takes: PyTorch
     then warns, with the operation's name, and goes on.
@@ -152,7 +152,7 @@ def same_bits() -> Iterator[None]:
         torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(wanted, warn_only=True)
     try:
         yield
     finally:

@@ -26,6 +26,8 @@ class Weights:
         Whether the average over steps is kept, too.
     device : torch.device
     precision : Precision
+    ordered : bool
+        Whether the same steps give the same bits each time.
 
     Attributes
     ----------
@@ -44,7 +46,9 @@ class Weights:
         averages: bool,
         device: torch.device,
         precision: Precision,
+        ordered: bool = True,
     ) -> None:
+        self._ordered = ordered
         self._rule = RULES[rule]
         self.rows = ClassWeights.allocate(*shape, precision, device)
         self.W = self.rows.values
@@ -75,6 +79,19 @@ class Weights:
         self._store(after, before, at, number, rows, totals)
         if beside is not None and kept is not None:
             beside[at] = kept
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether moves may name an entry twice: no order is asked for, and nothing is kept beside the weights."""
+        alone = self._beside is None and self._totals is None and self.rows.precision.rounding == "nearest"
+        return alone and not self._ordered
+
+    def add(self, at: Tensor, terms: Tensor, rate: float, flat: bool = False) -> None:
+        """Move along terms of a gradient, (n,) or (n, n_columns), which may name an entry twice: if it ``adds_up``.
+
+        On a card they are added in whatever order they arrive.
+        """
+        (_flat(self.W) if flat else self.W).index_add_(0, at, terms, alpha=-rate)
 
     def shrink(self, at: At, left: float | Tensor, number: int) -> None:
         """Leave a share of some weights, as a penalty or decay does in a step."""

@@ -39,7 +39,7 @@ class TorchSolver(ABC):
         return on_host + (0 if place_of(method) == "cuda" else copies_there(method))
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
-        self._place = place_of(method)
+        self._place, self._same = place_of(method), method.deterministic
         require(method.name, self._place)
         n_samples, n_features = data.X.shape
         n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
@@ -84,7 +84,8 @@ class TorchSolver(ABC):
         from xsoftmax.gpu.weights import Weights
 
         how = (method.optimizer, registry.name_of(method.optimizer))
-        return Weights(*how, shape, method.average != "none", self._device, precision_of(precision))
+        kept = (method.average != "none", self._device, precision_of(precision), method.deterministic)
+        return Weights(*how, shape, *kept)
 
     @property
     def auxiliary(self) -> np.ndarray:

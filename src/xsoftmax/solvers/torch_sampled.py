@@ -136,7 +136,7 @@ class TorchSampledSolver(TorchSolver):
             return 0
         self._average.begin(samples, epoch, first)
         number = epoch * self._batches_per_epoch + first // self._batch_size
-        with same_bits(), self._torch.no_grad():
+        with same_bits(self._same), self._torch.no_grad():
             finite = self._advanced(samples, epoch, first, rate, number).cpu().numpy()
         used = samples.size if finite.all() else int(np.argmin(finite)) * self._batch_size
         self._average.end(number - -used // self._batch_size)
