@@ -217,11 +217,11 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     precision = as_type_of(f"{where}: precision", tuple(BYTES_PER_WEIGHT), settings.get("precision", SINGLE))
     if precision != SINGLE:
         filled["precision"] = precision
-    deterministic = as_type_of(f"{where}: deterministic", True, settings.get("deterministic", True))
-    if not deterministic:
+    same_bits = as_type_of(f"{where}: deterministic", True, settings.get("deterministic", True))
+    if not same_bits:
         filled["deterministic"] = False
-    last: dict[str, Any] = {"source": str(settings.get("source", "")), "encoder": encoder, "precision": precision}
-    last["deterministic"] = deterministic
+    source = str(settings.get("source", ""))
+    last = {"source": source, "encoder": encoder, "precision": precision, "deterministic": same_bits}
     method = Method(name, **parts, schedule=schedule, **others, settings=filled, **last)
     if method.frequency_power > MOST_POWER:
         raise InputError(

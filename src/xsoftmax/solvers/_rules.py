@@ -194,8 +194,8 @@ def rules_of_devices(method: Any) -> list[tuple[Any, str]]:
     return [
         (
             not method.deterministic and method.device == NUMBA,
-            f"deterministic is false, which is for devices of PyTorch, and device is {NUMBA}; take device cuda or auto, "
-            "or leave deterministic out",
+            f"deterministic is false, which is for devices of PyTorch, and device is {NUMBA}; take device cuda or "
+            "auto, or leave deterministic out",
         ),
         (
             asked and method.device == NUMBA,

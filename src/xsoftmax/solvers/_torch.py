@@ -84,8 +84,8 @@ class TorchSolver(ABC):
         from xsoftmax.gpu.weights import Weights
 
         how = (method.optimizer, registry.name_of(method.optimizer))
-        kept = (method.average != "none", self._device, precision_of(precision), method.deterministic)
-        return Weights(*how, shape, *kept)
+        averages, stored = method.average != "none", precision_of(precision)
+        return Weights(*how, shape, averages, self._device, stored, method.deterministic)
 
     @property
     def auxiliary(self) -> np.ndarray:
