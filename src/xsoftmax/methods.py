@@ -221,7 +221,7 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     if not same_bits:
         filled["deterministic"] = False
     source = str(settings.get("source", ""))
-    last = {"source": source, "encoder": encoder, "precision": precision, "deterministic": same_bits}
+    last: dict[str, Any] = {"source": source, "encoder": encoder, "precision": precision, "deterministic": same_bits}
     method = Method(name, **parts, schedule=schedule, **others, settings=filled, **last)
     if method.frequency_power > MOST_POWER:
         raise InputError(

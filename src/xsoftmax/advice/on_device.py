@@ -61,7 +61,8 @@ def rates_of(path: str | Path | None) -> Rates:
                 f"{path}: {name} is {rates[name]!r}; measure again, with `xsoftmax benchmark gpu --json`"
             )
     name = str(found.get("device", {}).get("name", "a device"))[:80]
-    return Rates(*(float(rates[key]) for key in ASSUMED), origin=f"by rates measured on {name}")
+    products, bandwidth, step = (float(rates[key]) for key in ASSUMED)
+    return Rates(products, bandwidth, step, f"by rates measured on {name}")
 
 
 def with_device(model: CostModel, device: str, rates: str | None = None) -> CostModel:

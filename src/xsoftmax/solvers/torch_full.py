@@ -103,7 +103,7 @@ class TorchFullSolver(TorchSolver):
         self._average.begin(samples, epoch, first)
         with same_bits(self._same), self._torch.no_grad():
             chosen = self._torch.from_numpy(samples).to(self._device)
-            rows = self._features.take(samples)
+            rows = self._features.chunk(samples)
             finite = []
             for begin in range(0, samples.size, size):
                 stop = min(begin + size, samples.size)

@@ -150,7 +150,7 @@ class TorchSampledSolver(TorchSolver):
         chosen = self._torch.from_numpy(samples).to(self._device)
         positions = first + self._torch.arange(samples.size, device=self._device)
         key = int(np.uint64(stream(self._seed, epoch)).view(np.int64))
-        rows = Chosen(self._features.take(samples), chosen, self._y[chosen], starts(key, positions))
+        rows = Chosen(self._features.chunk(samples), chosen, self._y[chosen], starts(key, positions))
         return self._steps.run(rows, Clock(key, first, number), float(np.float32(rate)))
 
 
