@@ -219,9 +219,9 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         filled["precision"] = precision
     same_bits = as_type_of(f"{where}: deterministic", True, settings.get("deterministic", True))
     if not same_bits:
-        filled["deterministic"] = False
+        filled["deterministic"] = same_bits
     source = str(settings.get("source", ""))
-    last: dict[str, Any] = {"source": source, "encoder": encoder, "precision": precision, "deterministic": same_bits}
+    last = {"source": source, "encoder": encoder, "precision": precision, "deterministic": same_bits}
     method = Method(name, **parts, schedule=schedule, **others, settings=filled, **last)
     if method.frequency_power > MOST_POWER:
         raise InputError(

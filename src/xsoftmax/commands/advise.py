@@ -64,7 +64,8 @@ def run(options: argparse.Namespace) -> None:
     print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
     least, machine = percent(LEVELS[-1]), model.machine["processor"]
     print(f"\n{sentence}.\nNo fit was made for this table. Gaps are those on measured data sets after as many")
-    print(f"epochs, none below {least}; times are by a formula, fitted to times on {machine}.")
+    of_device = "".join(f"; those on {options.device} {origin}" for origin in sorted(set(model.origins.values())))
+    print(f"epochs, none below {least}; times are by a formula, fitted to times on {machine}{of_device}.")
 
 
 def _budget(options: argparse.Namespace) -> Budget:
