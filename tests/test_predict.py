@@ -198,7 +198,8 @@ def test_a_device_says_the_same(model, new, capsys):
 
 @pytest.mark.fault(
     "`evaluate` or `predict` with `--device cuda`, and PyTorch finds no card",
-    happens="refused before the model is read; the message says so and what to do",
+    happens="refused before the model is read; nothing is written",
+    user="one line: which PyTorch it is, and what to do",
 )
 def test_a_device_that_is_not_there_is_named(model, new, tmp_path, capsys):
     torch = pytest.importorskip("torch", reason="torch is not installed: its absence is another message")

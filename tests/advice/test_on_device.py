@@ -95,7 +95,8 @@ def test_options_name_a_device_and_a_file_of_rates():
 
 @pytest.mark.fault(
     "a file of a device's rates that is none, or has wrong numbers",
-    happens="`auto` and `advise` refuse it by name, and say which command writes one",
+    happens="`auto` and `advise` refuse it",
+    user="one line: the file, what is wrong with it, and which command writes one",
 )
 @pytest.mark.parametrize(
     ("content", "said"),

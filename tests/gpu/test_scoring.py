@@ -173,7 +173,8 @@ def test_a_fit_on_a_device_is_evaluated_there(monkeypatch):
 
 @pytest.mark.fault(
     "`evaluate` or `predict` with `--device`, and the device has too little memory for a block",
-    happens="refused before anything is allocated there; the message says what is needed, of what, and what is free",
+    happens="refused before anything is allocated there",
+    user="one line: the megabytes needed, of what, and those that are free",
 )
 def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
     X, y, W = problem()

@@ -9,7 +9,7 @@ import numpy as np
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Size, TrainingSet
 from xsoftmax.solvers._average import Average
-from xsoftmax.solvers._encoder import behind
+from xsoftmax.solvers._encoder import behind, memory_of_table
 from xsoftmax.solvers._table import WithTable, begun
 from xsoftmax.solvers._torch import copies_there
 
@@ -18,6 +18,12 @@ class TorchWithTable(WithTable):
     """To stand before a ``TorchSolver``, which sees rows behind the table; it is averaged like the classes."""
 
     encodes = True
+
+    @classmethod
+    def memory(cls, method: Any, size: Size, threads: int) -> dict[str, int]:
+        """See ``Solver``."""
+        held: dict[str, int] = super().memory(method, size, threads)  # type: ignore[misc]
+        return held | memory_of_table(method, size)
 
     def room(self, method: Any, size: Size) -> dict[str, int]:
         """See ``TorchSolver``: and the table, with what the optimizer keeps for it."""

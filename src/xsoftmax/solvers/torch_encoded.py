@@ -4,7 +4,7 @@ from typing import Any
 
 from xsoftmax.proposals import Size, memory_of
 from xsoftmax.solvers import BYTES_A_SECOND
-from xsoftmax.solvers._encoder import memory_of_table, rules_of_encoders
+from xsoftmax.solvers._encoder import rules_of_encoders
 from xsoftmax.solvers._rules import first_broken, named
 from xsoftmax.solvers._torch_table import TorchWithTable
 from xsoftmax.solvers.encoded import EncodedSolver
@@ -27,11 +27,6 @@ class TorchEncodedSolver(TorchWithTable, TorchSampledSolver):  # type: ignore[mi
             "n_sampled: 1, and leave batch out",
         )
         return first_broken([*rules_of_encoders(method), solved]) or TorchSampledSolver.refuses(method)
-
-    @staticmethod
-    def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
-        """See ``Solver``."""
-        return TorchSampledSolver.memory(method, size, threads) | memory_of_table(method, size)
 
     @staticmethod
     def seconds(method: Any, size: Size) -> float:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from xsoftmax.proposals import Size, TrainingSet
-from xsoftmax.solvers._encoder import memory_of_table, rules_of_encoders
+from xsoftmax.solvers._encoder import rules_of_encoders
 from xsoftmax.solvers._rules import first_broken
 from xsoftmax.solvers._torch_table import TorchWithTable
 from xsoftmax.solvers.encoded_full import EncodedFullSolver
@@ -19,11 +19,6 @@ class TorchEncodedFullSolver(TorchWithTable, TorchFullSolver):  # type: ignore[m
     def refuses(method: Any) -> str:
         """See ``Solver``."""
         return first_broken(rules_of_encoders(method)) or TorchFullSolver.refuses(method)
-
-    @staticmethod
-    def memory(method: Any, size: Size, threads: int) -> dict[str, int]:
-        """See ``Solver``."""
-        return TorchFullSolver.memory(method, size, threads) | memory_of_table(method, size)
 
     @staticmethod
     def seconds(method: Any, size: Size) -> float:
