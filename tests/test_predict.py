@@ -201,6 +201,34 @@ def test_threads_change_nothing(model, new, capsys):
         assert "threads is 0; set it to 1 or more" in capsys.readouterr().err
 
 
+def test_a_device_says_the_same(model, new, capsys):
+    pytest.importorskip("torch", reason="torch is not installed: nothing is scored on its devices here")
+    outputs = []
+    for arguments in ((), ("--device", "cpu"), ("--device", "auto")):
+        assert predict(model, new, "--top", 3, *arguments) == 0
+        outputs.append(table(capsys.readouterr().out))
+    expected, *others = outputs
+    for found in others:
+        for one, other in zip(found, expected, strict=True):
+            assert {**one, "probability": ""} == {**other, "probability": ""}
+            assert float(one["probability"]) == pytest.approx(float(other["probability"]), rel=1e-5)
+
+
+@pytest.mark.fault(
+    "`evaluate` or `predict` with `--device cuda`, and PyTorch finds no card",
+    happens="refused before the model is read; nothing is written",
+    user="one line: which PyTorch it is, and what to do",
+)
+def test_a_device_that_is_not_there_is_named(model, new, tmp_path, capsys):
+    torch = pytest.importorskip("torch", reason="torch is not installed: its absence is another message")
+    if torch.cuda.is_available():
+        pytest.skip("there is a card")
+    for arguments in (["predict", model, new], ["evaluate", model, new]):
+        assert main([*map(str, arguments), "--device", "cuda", "-o", str(tmp_path / "out")]) != 0
+        assert "--device is cuda, and PyTorch" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.fault(
     "eight predictions at once from one model",
     happens="each gives the same bytes",

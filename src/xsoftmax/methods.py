@@ -30,7 +30,7 @@ AUTO = "auto"
 _KEYS = {
     *AXES,
     *("schedule", "batch", "l2", "decay", "average", "weights", "start", "frequency_power", "prune", "positives"),
-    *("bias", "bias_start", "calibration", "device", "solver", "source", "encoder", "precision"),
+    *("bias", "bias_start", "calibration", "device", "solver", "source", "encoder", "precision", "deterministic"),
 }
 # Keys of earlier versions, and what they are now.
 RENAMED = {"ridge": "l2"}
@@ -108,6 +108,8 @@ class Method:
         A table in front of the linear layer; None: classes see the rows themselves.
     precision : str
         Of weights and products on a device of PyTorch, a key of ``BYTES_PER_WEIGHT``; in ``settings`` unless float32.
+    deterministic : bool
+        Whether a device of PyTorch gives the same bits each time; in ``settings`` unless it does.
     """
 
     name: str
@@ -133,6 +135,7 @@ class Method:
     source: str = ""
     encoder: Encoder | None = None
     precision: str = SINGLE
+    deterministic: bool = True
 
     @property
     def modules(self) -> list[str]:
@@ -232,7 +235,11 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     precision = as_type_of(f"{where}: precision", tuple(BYTES_PER_WEIGHT), settings.get("precision", SINGLE))
     if precision != SINGLE:
         filled["precision"] = precision
-    last = {"source": str(settings.get("source", "")), "encoder": encoder, "precision": precision}
+    same_bits = as_type_of(f"{where}: deterministic", True, settings.get("deterministic", True))
+    if not same_bits:
+        filled["deterministic"] = same_bits
+    source = str(settings.get("source", ""))
+    last = {"source": source, "encoder": encoder, "precision": precision, "deterministic": same_bits}
     method = Method(name, **parts, schedule=schedule, **others, settings=filled, **last)
     if method.frequency_power > MOST_POWER:
         raise InputError(

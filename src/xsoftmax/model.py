@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
@@ -17,6 +17,7 @@ from xsoftmax.data.mapped_array import MappedArray, can_map
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import row_not_finite
 from xsoftmax.data.transform import Transform
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal import registry
 from xsoftmax.internal.checksummed import opened, written_checksummed
 from xsoftmax.internal.errors import InputError
@@ -42,6 +43,9 @@ from xsoftmax.kernels.scores import (
     score_each,
 )
 from xsoftmax.proposals._file import read_proposal
+
+if TYPE_CHECKING:
+    from xsoftmax.gpu.passes import Pass
 
 # Scores that are held at once where the same ones are seen again and again.
 MOST_HELD = 2**24
@@ -81,6 +85,8 @@ class Model:
         How scores become probabilities: a module of ``xsoftmax.evaluation.links``.
     encoder : ndarray of shape (n_features, dimension), float32, or None
         The table that rows go through; None: they don't.
+    place : str
+        Where scores are made: by compiled code, "numba", or on PyTorch's "cpu" or "cuda". See ``scored_on``.
     """
 
     W: Any
@@ -93,6 +99,7 @@ class Model:
     link: str = "softmax"
     calibration: Calibration | None = None
     encoder: np.ndarray | None = None
+    place: str = NUMBA
     _kept: list[Copies] = field(default_factory=list, init=False, repr=False, compare=False)
     _held: dict[int, dict[int, list[ScoreBlock]]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -188,7 +195,20 @@ class Model:
         return self._with_weights(None if self.W is None else dense(self.W))
 
     def _with_weights(self, W: Any) -> "Model":
-        return self if W is self.W else replace(self, W=W)
+        return self if W is self.W else replace(self, W=W, place=NUMBA)
+
+    def scored_on(self, place: str) -> "Model":
+        """The same model, whose scores are made at a place, one of those of ``xsoftmax.gpu.device.place_of``.
+
+        Raises
+        ------
+        InputError
+            If its weights are sparse, or none, which only compiled code scores.
+        """
+        if place != NUMBA and (self.W is None or issparse(self.W)):
+            weights = "no weights" if self.W is None else "sparse weights"
+            raise InputError(f"device is {place}, and the model has {weights}, scored by compiled code; leave it out")
+        return replace(self, place=place)
 
     def without_correction(self) -> "Model":
         """The same weights, not calibrated either: scores are what the method trained."""
@@ -218,7 +238,7 @@ class Model:
         pool : ThreadPool, optional
             Of threads.
         classes_at_a_time, rows_at_a_time : int
-            Size of a block.
+            Size of a block; at other places than "numba" blocks have sizes of their own, and few classes are in one.
 
         Raises
         ------
@@ -246,11 +266,13 @@ class Model:
         classes_at_a_time: int,
         rows_at_a_time: int,
     ) -> None:
-        n_samples = X.shape[0]
-        scored = Scored(
-            self.W, self.b, self.n_classes, self.n_columns, self.correction, self.calibration, self.encoder
-        )
-        scorer = Scorer(scored, X, self._kept[-1] if self._kept else None)
+        n_samples, scored, kept = X.shape[0], self._scored(), self._kept[-1] if self._kept else None
+        if self.place != NUMBA:
+            from xsoftmax.gpu import scoring
+
+            scoring.visit(scored, X, self.place, visit, pool, kept)
+            return
+        scorer = Scorer(scored, X, kept)
         width = max(1, min(self.n_classes, classes_at_a_time))
         if width < self.n_classes:
             width = max(1, min(width, scorer.longest_stretch))
@@ -268,6 +290,17 @@ class Model:
                         visit(block)
 
             pool.run([partial(score, share) for share in shares])
+
+    def pass_on_device(self, X: Any, pool: ThreadPool | None = None, **asked: Any) -> "Pass":
+        """Pass over all scores at a place of PyTorch's; what is ``asked``, see ``xsoftmax.gpu.passes.pass_over``."""
+        from xsoftmax.gpu.passes import pass_over
+
+        self._check_width(X)
+        kept = self._kept[-1] if self._kept else None
+        return pass_over(self._scored(), X, self.place, pool or ThreadPool(), kept, **asked)
+
+    def _scored(self) -> Scored:
+        return Scored(self.W, self.b, self.n_classes, self.n_columns, self.correction, self.calibration, self.encoder)
 
     def true_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
         """Score of one class of each row, float32 of shape (n_samples,); equal to the others' up to rounding."""

@@ -31,6 +31,7 @@ from xsoftmax.evaluation.prepared import check_same
 from xsoftmax.evaluation.reliability import reliability
 from xsoftmax.evaluation.score_file import read_scores, rows_of_scores, sizes_of
 from xsoftmax.evaluation.weight_distance import weight_distance
+from xsoftmax.gpu.device import NUMBA, add_device, chosen_place
 from xsoftmax.internal.checksummed import is_hdf5
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
@@ -70,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add log-likelihoods as papers report them: floored at -26 a row, by importance sampling (Ruiz et al. "
         "2018), or of probabilities that are normalised once more (Fagan & Iyengar 2018)",
     )
+    add_device(parser)
     parser.add_argument("--threads", type=int, default=1, help="metrics do not depend on it (default: %(default)s)")
     parser.add_argument("-o", "--output", type=file_to_write, help="metrics.json; default: print")
 
@@ -95,6 +97,7 @@ def _of_scores(options: argparse.Namespace) -> dict[str, Any]:
         ("--reference", options.reference),
         ("--train", options.train),
         ("--as-published", options.legacy_metrics),
+        ("--device", options.device != NUMBA),
     ):
         if given:
             raise InputError(f"{options.model}: {option} needs a model, which scores are not; leave it out")
@@ -125,11 +128,11 @@ def _check_sizes(options: argparse.Namespace, data: Dataset) -> None:
 
 def _of_model(options: argparse.Namespace) -> dict[str, Any]:
     """Measure a model on all the rows that are asked for."""
-    pool = ThreadPool(options.threads)
+    pool, place = ThreadPool(options.threads), chosen_place(options.device)
     found: dict[str, Any] = {"status": "diverged"}
     model: Model | None = None
     try:
-        model = load_model(options.model)
+        model = load_model(options.model).scored_on(place)
     except DivergedError as error:
         found["message"] = str(error)
     if model is not None:
