@@ -155,7 +155,7 @@ class Method:
 
 
 def read_methods(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Read a file of methods: their settings by name.
+    """Read a file of methods, such as ``config/methods.yaml``: their settings by name, for ``build_method``.
 
     Raises
     ------
@@ -173,6 +173,14 @@ def read_methods(path: str | Path) -> dict[str, dict[str, Any]]:
 
 def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     """Build a method from its settings and check that its parts fit together.
+
+    Parameters
+    ----------
+    name : str
+        What messages, tables and models call it.
+    settings : mapping
+        ``objective``, ``proposal`` and ``optimizer``, each a mapping with a ``name`` and parameters, and what else
+        ``Method`` has; defaults are filled in.
 
     Raises
     ------

@@ -291,7 +291,13 @@ def _show(blocks_of_rows: Sequence[Sequence[ScoreBlock]], visit: Callable[[Score
 
 
 def save_model(model: Model, path: str | Path) -> None:
-    """Write a model: aside, with a checksum, and renamed."""
+    """Write a model: aside, with a checksum, and renamed.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; a file that was there is left as it was.
+    """
     with written_checksummed(path, "model") as file:
         put(file, n_classes=model.n_classes, n_features=model.n_features, link=model.link)
         put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))
