@@ -64,7 +64,7 @@ docs: setup ## run the experiment of the documentation, draw its figures, renew 
 	python -m xsoftmax methods --update docs/*.md docs/methods/*.md
 
 site: setup ## build the pages of docs/ into site/, and fail on a link that leads nowhere
-	NO_MKDOCS_2_WARNING=1 mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
 
 site-serve: setup ## show the pages at http://127.0.0.1:8000, and follow edits
 	NO_MKDOCS_2_WARNING=1 mkdocs serve
