@@ -1,4 +1,5 @@
 import base64
+from importlib.util import find_spec
 from pathlib import Path
 
 import nbclient
@@ -46,6 +47,17 @@ def test_the_five_papers_are_told_from_real_results(monkeypatch):
     figures = sum(cell.cell_type == "code" and ".figures" in cell.source for cell in cells)
     pictures = run(ROOT / "results", monkeypatch, PAPERS)
     assert len(pictures) == len(set(pictures)) == figures >= 7
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("simple_icd_10_cm"), reason="no data: pip install 'xsoftmax[data]' brings them")
+@pytest.mark.parametrize(("name", "n_figures"), [("which-method", 2), ("text-to-19000-classes", 4)])
+def test_those_that_train_run_on_real_data(name, n_figures, tmp_path, monkeypatch):
+    """They download, prepare and train in an empty folder, as for a newcomer."""
+    monkeypatch.setenv("XSOFTMAX_NOTEBOOK_DATA", str(tmp_path))
+    pictures = run(tmp_path, monkeypatch, ROOT / "notebooks" / f"{name}.ipynb")
+    assert len(pictures) == len(set(pictures)) == n_figures
+    assert list(tmp_path.rglob("model.h5"))
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

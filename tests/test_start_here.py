@@ -1,4 +1,4 @@
-"""The first pages that a newcomer copies from: what stands in docs/start-here.md and docs/api.md is run as it stands."""
+"""The pages that a newcomer copies from: docs/start-here.md and the example of docs/api.md run as they stand."""
 
 import io
 import shlex
