@@ -105,7 +105,9 @@ def fit(
     Parameters
     ----------
     data : Dataset
+        Rows to train on, and those that judge.
     method : Method
+        What to train.
     seed : int
         Of the order of rows, and of all draws; 0 or more.
     plan : Plan
