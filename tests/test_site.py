@@ -1,6 +1,8 @@
 """The site of the documentation: it builds without a warning, loads nothing from other hosts, and its links hold."""
 
+import importlib
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -16,6 +18,7 @@ from xsoftmax.internal import registry
 ROOT = Path(__file__).parents[1]
 # What makes a browser fetch something.
 FETCHED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src"}
+PUBLIC = re.findall(r"<!-- ::: (\S+) -->", (ROOT / "docs" / "api.md").read_text())
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -69,9 +72,16 @@ def test_nothing_is_loaded_from_other_hosts(site):
 
 def test_the_api_has_every_docstring_that_the_page_asks_for(site):
     text = (site / "api.html").read_text(encoding="utf-8")
-    asked = re.findall(r"<!-- ::: (\S+) -->", (ROOT / "docs" / "api.md").read_text())
-    assert len(asked) > 20
-    assert all(f'id="{name}"' in text for name in asked)
+    assert len(PUBLIC) > 20
+    assert all(f'id="{name}"' in text for name in PUBLIC)
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if not name.endswith(("Error", ".RunningFit"))])
+def test_a_public_docstring_tells_of_every_parameter(name):
+    module, _, attribute = name.rpartition(".")
+    found = getattr(importlib.import_module(module), attribute)
+    told = inspect.getdoc(found)
+    assert [each for each in inspect.signature(found).parameters if not re.search(rf"\b{each}\b", told)] == []
 
 
 def test_links_that_leave_docs_lead_to_the_repository_or_name_the_file(hook):

@@ -157,6 +157,14 @@ class Method:
 def read_methods(path: str | Path) -> dict[str, dict[str, Any]]:
     """Read a file of methods, such as ``config/methods.yaml``: their settings by name, for ``build_method``.
 
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    dict of str to dict
+
     Raises
     ------
     InputError

@@ -293,6 +293,11 @@ def _show(blocks_of_rows: Sequence[Sequence[ScoreBlock]], visit: Callable[[Score
 def save_model(model: Model, path: str | Path) -> None:
     """Write a model: aside, with a checksum, and renamed.
 
+    Parameters
+    ----------
+    model : Model
+    path : str or Path
+
     Raises
     ------
     OSError
@@ -319,6 +324,14 @@ def save_model(model: Model, path: str | Path) -> None:
 
 def load_model(path: str | Path) -> Model:
     """Read a model, or a proposal that was fitted beforehand, as a model.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    Model
 
     Raises
     ------

@@ -76,6 +76,15 @@ def score_rows(
         Likelihoods are those of all classes.
     **blocks
         Passed to ``Model.visit_scores``; links other than the softmax look at whole rows.
+
+    Returns
+    -------
+    RowScores
+
+    Raises
+    ------
+    InputError
+        If the rows do not have the model's number of features.
     """
     if label_sets is None and filtered is not None:
         found = score_rows(model, X, y, pool, confident, one_each(y), filtered, **blocks)
