@@ -159,7 +159,15 @@ class Method:
 
 
 def read_methods(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Read a file of methods: their settings by name.
+    """Read a file of methods, such as ``config/methods.yaml``: their settings by name, for ``build_method``.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    dict of str to dict
 
     Raises
     ------
@@ -194,6 +202,14 @@ def known_methods(own: str | Path | None = None) -> dict[str, dict[str, Any]]:
 
 def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     """Build a method from its settings and check that its parts fit together.
+
+    Parameters
+    ----------
+    name : str
+        What messages, tables and models call it.
+    settings : mapping
+        ``objective``, ``proposal`` and ``optimizer``, each a mapping with a ``name`` and parameters, and what else
+        ``Method`` has; defaults are filled in.
 
     Raises
     ------

@@ -335,7 +335,18 @@ def _show(blocks_of_rows: Sequence[Sequence[ScoreBlock]], visit: Callable[[Score
 
 
 def save_model(model: Model, path: str | Path) -> None:
-    """Write a model: aside, with a checksum, and renamed."""
+    """Write a model: aside, with a checksum, and renamed.
+
+    Parameters
+    ----------
+    model : Model
+    path : str or Path
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; a file that was there is left as it was.
+    """
     with written_checksummed(path, "model", **ALIGNED) as file:
         put(file, n_classes=model.n_classes, n_features=model.n_features, link=model.link)
         put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))
@@ -365,6 +376,10 @@ def load_model(path: str | Path, mapped: bool = False) -> Model:
         Whether weights that are all stored stay in the file, of which the system holds what is read, once for all
         programs. They must not be written to, and the file must not be changed; a new one of its name may take its
         place.
+
+    Returns
+    -------
+    Model
 
     Raises
     ------

@@ -192,6 +192,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     def predict_top_k(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the k best classes of every row, the best first, without holding all scores.
 
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+        k : int
+
         Returns
         -------
         classes : ndarray of shape (n_samples, k)

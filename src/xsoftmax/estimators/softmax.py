@@ -216,7 +216,17 @@ class SoftmaxClassifier(LinearClassifier):
         return replace(found.method, name=found.name), replace(plan, at=at), found.proposal
 
     def predict(self, X: Any) -> np.ndarray:
-        """Give the best class of each row, an array of shape (n_samples,) of ``classes_``."""
+        """Give the best class of each row, an array of shape (n_samples,) of ``classes_``.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+
+        Raises
+        ------
+        InputError
+            If rows do not have the number of features that ``fit`` has seen, or a number is none.
+        """
         return self.predict_top_k(X, 1)[0][:, 0]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -255,6 +265,12 @@ class SoftmaxClassifier(LinearClassifier):
         """Give the log-probability of each row's own class, float64 of shape (n_samples,), in nats.
 
         Exact over all classes, of which a block of scores is held at a time.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels, as ``fit`` has seen them.
 
         Raises
         ------

@@ -78,6 +78,15 @@ def score_rows(
         Likelihoods are those of all classes.
     **blocks
         Passed to ``Model.visit_scores``; links other than the softmax look at whole rows.
+
+    Returns
+    -------
+    RowScores
+
+    Raises
+    ------
+    InputError
+        If the rows do not have the model's number of features.
     """
     if label_sets is None and filtered is not None:
         found = score_rows(model, X, y, pool, confident, one_each(y), filtered, **blocks)
@@ -123,6 +132,25 @@ def evaluate(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None
     """Score rows by the model's link, in most cases the full softmax; give their metrics, as along a fit, by column.
 
     Metrics that need what is not known of rows with one label each are left out.
+
+    Parameters
+    ----------
+    model : Model
+    X : sparse array or ndarray of shape (n_samples, n_features), float32
+    y : ndarray of shape (n_samples,), int32
+        Class of each row, by number from 0.
+    pool : ThreadPool, optional
+        Of threads; results do not depend on how many.
+
+    Returns
+    -------
+    dict of str to float
+        ``log_likelihood``, the mean of log p(y | x) in nats, ``accuracy`` and others, from 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If the rows do not have the model's number of features.
     """
     rows = score_rows(model, X, y, pool)
     measured = metrics.measure(rows, "fit")

@@ -50,6 +50,15 @@ def top_k(model: Model, X: Any, k: int, pool: ThreadPool | None = None, **blocks
         Of threads; results do not depend on how many.
     **blocks
         Passed to ``Model.visit_scores``.
+
+    Returns
+    -------
+    Prediction
+
+    Raises
+    ------
+    InputError
+        If memory does not hold the best classes, or the rows do not have the model's number of features.
     """
     k = min(k, model.n_classes)
     check_free(BYTES * X.shape[0] * k, f"the {k} best classes of {X.shape[0]} rows", "ask for fewer (--top)")
