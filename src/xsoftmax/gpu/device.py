@@ -131,9 +131,7 @@ def check_room(name: str, place: str, needed: Mapping[str, int], n_here: int = 1
     ask_for_room(f"method {name}: device is {place}", place, needed, "the fit", advice, n_here)
 
 
-def ask_for_room(
-    where: str, place: str, needed: Mapping[str, int], taker: str, advice: str, n_here: int = 1
-) -> None:
+def ask_for_room(where: str, place: str, needed: Mapping[str, int], taker: str, advice: str, n_here: int = 1) -> None:
     """As ``check_room``, for any ``taker``; messages begin with ``where`` and end with ``advice``."""
     total, free = sum(needed.values()), free_on(place) // (1 if place == "cuda" else n_here)
     if total > free:
