@@ -20,7 +20,16 @@ MORE = covering(COMBINATIONS, 2, FEW)
 few_and_more = pytest.mark.parametrize(
     "names", [*FEW, *(pytest.param(names, marks=pytest.mark.slow) for names in MORE)], ids=" ".join
 )
-# Compiled code for sparse rows takes another while; that dense rows equal sparse ones is tested without it.
+# Compiled code for sparse rows takes another while; that dense rows equal sparse ones, of all these, is tested below
+# and, of compiled code, in tests/test_contracts.py.
+few_and_more_dense = pytest.mark.parametrize(
+    ("names", "storage"),
+    [
+        *(pytest.param(names, "dense", id=" ".join(names)) for names in FEW),
+        *(pytest.param(names, "csr", id=f"{' '.join(names)} csr", marks=pytest.mark.slow) for names in FEW),
+        *(pytest.param(names, "dense", id=" ".join(names), marks=pytest.mark.slow) for names in MORE),
+    ],
+)
 dense_and_csr = pytest.mark.parametrize("storage", ["dense", pytest.param("csr", marks=pytest.mark.slow)])
 few = pytest.mark.parametrize("names", FEW, ids=" ".join)
 # What there is code for, beside every objective.
@@ -73,8 +82,7 @@ def test_settings_that_are_not_there_are_named(others, said):
         method_of(names, **others)
 
 
-@few_and_more
-@dense_and_csr
+@few_and_more_dense
 def test_a_step_in_float64_is_that_of_compiled_code(names, storage, monkeypatch):
     """One step of 8 samples from zero, and one from there: weights, and what is kept of each sample."""
     expected, state = after(solver_for(method_of(names, "numba"), storage), 16)
