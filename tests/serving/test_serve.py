@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -171,12 +172,17 @@ def _pids(program):
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_gracefully(path, number):
-    with server(path, "--gather", 800) as (program, client):
-        with ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(ask, client, rows(3))
-            time.sleep(0.4)  # it has come, and waits to be gathered with others
+    body = json.dumps({"rows": rows(3).tolist()}).encode()
+    with server(path) as (program, client):
+        host, port = client.base_url.host, client.base_url.port
+        with socket.create_connection((host, port), timeout=60) as connection:
+            head = f"POST /predict HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body[:100])
+            time.sleep(0.5)
             program.send_signal(number)
-            assert waiting.result().status_code == 200
+            time.sleep(0.5)  # it has begun, and the rest of it is still to come
+            connection.sendall(body[100:])
+            assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
         assert program.wait(30) == 0
         assert program.stderr.read().splitlines() == ["stopped: requests that had begun were answered"]
         with pytest.raises(httpx.ConnectError):
