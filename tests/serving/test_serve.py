@@ -223,6 +223,22 @@ def test_a_model_cut_short_ends_no_server(tmp_path):
         assert program.poll() is None
 
 
+@pytest.mark.fault(
+    "workers of a server that die as soon as they begin",
+    happens="after three more that do so, the server ends",
+    user="`error: workers die as soon as they begin (last: status 3); look at what they say`",
+)
+def test_workers_that_cannot_live_are_not_begun_for_ever():
+    code = """
+import os
+from xsoftmax.serving.workers import supervise
+supervise(lambda: os._exit(3), 1, lambda: None, lambda pid: None)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert "workers die as soon as they begin (last: status 3); look at what they say" in ended.stderr
+    assert ended.stderr.count("another takes its place") == 3
+
+
 WRONG = [
     (["none.h5"], "none.h5: no such file; give the model.h5 of a fit, or train it again"),
     (["model.h5", "--port", "99999"], "--port is 99999; set it to a number from 0, any that is free, to 65535"),
