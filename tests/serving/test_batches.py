@@ -62,7 +62,7 @@ def test_a_batch_has_no_more_rows_than_a_request_may_have():
     assert sizes == [[3], [3], [5], [1, 4]]
 
 
-def test_a_batch_may_wait_for_more():
+def test_a_batch_waits_for_more_once_requests_have_come_together():
     sizes = []
 
     def answer(asked):
@@ -70,12 +70,14 @@ def test_a_batch_may_wait_for_more():
         return [None] * len(asked)
 
     async def ask(batcher):
+        await batcher.ask(one())  # alone, and so not made to wait
+        await asyncio.gather(batcher.ask(one()), batcher.ask(one()))
         later = asyncio.create_task(batcher.ask(one()))
         await asyncio.sleep(0.05)
         await asyncio.gather(later, batcher.ask(one()))
 
     run(lambda: Batcher(answer, Limits(), gather=0.5), ask)
-    assert sizes == [2]
+    assert sizes == [1, 2, 2]
 
 
 @pytest.mark.fault(

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -171,12 +172,17 @@ def _pids(program):
 )
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_ends_gracefully(path, number):
-    with server(path, "--gather", 800) as (program, client):
-        with ThreadPoolExecutor(1) as pool:
-            waiting = pool.submit(ask, client, rows(3))
-            time.sleep(0.4)  # it has come, and waits to be gathered with others
+    body = json.dumps({"rows": rows(3).tolist()}).encode()
+    with server(path) as (program, client):
+        host, port = client.base_url.host, client.base_url.port
+        with socket.create_connection((host, port), timeout=60) as connection:
+            head = f"POST /predict HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body[:100])
+            time.sleep(0.5)
             program.send_signal(number)
-            assert waiting.result().status_code == 200
+            time.sleep(0.5)  # it has begun, and the rest of it is still to come
+            connection.sendall(body[100:])
+            assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
         assert program.wait(30) == 0
         assert program.stderr.read().splitlines() == ["stopped: requests that had begun were answered"]
         with pytest.raises(httpx.ConnectError):
@@ -215,6 +221,22 @@ def test_a_model_cut_short_ends_no_server(tmp_path):
         assert client.get("/ready").status_code == 503
         assert client.get("/health").status_code == 200
         assert program.poll() is None
+
+
+@pytest.mark.fault(
+    "workers of a server that die as soon as they begin",
+    happens="after three more that do so, the server ends",
+    user="`error: workers die as soon as they begin (last: status 3); look at what they say`",
+)
+def test_workers_that_cannot_live_are_not_begun_for_ever():
+    code = """
+import os
+from xsoftmax.serving.workers import supervise
+supervise(lambda: os._exit(3), 1, lambda: None, lambda pid: None)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
+    assert "workers die as soon as they begin (last: status 3); look at what they say" in ended.stderr
+    assert ended.stderr.count("another takes its place") == 3
 
 
 WRONG = [

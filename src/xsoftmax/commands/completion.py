@@ -1,9 +1,9 @@
 """Write what makes a shell complete verbs, options and files.
 
-    xsoftmax completion bash > ~/.local/share/bash-completion/completions/xsoftmax
-    xsoftmax completion zsh > ~/.zfunc/_xsoftmax
+    xsoftmax completion bash
 
-For zsh, a folder such as ~/.zfunc must be in fpath before compinit. Write it anew when xsoftmax has new options.
+Send it to ~/.local/share/bash-completion/completions/xsoftmax; that of zsh to a file _xsoftmax in a folder of fpath.
+Write it anew when xsoftmax has new options.
 """
 
 import argparse
