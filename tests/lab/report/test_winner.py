@@ -43,6 +43,11 @@ def test_the_margin_has_the_standard_error_of_a_difference_of_means(tmp_path):
     assert "chance" not in found.sentence
 
 
+def test_a_small_error_is_not_written_as_none(tmp_path):
+    values = {"softmax": [(-1, -1.0), (-1, -1.0004)], "u-max": [(-2, -2.0), (-2, -2.0)]}
+    assert "test log-likelihood −1.0002 ± 0.0002 nats" in judged(tmp_path, values).sentence
+
+
 def test_a_margin_within_its_uncertainty_is_called_so(tmp_path):
     found = judged(tmp_path, {"softmax": [(-1, -1.0), (-1, -1.4)], "u-max": [(-2, -1.1), (-2, -1.5)]})
     assert "less than 2 standard errors: the order may be chance" in found.sentence
@@ -83,5 +88,10 @@ def test_kept_epochs_are_told(tmp_path):
     one = judged(tmp_path / "one", {"softmax": [(-1, -1)]}, kept=kept_at(14.0))
     assert one.kept == "The weights kept are those of epoch 14 of 20 (by validation log-likelihood)."
     two = judged(tmp_path / "two", {"softmax": [(-1, -1)] * 2}, kept={"epoch": 20.0, "by": "last"})
-    assert two.kept == "The weights kept are those of epochs 20, 20, a seed each, of 20 (the last)."
+    assert two.kept == "The weights kept are those of epoch 20 of 20 with every seed (the last)."
+    folders = write_fits(tmp_path / "three", methods=("softmax",), seeds=(0, 1))
+    change(folders[0], kept=kept_at(14.0))
+    change(folders[1], kept=kept_at(12.0))
+    three = verdict(tables.summary(read_fits(folders))).kept
+    assert three == "The weights kept are those of epochs 14, 12, a seed each, of 20 (by validation log-likelihood)."
     assert judged(tmp_path / "none", {"softmax": [(-1, -1)]}).kept == ""

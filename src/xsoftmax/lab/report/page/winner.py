@@ -14,6 +14,7 @@ from xsoftmax.evaluation.metrics import Metric, title_of
 from xsoftmax.lab.report.tables import judge_of, number
 from xsoftmax.training.folders import DIVERGED
 
+MOST_DIGITS = 6  # after the point
 CHANCE = 2  # a margin of fewer standard errors may be one
 
 
@@ -103,7 +104,7 @@ def _sentence(entrants: list[Entrant], judge: Metric, split: str) -> str:
     by = "By validation rows, " if split == "validation" else "There are no validation rows; by test rows, "
     said = f"{by}{first.method} wins: test {judge.title} {_written(first, judge)}{unit}"
     if len(entrants) == 1:
-        return f"{said}. No other method has a value. {_uncertainty(first.error, [first])}".strip()
+        return f"{said}. No other method has a value to compare. {_uncertainty(first.error, [first])}".strip()
     second = entrants[1]
     margin = judge.sign * (first.value - second.value)
     error = math.hypot(first.error, second.error)
@@ -114,22 +115,29 @@ def _sentence(entrants: list[Entrant], judge: Metric, split: str) -> str:
 
 
 def _written(entrant: Entrant, judge: Metric) -> str:
-    return number(entrant.value, entrant.error, judge.digits)
+    return number(entrant.value, entrant.error, _digits(judge, entrant.error))
+
+
+def _digits(judge: Metric, error: float, margin: float = math.nan) -> int:
+    """Give the digits after the point that show one digit of an error, and two of a margin."""
+    needed = [
+        first - math.floor(math.log10(abs(value))) for first, value in ((0, error), (1, margin)) if abs(value) > 0
+    ]
+    return min(MOST_DIGITS, max([judge.digits, *needed]))
 
 
 def _lead(margin: float, error: float, judge: Metric) -> str:
-    """Write by how much the winner is ahead on test rows, with two significant digits at least."""
+    """Write by how much the winner is ahead on test rows."""
     if margin == 0 or math.isnan(margin):
         return "level with" if margin == 0 else "ahead of"
-    digits = max(judge.digits, min(6, 1 - math.floor(math.log10(abs(margin)))))
-    return f"{number(abs(margin), error, digits)} {'ahead of' if margin > 0 else 'behind'}"
+    return f"{number(abs(margin), error, _digits(judge, error, margin))} {'ahead of' if margin > 0 else 'behind'}"
 
 
 def _uncertainty(error: float, entrants: list[Entrant]) -> str:
     counts = sorted({entrant.n_seeds for entrant in entrants})
     if math.isnan(error):
         return "With one seed there is no measure of uncertainty."
-    return f"± is the standard error over {' and '.join(map(str, counts))} seeds; other test rows are not part of it."
+    return f"± is the standard error over {' and '.join(map(str, counts))} seeds: it says nothing of other test rows."
 
 
 def _chance(margin: float, error: float) -> str:
@@ -149,5 +157,6 @@ def _kept(rows: pd.DataFrame) -> str:
     trained = ", ".join(sorted({f"{epochs:g}" for epochs in known.epochs.astype(float)}, key=float))
     by = sorted(set(known.kept_by.dropna())) if "kept_by" in known else []
     why = "the last" if by == ["last"] else f"by {title_of(by[0])}" if len(by) == 1 else ""
-    which = f"epoch {kept[0]}" if len(kept) == 1 else f"epochs {', '.join(kept)}, a seed each,"
-    return f"The weights kept are those of {which} of {trained}{f' ({why})' if why else ''}."
+    which = f"epoch {kept[0]}" if len(set(kept)) == 1 else f"epochs {', '.join(kept)}, a seed each,"
+    every = " with every seed" if len(kept) > 1 == len(set(kept)) else ""
+    return f"The weights kept are those of {which} of {trained}{every}{f' ({why})' if why else ''}."
