@@ -209,8 +209,8 @@ def run(options: argparse.Namespace) -> None:
     if world and world.rank:
         return
     if options.checkpoint:
-        remove_parts(options.checkpoint)
         remove(options.checkpoint)
+        remove_parts(options.checkpoint)
         if advice:
             remove(advice.kept_choice(options.checkpoint))
     print(said)

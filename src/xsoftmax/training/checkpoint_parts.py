@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xsoftmax.gpu.ranks import Group, Shard, shard_of
-from xsoftmax.internal.checksummed import checksum_of, opened, written_checksummed
-from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.checksummed import checksum_of, open_checksummed, written_checksummed
+from xsoftmax.internal.errors import BAD_CONTENT, InputError
 from xsoftmax.internal.files import remove
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.internal.hdf5_checks import ContentError, check_array
@@ -148,7 +148,7 @@ class PartedCheckpoint:
                 own = self._together(lambda: self._joined(arrays, stack), f"cannot read its part; {REMEDY}")
                 try:
                     self._together(lambda: restore(own), "could not take its part")
-                except (InputError, ContentError) as error:
+                except BAD_CONTENT as error:
                     if self._ranks.n_ranks == 1:
                         raise
                     raise OSError(str(error)) from error
@@ -163,13 +163,13 @@ class PartedCheckpoint:
 
         Raises
         ------
-        InputError, ContentError, OSError
-            If it fails with one of these here; of the given kind, if it fails on another rank.
+        Exception
+            As it does, if it fails here; of the given kind, if it fails on another rank.
         """
         failure: Exception | None = None
         try:
             found = do()
-        except (InputError, ContentError, OSError) as error:
+        except BAD_CONTENT as error:  # InputError and OSError are among these
             failure = error
         if not self._ranks.latest(failure is not None):
             return found
@@ -222,7 +222,7 @@ class PartedCheckpoint:
             if not name.startswith(f"{self._path.name}{_MARK}") or "/" in name:
                 raise ContentError(f"a part named {name[:80]!r}")
             path = self._path.with_name(name)
-            file = stack.enter_context(opened(path, [KIND], REMEDY))
+            file = stack.enter_context(open_checksummed(path, [KIND], REMEDY))
             if checksum_of(path) != each["sha256"] or [*map(int, (file.attrs["first"], file.attrs["stop"]))] != [
                 *shard
             ]:
