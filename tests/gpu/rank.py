@@ -4,6 +4,8 @@ It writes what it has found. The folder has data, ``dense.h5`` and ``csr.h5``, a
 process.
 """
 
+import errno
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +21,7 @@ from xsoftmax.gpu.ranks import ALONE, World
 from xsoftmax.internal.errors import InputError
 from xsoftmax.model import save_model
 from xsoftmax.solvers._torch import TorchSolver
+from xsoftmax.training.checkpoint_parts import PartedCheckpoint
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 from xsoftmax.training.ranks import write_together
@@ -116,6 +119,33 @@ def resumed(folder, ranks):
     return [(curve(each), each.model.W.copy(), each.state.step) for each in results]
 
 
+def damaged(folder, ranks):
+    """Curve and weights of a fit whose checkpoint has a part that rank 1 cannot read."""
+    checkpoint = folder / "damaged.h5"
+    interrupted(folder, ranks, checkpoint=checkpoint)
+    if not ranks.rank:
+        part = next(folder.glob("damaged.h5.part-1-*"))
+        part.write_bytes(part.read_bytes()[:-1])
+    ranks.latest(0.0)
+    return trained("softmax", folder, ranks, checkpoint=checkpoint).model.W.copy()
+
+
+def full(folder, ranks):
+    """Files of a checkpoint before and after one that rank 1 has no room for; what the fit comes to meanwhile."""
+    checkpoint = folder / "full.h5"
+    interrupted(folder, ranks, checkpoint=checkpoint)
+    before, write = sorted(each.name for each in folder.glob("full.h5*")), PartedCheckpoint._write_part
+    if ranks.rank == 1:
+        PartedCheckpoint._write_part = no_room
+    result = trained("softmax", folder, ranks, checkpoint=checkpoint, checkpoint_seconds=0)
+    PartedCheckpoint._write_part = write
+    return before, sorted(each.name for each in folder.glob("full.h5*")), result.model.W.copy()
+
+
+def no_room(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 def _named(model):
     return replace(model, attributes=model.attributes | {"status": "finished"})
 
@@ -125,6 +155,7 @@ def main(rank: int, n_ranks: int, port: int, folder: Path) -> None:
     with joined(World(rank, n_ranks, rank, "127.0.0.1", port), "cpu", "softmax") as ranks:
         found = {"fits": fits(folder, ranks), "resumed": resumed(folder, ranks)}
         found["whole"] = trained("softmax", folder, ranks).model.W.copy()
+        found |= {"damaged": damaged(folder, ranks), "full": full(folder, ranks)}
         found["refusals"] = refusals(folder, ranks)
         TorchSolver.dtype = "float64"
         found["steps"] = {name: steps_of(name, ranks) for name in STEPS}

@@ -59,7 +59,8 @@ def ranks(request, folder, tmp_path_factory):
     programs = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for command in commands]
     said = [program.communicate(timeout=SECONDS)[1] for program in programs]
     assert [program.returncode for program in programs] == [0] * n, "\n".join(said)
-    return own, [torch.load(own / f"{rank}.pt", weights_only=False) for rank in range(n)]
+    found = [torch.load(own / f"{rank}.pt", weights_only=False) for rank in range(n)]
+    return own, [each | {"said": words} for each, words in zip(found, said, strict=True)]
 
 
 @pytest.mark.parametrize("name", worker.STEPS)
@@ -158,6 +159,30 @@ def test_a_part_that_is_not_whole_is_found(damage, ranks, tmp_path, capsys):
     assert said.startswith("warning: ")
     assert said.endswith("training from the start\n")
     assert said.count("\n") == 1
+
+
+def test_where_one_rank_cannot_read_its_part_all_begin_anew(ranks):
+    _, (first, second, *_) = ranks
+    for each in (first, second):
+        assert np.array_equal(each["damaged"], each["whole"])
+    assert "damaged.h5: another rank cannot read its part" in first["said"]
+    assert "no checksum at its end: cut short" in second["said"]
+
+
+@pytest.mark.fault(
+    "one rank of a fit has no room for its part of a checkpoint",
+    happens="the checkpoint before stays as it is on all ranks, no new part is left, and training goes on",
+    user="`warning: …: cannot be written (No space left on device); training goes on, and an older one is kept`",
+)
+def test_where_one_rank_cannot_write_its_part_the_checkpoint_before_stays(ranks):
+    _, found = ranks
+    for each in found:
+        before, after, W = each["full"]
+        assert after == before
+        assert len(before) == 1 + len(found)
+        assert np.array_equal(W, each["whole"])
+    for rank, why in ((0, "another rank could not write its part"), (1, "No space left on device")):
+        assert f"full.h5: cannot be written ({why}); training goes on, and an older one" in found[rank]["said"]
 
 
 def test_ranks_that_differ_say_so_and_none_waits(ranks):

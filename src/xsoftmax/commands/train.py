@@ -150,30 +150,12 @@ def run(options: argparse.Namespace) -> None:
     if options.checkpoint:
         check_checkpoint(options.checkpoint)
     world = world_of(os.environ, options.ranks)
-    seconds, automatic = options.seconds, options.method == AUTO
+    automatic = options.method == AUTO
     if automatic and world:
         raise InputError(
             f"{world.n_ranks} processes were started together, and {AUTO} tries methods in one; name one"
         )
-    if options.epochs is None and seconds is None:
-        if not automatic:
-            raise InputError(f"no budget; give --epochs or --seconds, which only {AUTO} does without")
-        seconds = AUTO_SECONDS
-    plan = Plan(
-        epochs=options.epochs,
-        seconds=seconds,
-        at=_evaluations(options, seconds if options.epochs is None else options.epochs),
-        patience=AUTO_PATIENCE if automatic and options.patience is None else options.patience,
-        keep=options.keep,
-        judge=options.by,
-        rows=options.rows,
-        checkpoint=options.checkpoint,
-        checkpoint_seconds=options.checkpoint_seconds,
-        memory=options.memory and options.memory * 2**20,
-        threads=options.threads,
-        stream=_STREAM[options.stream],
-        share=options.share,
-    )
+    plan = _plan(options, automatic)
     with open_prepared(options.prepared) as data:
         # A fit of a given method does not depend on the advice, which is loaded for auto alone.
         advice = registry.load("xsoftmax.advice", "choice") if automatic else None
@@ -209,11 +191,35 @@ def run(options: argparse.Namespace) -> None:
     if world and world.rank:
         return
     if options.checkpoint:
-        remove_parts(options.checkpoint)
         remove(options.checkpoint)
+        remove_parts(options.checkpoint)
         if advice:
             remove(advice.kept_choice(options.checkpoint))
     print(said)
+
+
+def _plan(options: argparse.Namespace, automatic: bool) -> Plan:
+    """How long the fit goes on, and what it may take."""
+    seconds = options.seconds
+    if options.epochs is None and seconds is None:
+        if not automatic:
+            raise InputError(f"no budget; give --epochs or --seconds, which only {AUTO} does without")
+        seconds = AUTO_SECONDS
+    return Plan(
+        epochs=options.epochs,
+        seconds=seconds,
+        at=_evaluations(options, seconds if options.epochs is None else options.epochs),
+        patience=AUTO_PATIENCE if automatic and options.patience is None else options.patience,
+        keep=options.keep,
+        judge=options.by,
+        rows=options.rows,
+        checkpoint=options.checkpoint,
+        checkpoint_seconds=options.checkpoint_seconds,
+        memory=options.memory and options.memory * 2**20,
+        threads=options.threads,
+        stream=_STREAM[options.stream],
+        share=options.share,
+    )
 
 
 def observers(options: argparse.Namespace) -> list[Callback]:

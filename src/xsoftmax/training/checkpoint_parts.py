@@ -1,12 +1,13 @@
 """Checkpoints of a fit by several ranks: a checksummed file for each rank's classes, and one that names them all.
 
-Each rank writes its part beside the checkpoint, under a name with the step. Once all parts are whole, rank 0 replaces
+Each rank writes its part beside the checkpoint, under a name of its own. Once all parts are whole, rank 0 replaces
 the checkpoint itself, which has what is common to all and the checksums of the parts; only then are older parts
 removed. So the checkpoint names parts that belong together, whichever rank is killed when. As parts are cut along
 classes, another number of ranks, or one process, goes on from them: each rank reads the classes that it has.
 """
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xsoftmax.gpu.ranks import Group, Shard, shard_of
-from xsoftmax.internal.checksummed import checksum_of, opened, written_checksummed
-from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.checksummed import checksum_of, open_checksummed, written_checksummed
+from xsoftmax.internal.errors import BAD_CONTENT, InputError
 from xsoftmax.internal.files import remove
 from xsoftmax.internal.hdf5 import put
 from xsoftmax.internal.hdf5_checks import ContentError, check_array
@@ -116,26 +117,19 @@ class PartedCheckpoint:
             return
         own = {name: array for name, array in arrays.items() if self._class_axis(name) is not None}
         rest = {name: array for name, array in arrays.items() if name not in own}
-        names = [
-            f"{self._path.name}{_MARK}{rank}-of-{self._ranks.n_ranks}-at-{progress['step']}"
-            for rank in range(self._ranks.n_ranks)
-        ]
+        names, digests = self._new_names(), np.zeros((self._ranks.n_ranks, 32), np.uint8)
         part = self._path.with_name(names[self._ranks.rank])
-        digests = np.zeros((self._ranks.n_ranks, 32), np.uint8)
-        self._on_all(lambda: self._write_part(part, own, digests[self._ranks.rank]))
-        digests = self._ranks.total(digests)
-
-        def name_them() -> None:
-            if self._ranks.rank:
-                return
-            named = [
-                {"file": name, "sha256": bytes(digest).hex()} for name, digest in zip(names, digests, strict=True)
-            ]
-            text = np.frombuffer(json.dumps(named).encode(), np.uint8)
-            write_checkpoint(self._path, self._identity, {**rest, PARTS: text}, progress)
+        try:
+            self._together(
+                lambda: self._write_part(part, own, digests[self._ranks.rank]), "could not write its part", OSError
+            )
+            together = self._ranks.total(digests)
+            self._together(lambda: self._name(names, together, rest, progress), "could not write its part", OSError)
+        except OSError:
+            remove(part)
+            raise
+        if not self._ranks.rank:
             remove_parts(self._path, names)
-
-        self._on_all(name_them)
 
     def read(self, restore: Callable[[Mapping[str, Any]], None], progress: Callable[..., Any]) -> Any:
         """Go on from it: see ``read_checkpoint``; on all ranks, or on none.
@@ -151,10 +145,10 @@ class PartedCheckpoint:
             nonlocal came
             came = True
             with ExitStack() as stack:
-                own = self._together(lambda: self._joined(arrays, stack), "cannot read its part")
+                own = self._together(lambda: self._joined(arrays, stack), f"cannot read its part; {REMEDY}")
                 try:
                     self._together(lambda: restore(own), "could not take its part")
-                except InputError as error:
+                except BAD_CONTENT as error:
                     if self._ranks.n_ranks == 1:
                         raise
                     raise OSError(str(error)) from error
@@ -164,29 +158,36 @@ class PartedCheckpoint:
             self._ranks.latest(True)
         return found
 
-    def _together(self, do: Callable[[], Any], what: str) -> Any:
+    def _together(self, do: Callable[[], Any], what: str, kind: type[Exception] = InputError) -> Any:
         """Do something on all ranks.
 
         Raises
         ------
-        InputError
-            On all of them, if it fails on one with that or a ContentError; what else it raises on this one.
+        Exception
+            As it does, if it fails here; of the given kind, if it fails on another rank.
         """
         failure: Exception | None = None
         try:
             found = do()
-        except (InputError, ContentError, OSError) as error:
+        except BAD_CONTENT as error:  # InputError and OSError are among these
             failure = error
         if not self._ranks.latest(failure is not None):
             return found
-        raise failure or InputError(f"another rank {what}; {REMEDY}")
+        raise failure or kind(f"another rank {what}")
 
-    def _on_all(self, write: Callable[[], None]) -> None:
-        """Write on all ranks; raise an OSError on all, if one could not."""
-        try:
-            self._together(write, "could not write its part")
-        except InputError as error:
-            raise OSError(str(error).removesuffix(f"; {REMEDY}")) from error
+    def _new_names(self) -> list[str]:
+        """Name parts, one for each rank, as no parts were named before."""
+        number, n = int(self._ranks.of_first(np.array([time.time_ns()]))[0]), self._ranks.n_ranks
+        return [f"{self._path.name}{_MARK}{rank}-of-{n}-{number:x}" for rank in range(n)]
+
+    def _name(
+        self, names: Sequence[str], digests: np.ndarray, rest: Mapping[str, Any], progress: Mapping[str, Any]
+    ) -> None:
+        """Let rank 0 write the checkpoint itself, with what is common to all and the names of the parts."""
+        if not self._ranks.rank:
+            named = [{"file": name, "sha256": bytes(each).hex()} for name, each in zip(names, digests, strict=True)]
+            text = np.frombuffer(json.dumps(named).encode(), np.uint8)
+            write_checkpoint(self._path, self._identity, {**rest, PARTS: text}, progress)
 
     def _write_part(self, part: Path, arrays: Mapping[str, np.ndarray], digest: np.ndarray) -> None:
         with written_checksummed(part, KIND) as file:
@@ -221,7 +222,7 @@ class PartedCheckpoint:
             if not name.startswith(f"{self._path.name}{_MARK}") or "/" in name:
                 raise ContentError(f"a part named {name[:80]!r}")
             path = self._path.with_name(name)
-            file = stack.enter_context(opened(path, [KIND], REMEDY))
+            file = stack.enter_context(open_checksummed(path, [KIND], REMEDY))
             if checksum_of(path) != each["sha256"] or [*map(int, (file.attrs["first"], file.attrs["stop"]))] != [
                 *shard
             ]:
@@ -230,11 +231,15 @@ class PartedCheckpoint:
 
 
 def remove_parts(path: Path, kept: Sequence[str] = ()) -> None:
-    """Remove the parts of a checkpoint, but for those that are kept."""
-    if path.parent.is_dir():
-        for each in path.parent.iterdir():
-            if each.name.startswith(f"{path.name}{_MARK}") and each.name not in kept:
-                remove(each)
+    """Remove the parts of a checkpoint, but for those that are kept, and what killed ranks have left of others.
+
+    No rank may be writing one.
+    """
+    if not path.parent.is_dir():
+        return
+    for each in path.parent.iterdir():
+        if each.name.removeprefix(".").startswith(f"{path.name}{_MARK}") and each.name not in kept:
+            each.unlink(missing_ok=True)
 
 
 def _with(shape: tuple[int, ...], axis: int, n: int) -> tuple[int, ...]:
