@@ -5,7 +5,7 @@ from bisect import bisect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,8 @@ def ranked(outcomes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     for each in sorted((each for each in reversed(outcomes) if each["log_likelihood"] is not None), key=_behind):
         best.setdefault((each["name"], each["rate"]), each)
     leaders = list(best.values())
-    for k, (one, other) in enumerate(pairwise(leaders)):
+    for k in range(len(leaders) - 1):
+        one, other = leaders[k : k + 2]
         if _are_twins(one, other) and other["pace"] < one["pace"]:
             leaders[k : k + 2] = other, one
     return leaders
