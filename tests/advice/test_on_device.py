@@ -8,6 +8,7 @@ import pytest
 from xsoftmax.advice.model import shipped
 from xsoftmax.advice.on_device import ASSUMED, Rates, contenders_on, costs_of, counted, rates_of, with_device
 from xsoftmax.advice.options import AutoOptions
+from xsoftmax.advice.race import ranked
 from xsoftmax.advice.ranking import Budget, explain, predicted_seconds, rank
 from xsoftmax.advice.statistics import DatasetStatistics
 from xsoftmax.gpu import device
@@ -83,6 +84,18 @@ def test_contenders_that_look_at_all_classes_race_there():
     found = contenders_on(others, "cpu")
     assert list(found) == ["all-on-cpu"]
     assert found["all-on-cpu"]["device"] == "cpu"
+
+
+def test_of_one_method_at_two_places_the_faster_one_is_ahead():
+    def outcome(name, value, pace):
+        return {"name": name, "rate": 1.0, "log_likelihood": value, "pace": pace}
+
+    outcomes = [outcome("all", -2.0, 0.2), outcome("all-on-cuda", -1.999999, 3.0), outcome("other", -2.1, 0.1)]
+    assert [each["name"] for each in ranked(outcomes)] == ["all", "all-on-cuda", "other"]
+    outcomes[1]["pace"] = 0.1
+    assert [each["name"] for each in ranked(outcomes)] == ["all-on-cuda", "all", "other"]
+    outcomes[0]["log_likelihood"] = -1.9
+    assert ranked(outcomes)[0]["name"] == "all"
 
 
 def test_options_name_a_device_and_a_file_of_rates():

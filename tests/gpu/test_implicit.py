@@ -9,10 +9,15 @@ import torch
 from scipy.special import wrightomega
 
 from gpu.problems import after, in_float64, method_of, solver_for
+from problems import sparse_problem
+from training.interruptions import KillAfter, KilledError
+from xsoftmax.data.dataset import Dataset
 from xsoftmax.gpu.omega import wright_omega
 from xsoftmax.internal.errors import InputError
 from xsoftmax.solvers.torch_implicit import TorchImplicitSolver
 from xsoftmax.solvers.torch_sampled import SOLVED, TorchSampledSolver
+from xsoftmax.training.fit import fit
+from xsoftmax.training.plan import Plan
 
 DOUBLE_SUM = ("double-sum", "uniform", "implicit")
 ONE = {"batch": {"size": 1}, "proposal": {"name": "uniform", "n_sampled": 1}}
@@ -69,6 +74,29 @@ def test_omega_is_that_of_scipy():
     expected = wrightomega(z.numpy())
     np.testing.assert_allclose(wright_omega(z).numpy(), expected, rtol=3e-14)
     assert float(wright_omega(torch.tensor([-torch.inf], dtype=torch.float64))) == 0
+
+
+@pytest.mark.fault(
+    "a fit by implicit steps on PyTorch is killed, and goes on from its checkpoint",
+    happens="it ends with the bits of one that was not killed",
+    user="nothing",
+)
+def test_a_fit_comes_to_where_compiled_code_does_and_goes_on_with_the_same_bits(tmp_path):
+    X, y, _ = sparse_problem(np.random.default_rng(2), 200, 7, 5)
+    data, given = (
+        Dataset.from_arrays(X, y, classes=range(5), test=(X[:50], y[:50])),
+        {"batch": {"size": 8}, "l2": 0.1},
+    )
+    plan, chosen = Plan(epochs=20), method_of(DOUBLE_SUM, **given)
+    whole, compiled = (fit(data, each, 0, plan) for each in (chosen, method_of(DOUBLE_SUM, "numba", **given)))
+    reached, expected = (each.state.history[-1]["train_log_likelihood"] for each in (whole, compiled))
+    assert expected > whole.state.history[0]["train_log_likelihood"] + 0.1
+    assert reached == pytest.approx(expected, abs=1e-4)
+    kept = Plan(epochs=20, checkpoint=tmp_path / "checkpoint.h5", checkpoint_seconds=0)
+    with pytest.raises(KilledError):
+        fit(data, chosen, 0, kept, callbacks=[KillAfter(5)])
+    again = fit(data, chosen, 0, kept)
+    assert np.array_equal(again.model.rows, whole.model.rows)
 
 
 def test_objectives_that_have_no_such_step_are_named():

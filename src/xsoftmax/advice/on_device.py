@@ -115,6 +115,11 @@ def on(name: str, place: str) -> str:
     return f"{name}-on-{place}"
 
 
+def base_of(name: str) -> str:
+    """Name the candidate that one at a place is like."""
+    return name.partition("-on-")[0]
+
+
 def also_named(among: Sequence[str] | None, model: CostModel, place: str) -> tuple[str, ...] | None:
     """Add to named candidates the same ones at a place, where the model has them."""
     if among is None:

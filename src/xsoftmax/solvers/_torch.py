@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import BYTES_PER_WEIGHT, OF_TORCH, SINGLE, check_room, require
+from xsoftmax.gpu.device import BYTES_PER_WEIGHT, OF_TORCH, SINGLE, check_room, require, same_bits
 from xsoftmax.gpu.ranks import ALONE
 from xsoftmax.internal import registry
 from xsoftmax.internal.hdf5_checks import copy_arrays
@@ -107,6 +107,14 @@ class TorchSolver(ABC):
         if name == "auxiliary" or name.endswith("period"):
             return None
         return int(self._by_feature)
+
+    def _get_ready(self) -> None:
+        """Let PyTorch load what it loads with the first operation, which takes seconds."""
+        import torch
+
+        with same_bits(self._same), torch.no_grad():
+            unit = torch.eye(2, device=self._device)
+            (unit @ unit).sum().item()
 
     @property
     def auxiliary(self) -> np.ndarray:

@@ -98,6 +98,7 @@ class TorchFullSolver(TorchSolver):
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
         if not samples.size:
+            self._get_ready()
             return 0
         size, number = self._batch_size, epoch * self._batches_per_epoch + first // self._batch_size
         self._average.begin(samples, epoch, first)

@@ -133,6 +133,7 @@ class TorchSampledSolver(TorchSolver):
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
         if not samples.size:
+            self._get_ready()
             return 0
         self._average.begin(samples, epoch, first)
         number = epoch * self._batches_per_epoch + first // self._batch_size
