@@ -15,7 +15,7 @@ STAMP := .venv/.installed
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test test-all lint audit sbom docs benchmark papers words lock
+.PHONY: help setup run test test-all lint audit sbom docs site site-serve benchmark papers words lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
@@ -62,6 +62,12 @@ docs: setup ## run the experiment of the documentation, draw its figures, renew 
 	snakemake --cores $(CORES) --configfile config/experiments/methods.yaml
 	python -m xsoftmax figures results/methods -o docs/methods/figures
 	python -m xsoftmax methods --update docs/*.md docs/methods/*.md
+
+site: setup ## build the pages of docs/ into site/, and fail on a link that leads nowhere
+	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
+
+site-serve: setup ## show the pages at http://127.0.0.1:8000, and follow edits
+	NO_MKDOCS_2_WARNING=1 mkdocs serve
 
 benchmark: setup ## run ours beside other programs for MINUTES (480), on a quiet machine: table and figures
 	python -m xsoftmax benchmark peers --minutes $(MINUTES) --json results/benchmark/peers.json

@@ -49,6 +49,36 @@ def test_a_table_of_texts_becomes_a_model(ending, tmp_path, capsys):
     assert np.mean([row["class"] == label for row, label in zip(found, true, strict=True)]) > 0.8
 
 
+def test_a_table_of_another_delimiter_and_encoding(tmp_path, capsys):
+    lines = [f"{word} à la carte {k};{label}" for k in range(40) for word, label in (("thé", "à"), ("café", "é"))]
+    (tmp_path / "rows.csv").write_bytes("\n".join(["text;label", *lines]).encode("latin-1"))
+    asked = ["--text", "text", "--delimiter", ";", "--encoding", "latin-1", "--method", "softmax", "--epochs", 3]
+    status, out, _ = run(capsys, tmp_path / "rows.csv", *asked, "-o", tmp_path / "model.h5")
+    assert status == 0
+    assert "test accuracy 1.0000" in out
+    assert load_model(tmp_path / "model.h5").class_names[:] == ["à", "é"]
+
+
+MINE = """
+mine:
+  objective: {name: softmax}
+  proposal: {name: all, batch_size: 8}
+  optimizer: {name: adagrad, learning_rate: 0.5}
+"""
+
+
+def test_a_method_of_ones_own_is_trained(tmp_path, capsys):
+    (tmp_path / "mine.yaml").write_text(MINE)
+    rows = reviews(tmp_path / "rows.csv")
+    asked = ["--text", "comment", "--label", "product", "--methods", tmp_path / "mine.yaml", "--epochs", 3]
+    assert run(capsys, rows, *asked, "--method", "mine", "-o", tmp_path / "model.h5")[0] == 0
+    assert load_model(tmp_path / "model.h5").attributes["method"] == "mine"
+    status, _, err = run(capsys, rows, *asked, "--method", "mien", "-o", tmp_path / "other.h5")
+    assert status == 1
+    assert "unknown method 'mien'; known: softmax, " in err
+    assert "did you mean 'mine'" in err
+
+
 def test_confusions_are_counted_by_name(tmp_path, capsys):
     rng = np.random.default_rng(0)
     lines = [f"{rng.normal() + k % 2:.3f},{rng.normal():.3f},{'hen' if k % 2 else 'cow'}" for k in range(400)]
@@ -106,6 +136,9 @@ def test_auto_chooses_if_nothing_is_said(tmp_path, capsys, monkeypatch):
          "unknown method 'sofmax'"),
         (["rows.csv", "--text", "comment", "--label", "product", "--validation", "-1"], "--validation is -1; set it"),
         (["rows.csv", "--text", "comment", "--label", "product", "-o", "rows.csv"], "rows.csv"),
+        (["rows.csv", "--text", "comment", "--seed", "-1"], "--seed is -1; set it to 0 or more"),
+        (["rows.csv", "-o", "none/m.h5"], "-o is none/m.h5, and there is no such folder; make it, or name another"),
+        (["rows.csv", "--label", "product"], "where a column has texts, name it (--text of `fit`"),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line_and_leave_nothing(asked, message, tmp_path, capsys, monkeypatch):

@@ -1,3 +1,4 @@
+import json
 import re
 from pathlib import Path
 
@@ -6,7 +7,7 @@ import yaml
 
 from xsoftmax import solvers
 from xsoftmax.internal.errors import InputError
-from xsoftmax.methods import RENAMED, build_method, component_modules, merged, read_methods
+from xsoftmax.methods import RENAMED, build_method, component_modules, known_methods, merged, read_methods
 from xsoftmax.objectives.double_sum import DoubleSum
 from xsoftmax.optimizers._schedules import Constant, Exponential, Power, schedule_type
 
@@ -364,6 +365,17 @@ def test_files_of_methods_that_are_none(tmp_path, text):
     (tmp_path / "methods.yaml").write_text(text)
     with pytest.raises(InputError, match=r"methods\.yaml"):
         read_methods(tmp_path / "methods.yaml")
+
+
+def test_methods_of_ones_own_are_laid_over_those_that_are_shipped(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # away from a config/methods.yaml
+    shipped = known_methods()
+    assert shipped == read_methods(SHIPPED)
+    softmax, scent = {"objective": {"name": "softmax"}}, dict(shipped["scent"])
+    (tmp_path / "mine.yaml").write_text(json.dumps({"mine": scent, "softmax": softmax}))
+    found = known_methods(tmp_path / "mine.yaml")
+    assert found == shipped | {"softmax": softmax, "mine": scent}
+    assert list(found)[-2:] == ["mine", "softmax"]
 
 
 def test_a_missing_file_of_methods(tmp_path):

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+import forked
 from xsoftmax.cli import main
 from xsoftmax.model import load_model
 
@@ -119,6 +120,23 @@ def test_rows_come_from_standard_input(model, new, capsys, monkeypatch):
     assert f"--form is csv, and rows are in {new}; leave it out, or name -" in capsys.readouterr().err
 
 
+def test_parquet_comes_from_standard_input(model, new, tmp_path, capsys, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    pandas.read_csv(new).to_parquet(tmp_path / "new.parquet")
+    assert predict(model, tmp_path / "new.parquet") == 0
+    expected = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "new.parquet").read_bytes())))
+    assert predict(model, "-", "--form", "parquet") == 0
+    assert capsys.readouterr().out == expected
+
+
+def test_in_a_pipe_nothing_is_printed_but_predictions(model, new):
+    for form in ([], ["--json-lines"]):
+        ended = forked.run(forked.xsoftmax("predict", model, new, "--top", 1, *form))
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert len(ended.stdout.splitlines()) >= 4
+
+
 def test_a_json_object_per_row_says_the_same(model, new, tmp_path, capsys):
     assert predict(model, new, "--top", 2) == 0
     expected = table(capsys.readouterr().out)
@@ -181,6 +199,34 @@ def test_threads_change_nothing(model, new, capsys):
         assert told[0] == told[1] != ""
         assert main([verb, str(model), str(rows), "--threads", "0"]) == 1
         assert "threads is 0; set it to 1 or more" in capsys.readouterr().err
+
+
+def test_a_device_says_the_same(model, new, capsys):
+    pytest.importorskip("torch", reason="torch is not installed: nothing is scored on its devices here")
+    outputs = []
+    for arguments in ((), ("--device", "cpu"), ("--device", "auto")):
+        assert predict(model, new, "--top", 3, *arguments) == 0
+        outputs.append(table(capsys.readouterr().out))
+    expected, *others = outputs
+    for found in others:
+        for one, other in zip(found, expected, strict=True):
+            assert {**one, "probability": ""} == {**other, "probability": ""}
+            assert float(one["probability"]) == pytest.approx(float(other["probability"]), rel=1e-5)
+
+
+@pytest.mark.fault(
+    "`evaluate` or `predict` with `--device cuda`, and PyTorch finds no card",
+    happens="refused before the model is read; nothing is written",
+    user="one line: which PyTorch it is, and what to do",
+)
+def test_a_device_that_is_not_there_is_named(model, new, tmp_path, capsys):
+    torch = pytest.importorskip("torch", reason="torch is not installed: its absence is another message")
+    if torch.cuda.is_available():
+        pytest.skip("there is a card")
+    for arguments in (["predict", model, new], ["evaluate", model, new]):
+        assert main([*map(str, arguments), "--device", "cuda", "-o", str(tmp_path / "out")]) != 0
+        assert "--device is cuda, and PyTorch" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.fault(

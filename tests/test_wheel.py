@@ -1,7 +1,8 @@
 """What `pip install` of a wheel gives, away from this repository: an installation of its own, in an empty folder.
 
 What the package needs is borrowed from the environment of the tests, all else hidden. With ``XSOFTMAX_FRESH=1`` it
-is installed anew, as a user's pip does, which needs a package index.
+is installed anew, as a user's pip does, which needs a package index; then other versions of Python install it, too,
+the wheel and the source distribution, if they are found on PATH or among pyenv's.
 """
 
 import json
@@ -30,6 +31,9 @@ class Hidden:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hidden())
 """
+WORDS = {"apple": "round crisp red", "banana": "long soft yellow", "plum": "small round blue"}
+# Versions of Python, each with the form of the package that it installs.
+OTHERS = {"3.12": "wheel", "3.13": "sdist"}
 DESCRIPTION = """\
 name: fruits
 format: table
@@ -42,13 +46,20 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """The wheel of the working tree, built from a copy, in which nothing older lies about."""
+def sources(tmp_path_factory):
+    """A copy of what the package is built from, in which nothing older lies about."""
     folder = tmp_path_factory.mktemp("build")
     for name in ("src", "config"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(sources):
+    """The wheel of the working tree."""
+    folder = sources
     called([*PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, folder], folder)
     return next(folder.glob("*.whl"))
 
@@ -100,9 +111,7 @@ def test_it_says_what_it_can_do(run, installed, tmp_path):
 
 
 def test_texts_are_prepared_trained_on_evaluated_and_predicted(run, tmp_path):
-    words = {"apple": "round crisp red", "banana": "long soft yellow", "plum": "small round blue"}
-    rows = [f"{words[fruit]} number{k % 7},{fruit}" for k in range(40) for fruit in words]
-    (tmp_path / "fruits.csv").write_text("\n".join(["comment,fruit", *rows]) + "\n")
+    write_rows(tmp_path / "fruits.csv")
     (tmp_path / "fruits.yaml").write_text(DESCRIPTION)
     run("download", "fruits.yaml", "-o", "raw")
     assert "train 96" in run("prepare", "fruits.yaml", "--raw", "raw", "-o", "fruits.h5")
@@ -117,6 +126,62 @@ def test_a_data_set_is_prepared_by_its_name(run, tmp_path):
     assert "train 200" in run("prepare", "five-gaussians", "--raw", "raw", "-o", "five.h5")
     run("train", "five.h5", "--method", "auto", "--seconds", "2", "-o", "fit")
     assert {path.name for path in tmp_path.iterdir()} == {"raw", "five.h5", "fit"}
+
+
+def test_it_is_imported_in_less_than_a_second_and_without_an_extra(installed, tmp_path):
+    """Of processor time, the best of three: how busy the machine is does not count."""
+    code = f"""
+import sys, time
+import xsoftmax
+print(time.process_time(), [name for name in {sorted({*EXTRAS, "snakemake", "dvc"})} if name in sys.modules])
+"""
+    said = [called([installed / "python", "-c", code], tmp_path).split(maxsplit=1) for _ in range(3)]
+    assert min(float(seconds) for seconds, _ in said) < 1
+    assert {extras for _, extras in said} == {"[]\n"}
+
+
+@pytest.mark.parametrize("version", OTHERS)
+def test_other_pythons_install_it_train_and_predict(version, wheel, sources, tmp_path):
+    if not FRESH:
+        pytest.skip("NOT TESTED: other versions of Python need a package index; XSOFTMAX_FRESH=1 asks one")
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"NOT TESTED: no Python {version} on PATH or in pyenv")
+    package = wheel if OTHERS[version] == "wheel" else source_distribution(sources)
+    called([python, "-m", "venv", tmp_path / "environment"], tmp_path)
+    programs = tmp_path / "environment" / "bin"
+    called([programs / "python", "-m", "pip", "--quiet", "install", package], tmp_path)
+    write_rows(tmp_path / "fruits.csv")
+    asked = ["--text", "comment", "--label", "fruit", "--method", "softmax", "--epochs", 5, "-o", "model.h5"]
+    assert "test accuracy 1.0000" in called([programs / "xsoftmax", "fit", "fruits.csv", *asked], tmp_path)
+    (tmp_path / "new.txt").write_text("long and yellow\n")
+    found = called([programs / "xsoftmax", "predict", "model.h5", "new.txt"], tmp_path)
+    assert found.splitlines()[1].startswith("0,1,banana,")
+
+
+def interpreter(version):
+    """A Python of a version that runs, or None."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    named = [*sorted(pyenv.glob(f"versions/{version}.*/bin/python")), shutil.which(f"python{version}")]
+    for each in filter(None, named):
+        code = "import sys, venv; print('%d.%d' % sys.version_info[:2])"
+        ended = subprocess.run([each, "-c", code], capture_output=True, text=True, check=False)
+        if (ended.returncode, ended.stdout.strip()) == (0, version):
+            return each
+    return None
+
+
+def source_distribution(sources):
+    """The source distribution, by setuptools itself, which has no isolation to fill."""
+    code = "import setuptools.build_meta as b; b.build_sdist('.')"
+    called([sys.executable, "-c", code], sources)
+    return next(sources.glob("*.tar.gz"))
+
+
+def write_rows(path):
+    """Write a table of texts that tell their label."""
+    rows = [f"{WORDS[fruit]} number{k % 7},{fruit}" for k in range(40) for fruit in WORDS]
+    path.write_text("\n".join(["comment,fruit", *rows]) + "\n")
 
 
 def test_what_an_extra_brings_is_missed_in_a_line(installed, tmp_path):

@@ -147,8 +147,8 @@ class Task:
         return merged(settings, self.grid[method][point]) if point is not None else settings
 
     def device(self, method: str) -> str:
-        """Tell where ``method`` asks to be trained."""
-        return "cpu" if method == AUTO else self.built[method].device
+        """Tell where ``method`` asks to be trained, or ``auto`` to choose."""
+        return self.changes.get(AUTO, {}).get("device", "numba") if method == AUTO else self.built[method].device
 
     @property
     def plan(self) -> dict[str, Any]:

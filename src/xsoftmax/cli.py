@@ -8,12 +8,11 @@ import re
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import xsoftmax
-from xsoftmax.commands import verbs
+from xsoftmax.commands import add_verb, verbs
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError, StoppedError, as_line
 from xsoftmax.internal.outputs import check_outputs
@@ -109,13 +108,5 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
         if asked not in known:
             choices.add_parser(name, help=registry.summary(module))
             continue
-        command = import_module(module)
-        verb = choices.add_parser(
-            name,
-            help=registry.summary(module),
-            description=command.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        command.add_arguments(verb)
-        verb.set_defaults(run=command.run, writes=getattr(command, "WRITES", ()))
+        add_verb(choices, name, module)
     return parser

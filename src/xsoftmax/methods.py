@@ -14,6 +14,7 @@ from xsoftmax.internal import registry
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.parameters import as_type_of, named, with_parameters
+from xsoftmax.internal.shipped import methods_file
 from xsoftmax.optimizers._schedules import Schedule, schedule_type
 from xsoftmax.proposals import build_proposal, settings_of
 from xsoftmax.solvers._encoder import Encoder, build_encoder
@@ -29,7 +30,7 @@ AUTO = "auto"
 _KEYS = {
     *AXES,
     *("schedule", "batch", "l2", "decay", "average", "weights", "start", "frequency_power", "prune", "positives"),
-    *("bias", "bias_start", "calibration", "device", "solver", "source", "encoder", "precision"),
+    *("bias", "bias_start", "calibration", "device", "solver", "source", "encoder", "precision", "deterministic"),
 }
 # Keys of earlier versions, and what they are now.
 RENAMED = {"ridge": "l2"}
@@ -107,6 +108,8 @@ class Method:
         A table in front of the linear layer; None: classes see the rows themselves.
     precision : str
         Of weights and products on a device of PyTorch, a key of ``BYTES_PER_WEIGHT``; in ``settings`` unless float32.
+    deterministic : bool
+        Whether a device of PyTorch gives the same bits each time; in ``settings`` unless it does.
     """
 
     name: str
@@ -132,6 +135,7 @@ class Method:
     source: str = ""
     encoder: Encoder | None = None
     precision: str = SINGLE
+    deterministic: bool = True
 
     @property
     def modules(self) -> list[str]:
@@ -155,7 +159,15 @@ class Method:
 
 
 def read_methods(path: str | Path) -> dict[str, dict[str, Any]]:
-    """Read a file of methods: their settings by name.
+    """Read a file of methods, such as ``config/methods.yaml``: their settings by name, for ``build_method``.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    dict of str to dict
 
     Raises
     ------
@@ -171,8 +183,33 @@ def read_methods(path: str | Path) -> dict[str, dict[str, Any]]:
     return methods
 
 
+def known_methods(own: str | Path | None = None) -> dict[str, dict[str, Any]]:
+    """Read the methods that are shipped, and lay those of a file of one's own over them, if there is one.
+
+    Its methods come last; one that has the name of a shipped method takes its place, whole.
+
+    Raises
+    ------
+    InputError
+        See ``read_methods``.
+    """
+    shipped = read_methods(methods_file())
+    if own is None:
+        return shipped
+    laid_over = read_methods(own)
+    return {name: each for name, each in shipped.items() if name not in laid_over} | laid_over
+
+
 def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     """Build a method from its settings and check that its parts fit together.
+
+    Parameters
+    ----------
+    name : str
+        What messages, tables and models call it.
+    settings : mapping
+        ``objective``, ``proposal`` and ``optimizer``, each a mapping with a ``name`` and parameters, and what else
+        ``Method`` has; defaults are filled in.
 
     Raises
     ------
@@ -214,7 +251,11 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     precision = as_type_of(f"{where}: precision", tuple(BYTES_PER_WEIGHT), settings.get("precision", SINGLE))
     if precision != SINGLE:
         filled["precision"] = precision
-    last = {"source": str(settings.get("source", "")), "encoder": encoder, "precision": precision}
+    same_bits = as_type_of(f"{where}: deterministic", True, settings.get("deterministic", True))
+    if not same_bits:
+        filled["deterministic"] = same_bits
+    source = str(settings.get("source", ""))
+    last = {"source": source, "encoder": encoder, "precision": precision, "deterministic": same_bits}
     method = Method(name, **parts, schedule=schedule, **others, settings=filled, **last)
     if method.frequency_power > MOST_POWER:
         raise InputError(

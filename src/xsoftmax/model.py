@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import h5py
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
+from xsoftmax.data.mapped_array import MappedArray, can_map
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import row_not_finite
 from xsoftmax.data.transform import Transform
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal import registry
 from xsoftmax.internal.checksummed import opened, written_checksummed
 from xsoftmax.internal.errors import InputError
@@ -31,6 +33,7 @@ from xsoftmax.kernels.scores import (
     FEWEST_ROWS,
     ROWS_AT_A_TIME,
     Calibration,
+    Copies,
     ScoreBlock,
     Scored,
     Scorer,
@@ -41,10 +44,15 @@ from xsoftmax.kernels.scores import (
 )
 from xsoftmax.proposals._file import read_proposal
 
+if TYPE_CHECKING:
+    from xsoftmax.gpu.passes import Pass
+
 # Scores that are held at once where the same ones are seen again and again.
 MOST_HELD = 2**24
 # Weights that are copied into the file at a time.
 WRITTEN_AT_ONCE = 2**20
+# So that weights lie in the file as they do in memory, and can be mapped.
+ALIGNED = {"alignment_threshold": 1024, "alignment_interval": 64}
 
 
 class DivergedError(InputError):
@@ -77,6 +85,8 @@ class Model:
         How scores become probabilities: a module of ``xsoftmax.evaluation.links``.
     encoder : ndarray of shape (n_features, dimension), float32, or None
         The table that rows go through; None: they don't.
+    place : str
+        Where scores are made: by compiled code, "numba", or on PyTorch's "cpu" or "cuda". See ``scored_on``.
     """
 
     W: Any
@@ -89,7 +99,8 @@ class Model:
     link: str = "softmax"
     calibration: Calibration | None = None
     encoder: np.ndarray | None = None
-    _kept: list[dict[range, np.ndarray]] = field(default_factory=list, init=False, repr=False, compare=False)
+    place: str = NUMBA
+    _kept: list[Copies] = field(default_factory=list, init=False, repr=False, compare=False)
     _held: dict[int, dict[int, list[ScoreBlock]]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -126,12 +137,14 @@ class Model:
         return self.b is not None
 
     @contextmanager
-    def unchanging(self) -> Iterator[None]:
+    def unchanging(self, whole: bool = False) -> Iterator[None]:
         """Promise not to change the weights within: of a small model, what scoring copies of them is kept.
 
-        Small is one that fits into the copy that scoring makes anyway.
+        Small is one that fits into the copy that scoring makes anyway. With ``whole`` the copy of any model is kept,
+        as large as its weights: who scores a few sparse rows now and then does not pay for it each time.
         """
-        self._kept.append(self._kept[-1] if self._kept else {})
+        self._kept.append(self._kept[-1] if self._kept else Copies())
+        self._kept[-1].whole |= whole
         try:
             yield
         finally:
@@ -182,7 +195,20 @@ class Model:
         return self._with_weights(None if self.W is None else dense(self.W))
 
     def _with_weights(self, W: Any) -> "Model":
-        return self if W is self.W else replace(self, W=W)
+        return self if W is self.W else replace(self, W=W, place=NUMBA)
+
+    def scored_on(self, place: str) -> "Model":
+        """The same model, whose scores are made at a place, one of those of ``xsoftmax.gpu.device.place_of``.
+
+        Raises
+        ------
+        InputError
+            If its weights are sparse, or none, which only compiled code scores.
+        """
+        if place != NUMBA and (self.W is None or issparse(self.W)):
+            weights = "no weights" if self.W is None else "sparse weights"
+            raise InputError(f"device is {place}, and the model has {weights}, scored by compiled code; leave it out")
+        return replace(self, place=place)
 
     def without_correction(self) -> "Model":
         """The same weights, not calibrated either: scores are what the method trained."""
@@ -212,7 +238,7 @@ class Model:
         pool : ThreadPool, optional
             Of threads.
         classes_at_a_time, rows_at_a_time : int
-            Size of a block.
+            Size of a block; at other places than "numba" blocks have sizes of their own, and few classes are in one.
 
         Raises
         ------
@@ -240,11 +266,13 @@ class Model:
         classes_at_a_time: int,
         rows_at_a_time: int,
     ) -> None:
-        n_samples = X.shape[0]
-        scored = Scored(
-            self.W, self.b, self.n_classes, self.n_columns, self.correction, self.calibration, self.encoder
-        )
-        scorer = Scorer(scored, X, self._kept[-1] if self._kept else None)
+        n_samples, scored, kept = X.shape[0], self._scored(), self._kept[-1] if self._kept else None
+        if self.place != NUMBA:
+            from xsoftmax.gpu import scoring
+
+            scoring.visit(scored, X, self.place, visit, pool, kept)
+            return
+        scorer = Scorer(scored, X, kept)
         width = max(1, min(self.n_classes, classes_at_a_time))
         if width < self.n_classes:
             width = max(1, min(width, scorer.longest_stretch))
@@ -262,6 +290,17 @@ class Model:
                         visit(block)
 
             pool.run([partial(score, share) for share in shares])
+
+    def pass_on_device(self, X: Any, pool: ThreadPool | None = None, **asked: Any) -> "Pass":
+        """Pass over all scores at a place of PyTorch's; what is ``asked``, see ``xsoftmax.gpu.passes.pass_over``."""
+        from xsoftmax.gpu.passes import pass_over
+
+        self._check_width(X)
+        kept = self._kept[-1] if self._kept else None
+        return pass_over(self._scored(), X, self.place, pool or ThreadPool(), kept, **asked)
+
+    def _scored(self) -> Scored:
+        return Scored(self.W, self.b, self.n_classes, self.n_columns, self.correction, self.calibration, self.encoder)
 
     def true_scores(self, X: Any, y: np.ndarray) -> np.ndarray:
         """Score of one class of each row, float32 of shape (n_samples,); equal to the others' up to rounding."""
@@ -296,8 +335,19 @@ def _show(blocks_of_rows: Sequence[Sequence[ScoreBlock]], visit: Callable[[Score
 
 
 def save_model(model: Model, path: str | Path) -> None:
-    """Write a model: aside, with a checksum, and renamed."""
-    with written_checksummed(path, "model") as file:
+    """Write a model: aside, with a checksum, and renamed.
+
+    Parameters
+    ----------
+    model : Model
+    path : str or Path
+
+    Raises
+    ------
+    OSError
+        If it cannot be written; a file that was there is left as it was.
+    """
+    with written_checksummed(path, "model", **ALIGNED) as file:
         put(file, n_classes=model.n_classes, n_features=model.n_features, link=model.link)
         put_text(file, "attributes", json.dumps(model.attributes, sort_keys=True))
         Names.of(model.class_names).to_group(file.create_group("class_names"))
@@ -316,8 +366,20 @@ def save_model(model: Model, path: str | Path) -> None:
             model.transform.to_group(file.create_group("transform"))
 
 
-def load_model(path: str | Path) -> Model:
+def load_model(path: str | Path, mapped: bool = False) -> Model:
     """Read a model, or a proposal that was fitted beforehand, as a model.
+
+    Parameters
+    ----------
+    path : str or Path
+    mapped : bool
+        Whether weights that are all stored stay in the file, of which the system holds what is read, once for all
+        programs. They must not be written to, and the file must not be changed; a new one of its name may take its
+        place.
+
+    Returns
+    -------
+    Model
 
     Raises
     ------
@@ -346,9 +408,9 @@ def load_model(path: str | Path) -> Model:
         if "b" in file:
             check_array(file["b"], np.float32, len(class_names))
             b = file["b"][:]
-        encoder = None if encoded is None else _read_table(encoded, n_features, path)
+        encoder = None if encoded is None else _read_table(encoded, n_features, path, mapped)
         shape = (len(class_names), n_features if encoder is None else encoder.shape[1])
-        W = _read_weights(weights["W"], shape, path)
+        W = _read_weights(weights["W"], shape, path, mapped)
         if row_not_finite(W) is not None or (b is not None and row_not_finite(b) is not None):
             raise ContentError("weights that are NaN or infinite")
         return Model(
@@ -376,7 +438,7 @@ def _write_weights(file: h5py.Group, W: Any) -> None:
     file.create_dataset("W/indptr", data=W.indptr.astype(np.int64))
 
 
-def _read_weights(found: Any, shape: tuple[int, int], path: Path) -> Any:
+def _read_weights(found: Any, shape: tuple[int, int], path: Path, mapped: bool) -> Any:
     """Read what ``_write_weights`` stored.
 
     Raises
@@ -386,8 +448,7 @@ def _read_weights(found: Any, shape: tuple[int, int], path: Path) -> Any:
     """
     if isinstance(found, h5py.Dataset):
         check_array(found, np.float32, *shape)
-        check_free(found.nbytes, f"the weights of {path}")
-        return found[:]
+        return _values(found, f"the weights of {path}", mapped)
     check_array(found["data"], np.float32, None)
     check_array(found["indices"], np.int32, len(found["data"]))
     check_array(found["indptr"], np.int64, shape[1] + 1)
@@ -399,7 +460,15 @@ def _read_weights(found: Any, shape: tuple[int, int], path: Path) -> Any:
     return W
 
 
-def _read_table(group: h5py.Group, n_features: int, path: Path) -> np.ndarray:
+def _values(found: h5py.Dataset, what: str, mapped: bool) -> np.ndarray:
+    """Read an array, or leave it where it is, if it lies there as in memory."""
+    if mapped and can_map(found):
+        return MappedArray(found).values
+    check_free(found.nbytes, what)
+    return found[:]
+
+
+def _read_table(group: h5py.Group, n_features: int, path: Path, mapped: bool) -> np.ndarray:
     """Read the table of an encoder.
 
     Raises
@@ -411,8 +480,7 @@ def _read_table(group: h5py.Group, n_features: int, path: Path) -> np.ndarray:
         raise ContentError("weights behind an encoder's table, and no table")
     found = group["table"]
     check_array(found, np.float32, n_features, None)
-    check_free(found.nbytes, f"the table of {path}")
-    table = found[:]
+    table = _values(found, f"the table of {path}", mapped)
     if not table.shape[1] or row_not_finite(table) is not None:
         raise ContentError("a table of no columns, or with rows that are NaN or infinite")
     return table

@@ -1,5 +1,6 @@
 """The estimator for rows of one label: against plain loops, and in scikit-learn's pipelines, searches and checks."""
 
+import json
 import pickle
 import warnings
 
@@ -42,6 +43,16 @@ def scores(found, X):
 
 def clone_of(found):
     return pickle.loads(pickle.dumps(found))  # noqa: S301 - of our own making
+
+
+def test_a_method_of_ones_own_file(tmp_path):
+    optimizer = {"name": "adagrad", "learning_rate": 0.5}
+    mine = {"objective": {"name": "softmax"}, "proposal": {"name": "all"}, "optimizer": optimizer}
+    (tmp_path / "mine.yaml").write_text(json.dumps({"mine": mine}))
+    found = SoftmaxClassifier("mine", methods=tmp_path / "mine.yaml", epochs=2).fit(X, Y)
+    assert found.model_.attributes["method"] == "mine"
+    found.save(tmp_path / "model.h5")
+    assert SoftmaxClassifier.load(tmp_path / "model.h5").methods == str(tmp_path / "mine.yaml")
 
 
 def test_it_predicts_classes_by_their_names(fitted):

@@ -13,7 +13,7 @@ from xsoftmax.evaluation.weight_distance import weight_distance
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.report import tables
 from xsoftmax.lab.report.compare import compare
-from xsoftmax.lab.report.page import page
+from xsoftmax.lab.report.page.document import page
 from xsoftmax.model import Model, save_model
 from xsoftmax.proposals import TrainingSet
 from xsoftmax.proposals.frequency import Frequency

@@ -82,7 +82,7 @@ def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished):
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
-        ("lab/report/page.py", {"report": 1}),
+        ("lab/report/page/winner.py", {"report": 1}),
         ("lab/report/figures.py", {"compare": 1, "report": 1}),
         ("commands/evaluate.py", {"evaluate": 3, **AFTERWARDS}),
         ("objectives/one_vs_each.py", {"train": 1, "evaluate": 1, **AFTERWARDS}),

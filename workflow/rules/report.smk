@@ -124,7 +124,10 @@ rule report:
         rules.compare.output,
         config=rules.plan.output.config,
         tracking=rules.track.output,
-        template="src/xsoftmax/lab/report/page.html",
+        parts=expand(
+            "src/xsoftmax/lab/report/page/{part}",
+            part=["page.html", "page.css", "axes.js", "curves.js", "page.js"],
+        ),
     output:
         f"{RESULTS}/report.html",
     log:

@@ -7,11 +7,13 @@ from pathlib import Path
 from xsoftmax.advice.chosen import Choice
 from xsoftmax.advice.measured import choose_measured
 from xsoftmax.advice.model import CostModel, shipped
+from xsoftmax.advice.on_device import also_named, contenders_on, with_device
 from xsoftmax.advice.options import AutoOptions
 from xsoftmax.advice.race import contender_names, contenders
 from xsoftmax.advice.raced import choose_by_race
 from xsoftmax.advice.statistics import statistics_of
 from xsoftmax.data.dataset import Dataset, check_plain
+from xsoftmax.gpu.device import NUMBA, place_of
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
@@ -33,7 +35,8 @@ def choice_for(
     """
     check_question(data, seed)
     check_plain(data, "auto chooses no method for")
-    model, options = model or shipped(), options or AutoOptions()
+    options = options or AutoOptions()
+    model = with_device(model or shipped(), options.device, options.rates)
     if plan.checkpoint is None:
         return _choose(data, seed, plan, options, model)
     kept = kept_choice(plan.checkpoint)
@@ -79,6 +82,9 @@ def _choose(data: Dataset, seed: int, plan: Plan, options: AutoOptions, model: C
     measured = (
         None if options.among is None else tuple(name for name in options.among if name not in contender_names())
     )
+    if (place := place_of(options.device)) != NUMBA:
+        others = {**others, **contenders_on(others, place)}
+        measured = also_named(measured, model, place)
     if measured == () and not others:
         kind = "sparse" if statistics.sparse else "dense"
         raise InputError(

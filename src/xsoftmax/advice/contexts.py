@@ -10,6 +10,7 @@ from xsoftmax.data.dataset import Dataset
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method, build_method, merged
+from xsoftmax.solvers._torch import check_weights_fit
 from xsoftmax.training.fit import training_rows
 from xsoftmax.training.memory import check_memory, must_stream
 from xsoftmax.training.plan import Plan
@@ -37,6 +38,7 @@ def why_too_large(method: Method, data: Dataset, plan: Plan) -> InputError | Non
     try:
         streams = _streams(data, method, plan)
         check_memory(method, data, plan.keeps_best(data.n_samples("validation")), plan.memory, streams, plan.threads)
+        check_weights_fit(method, data.n_classes, data.n_features)
     except InputError as error:
         return error
     return None

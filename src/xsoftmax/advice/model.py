@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -41,12 +41,15 @@ class CostModel:
         Settings by name, as in the file of methods.
     costs : mapping of str to Costs
     experience : sequence of Learned
+    origins : mapping of str to str
+        Of candidates whose costs come from elsewhere than the machine, where from: see ``on_device``.
     """
 
     machine: Mapping[str, Any]
     candidates: Mapping[str, Mapping[str, Any]]
     costs: Mapping[str, Costs]
     experience: Sequence[Learned]
+    origins: Mapping[str, str] = field(default_factory=dict)
 
     def method(self, name: str) -> Method:
         """Build a candidate."""

@@ -152,9 +152,10 @@ def explain(
         likest = max(known, key=lambda each: likeness(each.statistics, statistics))
         parts.append(
             f"the most like it is {likest.dataset} ({compared(statistics, likest.statistics)}); "
-            f"{_there(best, likest)}"
+            f"{_there(best, likest, len(set(likest.measured) - set(model.origins)))}"
         )
-    where = "timed here" if best.method in (timed or {}) else f"by a formula for {model.machine['processor']}"
+    by_formula = model.origins.get(best.method, f"by a formula for {model.machine['processor']}")
+    where = "timed here" if best.method in (timed or {}) else by_formula
     parts.append(f"an epoch takes about {duration(best.seconds_per_epoch)}, {where}")
     if budget.gap is not None:
         came = f"came within {percent(budget.gap)}"
@@ -163,14 +164,12 @@ def explain(
     return "; ".join([*parts, "how good it becomes on these data is not known before it is trained"])
 
 
-def _there(prediction: Prediction, learned: Learned) -> str:
-    """Say how far a method came on a measured data set."""
+def _there(prediction: Prediction, learned: Learned, n_candidates: int) -> str:
+    """Say how far a method came on a measured data set, of so many."""
     gap, epochs, seconds = learned.measured[prediction.method]
     came = f"came within {percent(gap)} of the best validation log-likelihood" if gap else "was the best"
     guess = ", where a uniform guess is 100 %," if gap else ""
-    return (
-        f"there it {came} of {len(learned.measured)} candidates{guess} after {epochs:.3g} epochs, {duration(seconds)}"
-    )
+    return f"there it {came} of {n_candidates} candidates{guess} after {epochs:.3g} epochs, {duration(seconds)}"
 
 
 def compared(statistics: DatasetStatistics, others: DatasetStatistics) -> str:

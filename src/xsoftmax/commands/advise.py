@@ -11,9 +11,11 @@ from pathlib import Path
 
 from xsoftmax.advice.learned import LEVELS
 from xsoftmax.advice.model import shipped
+from xsoftmax.advice.on_device import also_named, with_device
 from xsoftmax.advice.ranking import Budget, Prediction, explain, percent, rank
 from xsoftmax.advice.statistics import statistics_of
 from xsoftmax.data.store import open_prepared
+from xsoftmax.gpu.device import add_device, place_of
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.text import duration, text_table
 
@@ -35,6 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     aim.add_argument("--epochs", type=float, help="a budget in passes over the training rows")
     aim.add_argument("--gap", type=float, help="good enough: relative gap to the best log-likelihood, such as 0.05")
     parser.add_argument("--threads", type=int, default=1)
+    add_device(parser, "where exact softmax may train, too")
+    parser.add_argument("--rates", metavar="FILE.json", help="of the device, as `benchmark gpu --json` wrote them")
     parser.add_argument("--among", nargs="+", metavar="METHOD", help="leave out all others")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -47,8 +51,9 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"--threads is {options.threads}; set it to 1 or more")
     with open_prepared(options.data) as data:
         statistics = statistics_of(data)
-    model, budget = shipped(), _budget(options)
-    ranking = rank(model, statistics, budget, options.threads, options.among)
+    model, budget = with_device(shipped(), options.device, options.rates), _budget(options)
+    among = also_named(options.among, model, place_of(options.device))
+    ranking = rank(model, statistics, budget, options.threads, among)
     sentence = explain(model, statistics, budget, ranking)
     if options.json:
         rows = [
@@ -59,7 +64,8 @@ def run(options: argparse.Namespace) -> None:
     print(text_table([_cells(each) for each in ranking], HEADINGS, {}), end="")
     least, machine = percent(LEVELS[-1]), model.machine["processor"]
     print(f"\n{sentence}.\nNo fit was made for this table. Gaps are those on measured data sets after as many")
-    print(f"epochs, none below {least}; times are by a formula, fitted to times on {machine}.")
+    of_device = "".join(f"; those on {options.device} {origin}" for origin in sorted(set(model.origins.values())))
+    print(f"epochs, none below {least}; times are by a formula, fitted to times on {machine}{of_device}.")
 
 
 def _budget(options: argparse.Namespace) -> Budget:

@@ -25,11 +25,13 @@ from xsoftmax.data.labels import choose
 from xsoftmax.data.rows import Rows as LabelledRows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import legacy_metrics, metrics
+from xsoftmax.evaluation.confusions import confusions
 from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.evaluation.prepared import check_same
 from xsoftmax.evaluation.reliability import reliability
 from xsoftmax.evaluation.score_file import read_scores, rows_of_scores, sizes_of
 from xsoftmax.evaluation.weight_distance import weight_distance
+from xsoftmax.gpu.device import NUMBA, add_device, chosen_place
 from xsoftmax.internal.checksummed import is_hdf5
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
@@ -69,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="add log-likelihoods as papers report them: floored at -26 a row, by importance sampling (Ruiz et al. "
         "2018), or of probabilities that are normalised once more (Fagan & Iyengar 2018)",
     )
+    add_device(parser)
     parser.add_argument("--threads", type=int, default=1, help="metrics do not depend on it (default: %(default)s)")
     parser.add_argument("-o", "--output", type=file_to_write, help="metrics.json; default: print")
 
@@ -94,6 +97,7 @@ def _of_scores(options: argparse.Namespace) -> dict[str, Any]:
         ("--reference", options.reference),
         ("--train", options.train),
         ("--as-published", options.legacy_metrics),
+        ("--device", options.device != NUMBA),
     ):
         if given:
             raise InputError(f"{options.model}: {option} needs a model, which scores are not; leave it out")
@@ -124,11 +128,11 @@ def _check_sizes(options: argparse.Namespace, data: Dataset) -> None:
 
 def _of_model(options: argparse.Namespace) -> dict[str, Any]:
     """Measure a model on all the rows that are asked for."""
-    pool = ThreadPool(options.threads)
+    pool, place = ThreadPool(options.threads), chosen_place(options.device)
     found: dict[str, Any] = {"status": "diverged"}
     model: Model | None = None
     try:
-        model = load_model(options.model)
+        model = load_model(options.model).scored_on(place)
     except DivergedError as error:
         found["message"] = str(error)
     if model is not None:
@@ -144,9 +148,17 @@ def _of_model(options: argparse.Namespace) -> dict[str, Any]:
             binned = reliability(scores)
             found.setdefault("reliability", {})[rows.name] = binned.as_json() if math.isfinite(binned.error) else None
             found[rows.name] |= _measured(scores) | _as_published(options, model, rows, pool)
+            if _tells_confusions(rows):
+                taken = confusions(model, rows.split, scores.rank, pool)
+                found.setdefault("confusions", {})[rows.name] = taken._asdict()
     if options.reference is not None:
         found["weight_distance"] = _weight_distance(model, options.reference)
     return found
+
+
+def _tells_confusions(rows: Rows) -> bool:
+    """Whether rows are held out, and each has one class that it can be mistaken for another."""
+    return rows.name in ("test", "new") and rows.split.label_sets is None and rows.split.filtered is None
 
 
 def _scores(model: Model, rows: Rows, pool: ThreadPool) -> metrics.RowScores:

@@ -41,8 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--label", default="label", help="column of the labels (default: %(default)s)")
     parser.add_argument("--text", help="column of the texts; without it all other columns are numbers")
     parser.add_argument("--label-separator", metavar="CHARACTER", help="stands between the labels of a row")
+    parser.add_argument("--delimiter", metavar="CHARACTER", help="stands between cells (default: , or a tab in .tsv)")
+    parser.add_argument("--encoding", help="of a table of text, such as latin-1 (default: utf-8)")
     parser.add_argument("--weight", help="column of what training rows count")
     parser.add_argument("--method", default=AUTO, help="name of a method, see `xsoftmax methods` (default: auto)")
+    parser.add_argument(
+        "--methods", type=Path, metavar="FILE.yaml", help="methods of your own, laid over those that are shipped"
+    )
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--seconds", type=float, help="training time (default of auto: 120)")
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
@@ -60,6 +65,10 @@ def run(options: argparse.Namespace) -> None:
     check_not_read([Named(options.output, "-o")], [options.rows])
     if not options.rows.is_file():
         raise InputError(f"{options.rows}: no such file")
+    if not options.output.absolute().parent.is_dir():
+        raise InputError(f"-o is {options.output}, and there is no such folder; make it, or name another")
+    if options.seed < 0:
+        raise InputError(f"--seed is {options.seed}; set it to 0 or more")
     for name in ("validation", "test"):
         if not getattr(options, name) >= 0:
             raise InputError(
@@ -95,7 +104,7 @@ def _description(options: argparse.Namespace) -> dict[str, Any]:
             f"{options.rows}: its form is not known by its name, which ends in none of {', '.join(FORMATS)}; rename "
             "it, or describe it in a YAML file for `xsoftmax prepare` (docs/data.md)"
         )
-    asked = {"text": options.text, "weight": options.weight, "label_separator": options.label_separator}
+    asked = {key: getattr(options, key) for key in ("text", "weight", "label_separator", "delimiter", "encoding")}
     given = {key: value for key, value in asked.items() if value is not None}
     if kind != "table" and given:
         raise InputError(f"{options.rows}: --{next(iter(given)).replace('_', '-')} is for tables; leave it out")
@@ -119,7 +128,7 @@ def _training(options: argparse.Namespace, prepared: Path, output: Path) -> argp
     parser = argparse.ArgumentParser()
     train.add_arguments(parser)
     words = [str(prepared), "--method", method, "--seed", str(options.seed), "--threads", str(options.threads)]
-    for name, value in (("--seconds", options.seconds), ("--epochs", epochs)):
+    for name, value in (("--seconds", options.seconds), ("--epochs", epochs), ("--methods", options.methods)):
         words += [] if value is None else [name, str(value)]
     return parser.parse_args([*words, "-o", str(output)])
 

@@ -22,6 +22,7 @@ from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.prediction import Prediction, top_k
 from xsoftmax.evaluation.prepared import check_same
 from xsoftmax.evaluation.score_file import write_scores
+from xsoftmax.gpu.device import add_device, chosen_place
 from xsoftmax.internal.checksummed import is_hdf5
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import written_aside
@@ -31,7 +32,7 @@ from xsoftmax.model import Model, load_model
 
 # In the place of a file: rows come from standard input, in one of these forms.
 STDIN = "-"
-FORMS = ("txt", "csv", "tsv", "svm")
+FORMS = ("txt", "csv", "tsv", "parquet", "svm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--split", choices=SPLITS, default="test", help="which rows of a prepared data set (default: %(default)s)"
     )
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
+    add_device(parser)
     parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")
     parser.add_argument(
         "--scores",
@@ -73,7 +75,8 @@ def run(options: argparse.Namespace) -> None:
     if options.top < 1:
         raise InputError(f"--top is {options.top}; set it to 1 or more")
     pool = ThreadPool(options.threads)
-    model = load_model(options.model)
+    place = chosen_place(options.device)
+    model = load_model(options.model).scored_on(place)
     X, texts = _rows(options, model)
     prediction = top_k(model, X, options.top, pool)
     if options.scores is not None:

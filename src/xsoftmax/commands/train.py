@@ -21,13 +21,13 @@ from xsoftmax.evaluation import links, metrics
 from xsoftmax.gpu.launch import joined, world_of
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import parse_json
-from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.files import remove
 from xsoftmax.internal.fingerprint import fingerprint
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.internal.shipped import methods_file
 from xsoftmax.internal.text import pruning_in_words
-from xsoftmax.methods import AUTO, Method, build_method, merged, read_methods
+from xsoftmax.methods import AUTO, Method, build_method, known_methods, merged
 from xsoftmax.proposals._file import read_proposal
 from xsoftmax.solvers import place_of
 from xsoftmax.training.callbacks import FOLDER as CALLBACKS
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prepared", type=Path, help="prepared data set (HDF5)")
     parser.add_argument("--method", required=True, help="name of a method in the methods file, or auto")
     parser.add_argument(
-        "--methods", type=Path, default=methods_file(), help="default: config/methods.yaml, or else those shipped"
+        "--methods", type=Path, metavar="FILE.yaml", help="methods of your own, laid over those that are shipped"
     )
     parser.add_argument(
         "--like", metavar="NAME", help="the method of the methods file to begin from, if named otherwise"
@@ -281,14 +281,14 @@ def _evaluations(options: argparse.Namespace, budget: float) -> tuple[float, ...
 
 
 def _method(options: argparse.Namespace) -> Method:
-    methods = read_methods(options.methods)
-    name = options.like or options.method
+    methods, name = known_methods(options.methods), options.like or options.method
     if name not in methods:
-        raise InputError(f"unknown method {name!r}; {options.methods} has {', '.join(methods)}, and auto")
+        raise InputError(f"unknown method {name!r}; {suggestion(name, [*methods, AUTO])}")
     settings = merged(methods[name], _changes(options))
     if options.expect is not None and _plain(settings) != parse_json(options.expect, "--expect"):
         raise InputError(
-            f"{options.methods}: {name} changed since this run was planned; start the run again, nothing done is lost"
+            f"{options.methods or methods_file()}: {name} changed since this run was planned; start the run again, "
+            "nothing done is lost"
         )
     return build_method(options.method, merged(settings, _chosen(options.chosen)))
 

@@ -126,7 +126,9 @@ def _check_labels(parts: Mapping[str, Rows], config: DatasetConfig) -> None:
     counts = {name: np.diff(rows.label_starts) for name, rows in parts.items()}
     n_rows, n_labels = sum(each.size for each in counts.values()), sum(int(each.sum()) for each in counts.values())
     if not n_labels:
-        raise InputError(f"{config.name}: none of {n_rows} rows has a label; look at options.label, and at the file")
+        raise InputError(
+            f"{config.name}: none of {n_rows} rows has a label; look at options.label (--label of `fit`)"
+        )
     several = {name: int((each > 1).sum()) for name, each in counts.items()}
     if config.labels in ("pairs", "sets") or not any(several.values()):
         return

@@ -227,7 +227,17 @@ def _is_sparse(storage: object) -> bool:
 
 
 def open_prepared(path: str | Path) -> Prepared:
-    """Open a prepared file for reading.
+    """Open a prepared file for reading; rows stay in it until they are asked for.
+
+    Parameters
+    ----------
+    path : str or Path
+        HDF5, as ``prepare`` writes it.
+
+    Returns
+    -------
+    Prepared
+        A ``Dataset``.
 
     Raises
     ------

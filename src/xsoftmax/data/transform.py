@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from xsoftmax.data.encoding import word_pattern
 from xsoftmax.data.names import Names
 from xsoftmax.data.normalization import Matrix, Step
 from xsoftmax.data.rows import Form, Rows, Texts, row_not_finite
-from xsoftmax.data.vocabulary import count_known_words
+from xsoftmax.data.vocabulary import known_words_counter
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below
@@ -82,10 +83,15 @@ class Transform(Form):
             If vectors are given where texts are needed or the other way round, or have more columns.
         """
         if self.kind == "texts":
-            return self.finish(count_known_words(_texts(rows), self.token, list(self.words)))
+            return self.finish(self._counted(_texts(rows)))
         if not issparse(rows) and not isinstance(rows, np.ndarray):
             raise InputError("texts given, but the data were prepared from vectors; give rows of numbers")
         return self.finish(self._raw(rows))
+
+    @cached_property
+    def _counted(self) -> Callable[[Iterable[str]], csr_array]:
+        """What counts the words of texts; kept, for to make it takes as long as many a text."""
+        return known_words_counter(self.token, self.words)
 
     def finish(self, X: Matrix) -> Matrix:
         """Weigh counts and normalise; the columns are those that are kept.

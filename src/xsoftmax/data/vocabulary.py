@@ -1,6 +1,8 @@
 """Words and their weights: texts to sparse counts, cut and weighed as scikit-learn's TfidfVectorizer does."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -32,13 +34,21 @@ def count_words(texts: Iterable[str], token: str) -> tuple[csr_array, list[str]]
     return csr_array(counts), counter.get_feature_names_out().tolist()
 
 
-def count_known_words(texts: Iterable[str], token: str, words: list[str]) -> csr_array:
-    """Count the words of a given vocabulary; others are passed over."""
+def known_words_counter(token: str, words: Sequence[str]) -> Callable[[Iterable[str]], csr_array]:
+    """Give a function that counts the words of a given vocabulary in texts; others are passed over."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     if not words:
-        return csr_array((sum(1 for _ in texts), 0), dtype=np.float32)
-    counter = CountVectorizer(lowercase=True, token_pattern=token, dtype=np.float32, vocabulary=words)
+        return _no_words
+    counter = CountVectorizer(lowercase=True, token_pattern=token, dtype=np.float32, vocabulary=list(words))
+    return partial(_counted, counter)
+
+
+def _no_words(texts: Iterable[str]) -> csr_array:
+    return csr_array((sum(1 for _ in texts), 0), dtype=np.float32)
+
+
+def _counted(counter: Any, texts: Iterable[str]) -> csr_array:
     return csr_array(counter.transform(texts))
 
 

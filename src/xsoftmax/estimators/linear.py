@@ -27,10 +27,9 @@ from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5_checks import ContentError
 from xsoftmax.internal.parameters import as_type_of
-from xsoftmax.internal.shipped import methods_file
 from xsoftmax.internal.threads import ThreadPool, one_blas_thread
 from xsoftmax.kernels.scores import ScoreBlock
-from xsoftmax.methods import Method, build_method, merged, read_methods
+from xsoftmax.methods import Method, build_method, known_methods, merged
 from xsoftmax.model import DivergedError, Model, load_model, save_model
 from xsoftmax.training.callbacks import Callback, RunningFit
 from xsoftmax.training.callbacks.show_progress import ShowProgress
@@ -59,6 +58,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     """What estimators of linear models have in common: parameters, the fit, scores, files."""
 
     method: str | Mapping[str, Any]
+    methods: str | os.PathLike[str] | None
     epochs: int
     validation_fraction: float
     patience: int | None
@@ -110,7 +110,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Build the method, of those that are shipped, or of the settings given, with some of these changed."""
         if isinstance(self.method, Mapping):
             return build_method("given", merged(self.method, changes or {}))
-        return shipped_method(self.method, changes or {})
+        return shipped_method(self.method, changes or {}, self.methods)
 
     def _pool(self) -> ThreadPool:
         return ThreadPool(self._n_threads())
@@ -191,6 +191,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def predict_top_k(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Find the k best classes of every row, the best first, without holding all scores.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+        k : int
 
         Returns
         -------
@@ -273,14 +278,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         """Take what ``_own_attributes`` gave."""
 
 
-def shipped_method(name: str, changes: Mapping[str, Any]) -> Method:
-    """Build a method of those that are shipped, or of the file ``config/methods.yaml`` where there is one."""
-    known = read_methods(methods_file())
+def shipped_method(name: str, changes: Mapping[str, Any], own: str | os.PathLike[str] | None = None) -> Method:
+    """Build a method of those that are shipped, or of one's own file, which is laid over them."""
+    known = known_methods(None if own is None else os.fspath(own))
     if name not in known:
         raise InputError(f"unknown method {name!r}; {suggestion(name, known)}")
     return build_method(name, merged(known[name], changes))
 
 
 def _plain(value: Any) -> Any:
-    """Turn a number of NumPy into one of Python."""
+    """Turn a number of NumPy, or a path, into what JSON has."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return value.item() if isinstance(value, np.generic) else value

@@ -1,5 +1,6 @@
 """An estimator for rows that may have several labels."""
 
+import os
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -42,6 +43,8 @@ class MultiLabelClassifier(LinearClassifier):
         Stop once training has taken so many seconds; evaluation and compiling do not count.
     verbose : bool
         Show progress on standard error.
+    methods : str or path, optional
+        A YAML file of methods of your own, which is laid over those that are shipped.
 
     Attributes
     ----------
@@ -68,6 +71,7 @@ class MultiLabelClassifier(LinearClassifier):
         n_jobs: int | None = 1,
         max_seconds: float | None = None,
         verbose: bool = False,
+        methods: str | os.PathLike[str] | None = None,
     ) -> None:
         self.method = method
         self.epochs = epochs
@@ -77,6 +81,7 @@ class MultiLabelClassifier(LinearClassifier):
         self.n_jobs = n_jobs
         self.max_seconds = max_seconds
         self.verbose = verbose
+        self.methods = methods
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

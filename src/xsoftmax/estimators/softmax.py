@@ -1,5 +1,6 @@
 """An estimator for rows of one label each."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -73,6 +74,8 @@ class SoftmaxClassifier(LinearClassifier):
         Show progress on standard error.
     callbacks : sequence of Callback or None
         What else hangs on a fit: see ``xsoftmax.training.callbacks``.
+    methods : str or path, optional
+        A YAML file of methods of your own, which is laid over those that are shipped.
 
     Attributes
     ----------
@@ -105,6 +108,7 @@ class SoftmaxClassifier(LinearClassifier):
         max_seconds: float | None = None,
         verbose: bool = False,
         callbacks: Sequence[Callback] | None = None,
+        methods: str | os.PathLike[str] | None = None,
     ) -> None:
         self.method = method
         self.epochs = epochs
@@ -119,6 +123,7 @@ class SoftmaxClassifier(LinearClassifier):
         self.max_seconds = max_seconds
         self.verbose = verbose
         self.callbacks = callbacks
+        self.methods = methods
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
         """Train on rows.
@@ -211,7 +216,17 @@ class SoftmaxClassifier(LinearClassifier):
         return replace(found.method, name=found.name), replace(plan, at=at), found.proposal
 
     def predict(self, X: Any) -> np.ndarray:
-        """Give the best class of each row, an array of shape (n_samples,) of ``classes_``."""
+        """Give the best class of each row, an array of shape (n_samples,) of ``classes_``.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+
+        Raises
+        ------
+        InputError
+            If rows do not have the number of features that ``fit`` has seen, or a number is none.
+        """
         return self.predict_top_k(X, 1)[0][:, 0]
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -250,6 +265,12 @@ class SoftmaxClassifier(LinearClassifier):
         """Give the log-probability of each row's own class, float64 of shape (n_samples,), in nats.
 
         Exact over all classes, of which a block of scores is held at a time.
+
+        Parameters
+        ----------
+        X : array or sparse array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Labels, as ``fit`` has seen them.
 
         Raises
         ------

@@ -31,6 +31,7 @@ from xsoftmax.evaluation.label_ranks import (
 )
 from xsoftmax.evaluation.metrics import RowScores
 from xsoftmax.evaluation.part_of_model import PartOfModel, join_rows, join_sums
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels import OPTIONS
@@ -77,6 +78,15 @@ def score_rows(
         Likelihoods are those of all classes.
     **blocks
         Passed to ``Model.visit_scores``; links other than the softmax look at whole rows.
+
+    Returns
+    -------
+    RowScores
+
+    Raises
+    ------
+    InputError
+        If the rows do not have the model's number of features.
     """
     if label_sets is None and filtered is not None:
         found = score_rows(model, X, y, pool, confident, one_each(y), filtered, **blocks)
@@ -91,8 +101,11 @@ def score_rows(
         sums.score_true[:] = model.true_scores(X, y)
     elif not one_block and labels is not None:
         score_labels(model, X, labels)
-    model.visit_scores(X, lambda block: _add_block(block, sums, labels, one_block), pool, **blocks)
-    join_sums(model, sums, labels)
+    if model.place != NUMBA and labels is None:
+        sums = sums_on_device(model.pass_on_device(X, pool, y=y, score_true=sums.score_true), y)
+    else:
+        model.visit_scores(X, lambda block: _add_block(block, sums, labels, one_block), pool, **blocks)
+        join_sums(model, sums, labels)
     scores = sums.score_true if labels is None else mean_of_labels(labels.scores, labels.starts)
     with np.errstate(divide="ignore"):
         return _row_scores(scores - log_totals(sums), 1 / sums.total, sums, labels)
@@ -119,6 +132,25 @@ def evaluate(model: Model, X: Any, y: np.ndarray, pool: ThreadPool | None = None
     """Score rows by the model's link, in most cases the full softmax; give their metrics, as along a fit, by column.
 
     Metrics that need what is not known of rows with one label each are left out.
+
+    Parameters
+    ----------
+    model : Model
+    X : sparse array or ndarray of shape (n_samples, n_features), float32
+    y : ndarray of shape (n_samples,), int32
+        Class of each row, by number from 0.
+    pool : ThreadPool, optional
+        Of threads; results do not depend on how many.
+
+    Returns
+    -------
+    dict of str to float
+        ``log_likelihood``, the mean of log p(y | x) in nats, ``accuracy`` and others, from 0 to 1.
+
+    Raises
+    ------
+    InputError
+        If the rows do not have the model's number of features.
     """
     rows = score_rows(model, X, y, pool)
     measured = metrics.measure(rows, "fit")
@@ -261,6 +293,11 @@ def no_sums(y: np.ndarray) -> RunningSums:
     """Sums before the first block; a ``y`` of -1 stands for no class."""
     n = len(y)
     return RunningSums(y, np.zeros(n, np.float32), np.full(n, -np.inf), np.zeros(n), np.zeros(n, int))
+
+
+def sums_on_device(found: Any, y: np.ndarray) -> RunningSums:
+    """Read sums from what a pass on a device has found, a ``Pass``."""
+    return RunningSums(y, found.score_true, found.highest, found.total, found.rank)
 
 
 def log_totals(sums: RunningSums) -> np.ndarray:

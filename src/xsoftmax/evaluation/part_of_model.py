@@ -49,6 +49,10 @@ class PartOfModel(Model):
         scores[mine] = found
         return self.ranks.total(scores)
 
+    def scored_on(self, place: str) -> "PartOfModel":
+        """The same: ranks score on the processors, wherever they train."""
+        return self
+
     def _own(self) -> Model:
         """Give a model of these classes alone, with probabilities that do not add up to 1."""
         classes, calibration, correction = slice(*self.shard), self.calibration, self.correction

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from xsoftmax.evaluation import links
-from xsoftmax.evaluation.likelihood import accumulate, log_totals, no_sums, visit_whole_rows
+from xsoftmax.evaluation.likelihood import accumulate, log_totals, no_sums, sums_on_device, visit_whole_rows
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.threads import ThreadPool
@@ -49,13 +50,27 @@ def top_k(model: Model, X: Any, k: int, pool: ThreadPool | None = None, **blocks
         Of threads; results do not depend on how many.
     **blocks
         Passed to ``Model.visit_scores``.
+
+    Returns
+    -------
+    Prediction
+
+    Raises
+    ------
+    InputError
+        If memory does not hold the best classes, or the rows do not have the model's number of features.
     """
     k = min(k, model.n_classes)
     check_free(BYTES * X.shape[0] * k, f"the {k} best classes of {X.shape[0]} rows", "ask for fewer (--top)")
     best = no_best(X.shape[0], k)
     if model.link != "softmax":
         return _top_k_of_link(model, X, best, pool)
-    sums = no_sums(np.full(X.shape[0], -1, np.int32))
+    y = np.full(X.shape[0], -1, np.int32)
+    if model.place != NUMBA:
+        found = model.pass_on_device(X, pool, k=k)
+        totals = log_totals(sums_on_device(found, y))
+        return Prediction(found.classes, np.exp(found.scores - totals[:, None]))
+    sums = no_sums(y)
 
     def visit(block: ScoreBlock) -> None:
         accumulate(block, sums, True)

@@ -25,7 +25,7 @@ def score(weights: Weights, rows: Rows, classes: Tensor) -> Tensor:
         entries = weights.W.view(-1)[_places(weights, rows, classes)] * rows.values[:, None]
         return found.index_add_(0, rows.rows, entries)
     x = rows.inputs
-    parts = [torch.bmm(weights.W[classes[at]], x[at, :, None])[:, :, 0] for at in _spans(x, classes.shape[1])]
+    parts = [torch.bmm(weights.W[classes[at]], x[at, :, None])[:, :, 0] for at in spans(x, classes.shape[1])]
     return torch.cat(parts)
 
 
@@ -42,10 +42,17 @@ def move(weights: Weights, rows: Rows, classes: Tensor, slopes: Tensor, rate: fl
         own_candidates.move(weights, rows, classes, slopes, rate, number)
         return
     if isinstance(rows, CsrRows):
-        places, of_place = torch.unique(_places(weights, rows, classes), return_inverse=True)
         terms = slopes[rows.rows] * rows.values[:, None]
+        if weights.adds_up:
+            weights.add(_places(weights, rows, classes).view(-1), terms.view(-1), rate, flat=True)
+            return
+        places, of_place = torch.unique(_places(weights, rows, classes), return_inverse=True)
         g = torch.zeros(len(places), dtype=slopes.dtype, device=slopes.device)
         weights.move(places, g.index_add_(0, of_place.view(-1), terms.view(-1)), rate, number, flat=True)
+        return
+    if weights.adds_up:
+        for part, terms in _terms(rows, classes, slopes):
+            weights.add(part, terms, rate)
         return
     found, of_class = torch.unique(classes, return_inverse=True)
     g = _empty_gradient(rows, len(found))
@@ -78,6 +85,10 @@ def move_alike(
         own_candidates.move_alike(weights, rows, classes, slopes, own, at)
         return
     n_shared = len(classes)
+    if weights.adds_up:
+        weights.add(classes, slopes.T @ rows.inputs, at[0])
+        move(weights, rows, *own, *at)
+        return
     found, of_class = torch.unique(torch.cat([classes, own[0][:, 0]]), return_inverse=True)
     g = _empty_gradient(rows, len(found))
     g[of_class[:n_shared]] = slopes.T @ rows.inputs
@@ -91,9 +102,15 @@ def _empty_gradient(rows: DenseRows, n: int) -> Tensor:
 
 def _add(g: Tensor, rows: DenseRows, of_class: Tensor, slopes: Tensor) -> None:
     """Add slope times sample to the row of ``g`` that each place, (n, m), names."""
-    for at in _spans(rows.inputs, slopes.shape[1]):
+    for part, terms in _terms(rows, of_class, slopes):
+        g.index_add_(0, part, terms)
+
+
+def _terms(rows: DenseRows, places: Tensor, slopes: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Give places, (n, m), and slope times sample of each, so many at a time that few are held."""
+    for at in spans(rows.inputs, slopes.shape[1]):
         terms = slopes[at, :, None] * rows.inputs[at, None, :]
-        g.index_add_(0, of_class[at].reshape(-1), terms.view(-1, g.shape[1]))
+        yield places[at].reshape(-1), terms.view(-1, terms.shape[2])
 
 
 def _places(weights: Weights, rows: CsrRows, classes: Tensor) -> Tensor:
@@ -101,7 +118,7 @@ def _places(weights: Weights, rows: CsrRows, classes: Tensor) -> Tensor:
     return classes[rows.rows] * weights.W.shape[1] + rows.columns[:, None]
 
 
-def _spans(x: Tensor, m: int) -> Iterator[slice]:
+def spans(x: Tensor, m: int) -> Iterator[slice]:
     """Cut samples so that what is gathered for m classes of each stays small."""
     size = max(1, MOST_GATHERED // max(1, m * x.shape[1]))
     for first in range(0, len(x), size):

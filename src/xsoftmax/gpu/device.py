@@ -1,6 +1,7 @@
 """Which device a method trains on, and whether there is such a one; torch is imported when somebody asks."""
 
 import os
+from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -29,6 +30,30 @@ def place_of(device: str) -> str:
     return "cuda" if has_card() else NUMBA
 
 
+def add_device(parser: ArgumentParser, what: str = "where scores are made") -> None:
+    """Let something of a command be done on a device: see ``chosen_place``."""
+    parser.add_argument(
+        "--device",
+        choices=DEVICES,
+        default=NUMBA,
+        help=f"{what}: numba is compiled code, cpu and cuda are PyTorch's, auto is cuda if there is a card "
+        "(default: %(default)s)",
+    )
+
+
+def chosen_place(device: str) -> str:
+    """Name what a command's ``--device`` stands for on this machine, making sure that it is there.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    place = place_of(device)
+    require_for(f"--device is {device}", place, "scores")
+    return place
+
+
 def has_card() -> bool:
     """Tell whether PyTorch is here and finds a card."""
     return find_spec("torch") is not None and bool(_torch().cuda.is_available())
@@ -48,13 +73,17 @@ def require(name: str, place: str) -> None:
     InputError
         If PyTorch is missing, or is one without CUDA, or finds no card.
     """
+    require_for(f"method {name}: device is {place}", place, "trains")
+
+
+def require_for(where: str, place: str, does: str) -> None:
+    """As ``require``, for something else that a device ``does``; messages begin with ``where``."""
     if place == NUMBA:
         return
-    where = f"method {name}: device is {place}"
     if find_spec("torch") is None:
         raise InputError(
             f"{where}, and PyTorch is not installed; pip install 'xsoftmax[gpu]', or leave device out: compiled code "
-            "then trains on this machine's processors"
+            f"then {does} on this machine's processors"
         )
     if place == "cuda":
         torch = _torch()
@@ -98,18 +127,24 @@ def check_room(name: str, place: str, needed: Mapping[str, int], n_here: int = 1
     InputError
         If it has less; says how much is needed, of what, and how much there is.
     """
+    advice = "take a larger card, a smaller batch, or leave device out"
+    ask_for_room(f"method {name}: device is {place}", place, needed, "the fit", advice, n_here)
+
+
+def ask_for_room(where: str, place: str, needed: Mapping[str, int], taker: str, advice: str, n_here: int = 1) -> None:
+    """As ``check_room``, for any ``taker``; messages begin with ``where`` and end with ``advice``."""
     total, free = sum(needed.values()), free_on(place) // (1 if place == "cuda" else n_here)
     if total > free:
         parts = ", ".join(f"{n_bytes // MB:,} MB for {what}" for what, n_bytes in needed.items())
         raise InputError(
-            f"method {name}: device is {place}, which has {free // MB:,} MB free, and the fit takes "
-            f"{total // MB:,} MB of it: {parts}; take a larger card, a smaller batch, or leave device out"
+            f"{where}, which has {free // MB:,} MB free, and {taker} takes {total // MB:,} MB of it: {parts}; "
+            f"{advice}"
         )
 
 
 @contextmanager
-def same_bits() -> Iterator[None]:
-    """Let PyTorch take what gives the same bits each time, for as long as this lasts.
+def same_bits(wanted: bool = True) -> Iterator[None]:
+    """Let PyTorch take what gives the same bits each time, or what is fastest, for as long as this lasts.
 
     On a card a few operations have no such form, such as a running sum that the margin of an objective takes: PyTorch
     then warns, with the operation's name, and goes on.
@@ -119,7 +154,7 @@ def same_bits() -> Iterator[None]:
         torch.are_deterministic_algorithms_enabled(),
         torch.is_deterministic_algorithms_warn_only_enabled(),
     )
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.use_deterministic_algorithms(wanted, warn_only=True)
     try:
         yield
     finally:

@@ -72,6 +72,15 @@ class UniformSampler:
         log_q = (-torch.log(size)).to(torch.float32).expand(classes.shape)
         return Drawn(classes, log_q, (size.to(torch.float32) / n).expand(classes.shape))
 
+    def draw_outside(self, labels: Tensor, states: Tensor, n: int) -> tuple[Tensor, Tensor]:
+        """Draw distinct classes outside sorted labels, from one state, or all of these; give their weights, too."""
+        others = self._n - len(labels)
+        n = min(n, others)
+        places = distinct_below(bits.numbers(states, n), others)[0]
+        before = labels - torch.arange(len(labels), device=labels.device)  # of each label, classes that are none
+        classes = places + torch.searchsorted(before, places, right=True)
+        return classes, torch.full((n,), others / max(1, n), dtype=torch.float32, device=labels.device)
+
     def log_probability(self, rows: Tensor, classes: Tensor) -> Tensor:
         """See ``Sampler``."""
         return torch.full(classes.shape, -math.log(self._n), dtype=torch.float32, device=classes.device)

@@ -7,6 +7,8 @@ import torch
 from scipy import sparse
 from torch import Tensor
 
+from xsoftmax.gpu.sender import Sender
+
 
 class DenseRows(NamedTuple):
     """Samples, the constant feature last: of shape (n, n_features + 1)."""
@@ -71,7 +73,7 @@ class Features:
 
     def __init__(self, X: Any, constant: float, device: torch.device, dtype: torch.dtype) -> None:
         self._X = X.tocsr() if sparse.issparse(X) else X
-        self._constant, self._device, self._dtype = np.float32(constant), device, dtype
+        self._constant, self._dtype, self._sender = np.float32(constant), dtype, Sender(device)
 
     @property
     def sparse(self) -> bool:
@@ -83,14 +85,18 @@ class Features:
         """Number of features, the constant one counted."""
         return self._X.shape[1] + 1
 
+    def chunk(self, samples: np.ndarray) -> "Rows | Pieces":
+        """Give the rows of some minibatches: sent as one, or to a card when each is cut out."""
+        return Pieces(self, samples) if self._sender.pins else self.take(samples)
+
     def take(self, samples: np.ndarray) -> Rows:
         """Send some rows, given by number, to the device."""
         if self.sparse:
             return self._take_sparse(samples)
-        gathered = np.empty((len(samples), self.width), np.float32)
+        gathered = self._sender.empty((len(samples), self.width), torch.float32)
         gathered[:, :-1] = self._X[samples]
         gathered[:, -1] = self._constant
-        return DenseRows(torch.from_numpy(gathered).to(self._device, self._dtype))
+        return DenseRows(self._sender.send(gathered, self._dtype))
 
     def _take_sparse(self, samples: np.ndarray) -> CsrRows:
         begins = self._X.indptr[samples].astype(np.int64)
@@ -104,5 +110,16 @@ class Features:
         if self._X.nnz:
             columns[:], values[:] = self._X.indices[places], self._X.data[places]
         columns[last], values[last] = self.width - 1, self._constant
-        of_entries, of_columns = (torch.from_numpy(each).to(self._device) for each in (rows, columns))
-        return CsrRows(starts, of_entries, of_columns, torch.from_numpy(values).to(self._device, self._dtype))
+        of_entries, of_columns = (self._sender.send(each) for each in (rows, columns))
+        return CsrRows(starts, of_entries, of_columns, self._sender.send(values, self._dtype))
+
+
+class Pieces(NamedTuple):
+    """Rows that are still on the host: each minibatch is gathered and sent while the one before it is computed."""
+
+    features: Features
+    samples: np.ndarray
+
+    def cut(self, first: int, stop: int) -> Rows:
+        """Send samples ``first`` to ``stop``."""
+        return self.features.take(self.samples[first:stop])

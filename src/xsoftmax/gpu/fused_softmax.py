@@ -23,6 +23,7 @@ from torch import Tensor
 
 from xsoftmax.gpu.elementwise import ONE_BY_ONE, Elementwise, Places, Running
 from xsoftmax.gpu.precision import ClassWeights, multiply
+from xsoftmax.gpu.rules import adagrad, along_gradient
 
 BYTES_OF_A_BLOCK = 32 * 2**20  # of scores: less than the second-level cache of a card of 2022
 
@@ -74,7 +75,7 @@ class Rule(Protocol):
 
 
 class Update(NamedTuple):
-    """SGD, or with accumulators of squared gradients Adagrad (Duchi et al. 2011).
+    """SGD, or with accumulators of squared gradients Adagrad: see ``xsoftmax.gpu.rules``.
 
     The accumulators have the shapes of W and b, and start above 0, as nothing is added to their roots.
     """
@@ -91,11 +92,8 @@ class Update(NamedTuple):
 
     def _change(self, gradient: Tensor, accumulator: Tensor | None, rows: slice) -> Tensor:
         """Turn a block's gradient, which is overwritten, into what is added to its weights."""
-        if accumulator is not None:
-            touched = accumulator[rows]
-            touched.addcmul_(gradient, gradient)
-            gradient.mul_(touched.rsqrt())
-        return gradient.mul_(-self.learning_rate)
+        direction = along_gradient(gradient, None) if accumulator is None else adagrad(gradient, accumulator[rows])
+        return direction.mul_(-self.learning_rate)
 
 
 def block_size(n_samples: int, n_classes: int, n_bytes: int = BYTES_OF_A_BLOCK) -> int:

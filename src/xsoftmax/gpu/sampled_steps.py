@@ -8,9 +8,10 @@ from torch import Tensor
 from xsoftmax.gpu import bits
 from xsoftmax.gpu.candidates import move, move_alike, score, score_alike
 from xsoftmax.gpu.draws import Drawn, Sampler
-from xsoftmax.gpu.features import DenseRows, Rows
+from xsoftmax.gpu.features import CsrRows
 from xsoftmax.gpu.shrinkage import Shrinkage
 from xsoftmax.gpu.slopes import Slopes, slopes_of
+from xsoftmax.gpu.table import BehindTable
 from xsoftmax.gpu.weights import Weights
 from xsoftmax.objectives import ScoredClasses
 
@@ -33,7 +34,7 @@ class Clock(NamedTuple):
 class Chosen(NamedTuple):
     """Some training rows on the device, their numbers, their classes, and the random states of their steps."""
 
-    rows: Rows
+    rows: Any
     samples: Tensor
     y: Tensor
     states: Tensor
@@ -59,6 +60,8 @@ class SampledSteps:
     auxiliary : Tensor of shape (n_samples, n_auxiliary), float64
         Changed in place.
     shrinkage : Shrinkage
+    table : BehindTable, optional
+        What rows go through, and what moves along with the classes.
     """
 
     def __init__(
@@ -70,10 +73,12 @@ class SampledSteps:
         weights: Weights,
         auxiliary: Tensor,
         shrinkage: Shrinkage,
+        table: BehindTable | None = None,
     ) -> None:
         self._objective, self._sampler, self._n_draws = objective, sampler, n_draws
         self._size, self._shared = method.batch
         self._weights, self._auxiliary, self._shrinkage = weights, auxiliary, shrinkage
+        self._table = table
         self._threshold = getattr(method.optimizer, "threshold", None)
 
     def run(self, chosen: Chosen, clock: Clock, rate: float) -> Tensor:
@@ -88,7 +93,7 @@ class SampledSteps:
             step = self._take_shared if self._shared else self._take_own
             finite.append(
                 step(
-                    chosen.cut(first, min(at.stop, len(chosen.y))),
+                    self._opened(chosen.cut(first, min(at.stop, len(chosen.y)))),
                     of_batch,
                     log_q[at],
                     None if noise is None else noise[at],
@@ -120,6 +125,10 @@ class SampledSteps:
         states = bits.starts(clock.key ^ _OWN_NUMBERS, positions)
         return bits.open_uniform(bits.numbers(states, self._objective.n_numbers))
 
+    def _opened(self, batch: Chosen) -> Chosen:
+        """Show a batch as classes see it."""
+        return batch if self._table is None else batch._replace(rows=self._table.opened(batch.rows))
+
     def _take_own(
         self, batch: Chosen, drawn: Drawn, log_q: Tensor, noise: Tensor | None, at: tuple[float, int]
     ) -> Tensor:
@@ -130,7 +139,11 @@ class SampledSteps:
         of_true, of_others, _ = self._slopes(batch, draws, noise, at[0])
         slopes = torch.cat([of_true[:, None], of_others], 1).to(scores.dtype) / len(batch.y)
         self._shrink(batch, drawn, *at)
+        at = self._moved_at(at)
+        if self._table is not None:
+            self._table.pull_each(batch.rows, classes, slopes)
         move(self._weights, batch.rows, classes, slopes, *at)
+        self._closed(batch, at)
         return torch.isfinite(scores).all()
 
     def _take_shared(
@@ -143,15 +156,23 @@ class SampledSteps:
         n = len(batch.y)
         each = Drawn(*(array.expand(n, -1) for array in (classes, alike, merged)))
         own = batch.y[:, None]
-        if not isinstance(batch.rows, DenseRows):
+        if isinstance(batch.rows, CsrRows):
             return self._take_own(batch, each, log_q, noise, at)
         shared = score_alike(self._weights, batch.rows, classes)
         scores = torch.cat([score(self._weights, batch.rows, own), shared], 1)
         of_true, of_others, _ = self._slopes(batch, self._scored(batch, each, log_q, scores), noise, at[0])
         of_true, of_others = (array.to(scores.dtype) / n for array in (of_true, of_others))
         self._shrink(batch, each, *at)
+        if self._table is not None:
+            self._table.pull_each(batch.rows, own, of_true[:, None])
+            self._table.pull_alike(batch.rows, classes, of_others)
         move_alike(self._weights, batch.rows, classes, of_others, (own, of_true[:, None]), at)
+        self._closed(batch, at)
         return torch.isfinite(scores).all()
+
+    def _closed(self, batch: Chosen, at: tuple[float, int]) -> None:
+        if self._table is not None:
+            self._table.closed(batch.rows, *at)
 
     def _shrink(self, batch: Chosen, drawn: Drawn, rate: float, number: int) -> None:
         """Let weights shrink, before they move: a sample's own class weighs 1, among its draws nothing."""
@@ -168,6 +189,10 @@ class SampledSteps:
         scores = scores.double()
         others = (scores[:, 1:], weights.double(), drawn.log_q.double())
         return ScoredClasses(scores[:, 0], log_q, drawn.classes, *others)
+
+    def _moved_at(self, at: tuple[float, int]) -> tuple[float, int]:
+        """Give the rate that slopes are multiplied by, and the steps before."""
+        return at
 
     def _slopes(self, batch: Chosen, draws: ScoredClasses, noise: Tensor | None, rate: float) -> Slopes:
         """Differentiate, and keep what the objective keeps of each sample."""

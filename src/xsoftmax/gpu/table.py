@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from xsoftmax.gpu.candidates import spans
 from xsoftmax.gpu.features import CsrRows, DenseRows
 from xsoftmax.gpu.layouts import ClassMajor
 from xsoftmax.gpu.weights import Weights
@@ -60,6 +61,18 @@ class BehindTable(ClassMajor):
         inputs[:, :-1].index_add_(0, shares.samples, table[shares.columns] * shares.values[:, None])
         inputs[:, -1] = self._constant
         return EncodedBatch(inputs, shares, torch.zeros_like(inputs[:, :-1]))
+
+    def pull_each(self, batch: EncodedBatch, classes: Tensor, slopes: Tensor) -> None:
+        """Add what classes of each sample's own, (n, m), pull at h: before they move."""
+        if self._trained:
+            for at in spans(batch.inputs, classes.shape[1]):
+                rows = self._weights.W[classes[at]][:, :, :-1]
+                batch.pulled[at] += torch.bmm(slopes[at, None, :], rows)[:, 0]
+
+    def pull_alike(self, batch: EncodedBatch, classes: Tensor, slopes: Tensor) -> None:
+        """Add what classes that all samples share, (m,), pull at h, by slopes (n, m)."""
+        if self._trained:
+            batch.pulled.add_(slopes @ self._weights.W[classes, :-1])
 
     def move(self, batch: Any, slopes: Tensor, first: int, stop: int, rate: float, number: int) -> None:
         """Add what a block of classes pulls at h, then move it."""

@@ -1,9 +1,6 @@
-"""Weights on a device, what the optimizer keeps beside them, and the totals of their average.
+"""Weights on a device, what the optimizer keeps beside them, and the totals of their average."""
 
-An optimizer's rule here is that of its compiled ``updated``, for many entries at once.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,22 +8,9 @@ import torch
 from torch import Tensor
 
 from xsoftmax.gpu.precision import At, ClassWeights, Precision
-
-Rule = Callable[[Any, float, Tensor, Tensor, Tensor], tuple[Tensor, Tensor]]
-
-
-def _along_gradient(optimizer: Any, rate: float, w: Tensor, a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    return torch.add(w, g, alpha=-rate), a
-
-
-def _adagrad(optimizer: Any, rate: float, w: Tensor, a: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
-    a = torch.addcmul(a, g, g)
-    return torch.addcdiv(w, g, torch.sqrt(a), value=-rate), a
-
+from xsoftmax.gpu.rules import RULES
 
 _OF_BIASES = "biases: "
-# By the optimizer's name: (w, a) after a step along the gradient.
-RULES: dict[str, Rule] = {"sgd": _along_gradient, "u-max": _along_gradient, "adagrad": _adagrad}
 
 
 class Weights:
@@ -36,12 +20,14 @@ class Weights:
     ----------
     optimizer : NamedTuple
     rule : str
-        Name of the optimizer, a key of ``RULES``.
+        Name of the optimizer, a key of ``xsoftmax.gpu.rules.RULES``.
     shape : tuple of int
     averages : bool
         Whether the average over steps is kept, too.
     device : torch.device
     precision : Precision
+    ordered : bool
+        Whether the same steps give the same bits each time.
 
     Attributes
     ----------
@@ -64,8 +50,10 @@ class Weights:
         averages: bool,
         device: torch.device,
         precision: Precision,
+        ordered: bool = True,
     ) -> None:
-        self._optimizer, self._rule = optimizer, RULES[rule]
+        self._ordered = ordered
+        self._rule = RULES[rule]
         self.rows = ClassWeights.allocate(*shape, precision, device)
         self.W = self.rows.values
         initial, kind = getattr(optimizer, "initial_accumulator", 0.0), precision.sums
@@ -81,7 +69,7 @@ class Weights:
         at : Tensor, slice, or tuple of both
             Which: rows, a block, or, if ``flat``, places in the array as it lies in memory.
         g : Tensor
-            Their gradient.
+            Their gradient, which may be overwritten.
         rate : float
             Learning rate of the step.
         number : int
@@ -90,10 +78,24 @@ class Weights:
         rows = self.rows.seen_as(_flat) if flat else self.rows
         beside, totals = (_flat(each) if flat and each is not None else each for each in (self._beside, self._totals))
         before = rows.exact(at)
-        after, a = self._rule(self._optimizer, rate, before, before if beside is None else beside[at], g)
+        kept = None if beside is None else beside[at]
+        after = torch.add(before, self._rule(g, kept), alpha=-rate)
         self._store(after, before, at, number, rows, totals)
-        if beside is not None:
-            beside[at] = a
+        if beside is not None and kept is not None:
+            beside[at] = kept
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether moves may name an entry twice: no order is asked for, and nothing is kept beside the weights."""
+        alone = self._beside is None and self._totals is None and self.rows.precision.rounding == "nearest"
+        return alone and not self._ordered
+
+    def add(self, at: Tensor, terms: Tensor, rate: float, flat: bool = False) -> None:
+        """Move along terms of a gradient, (n,) or (n, n_columns), which may name an entry twice: if it ``adds_up``.
+
+        On a card they are added in whatever order they arrive.
+        """
+        (_flat(self.W) if flat else self.W).index_add_(0, at, terms, alpha=-rate)
 
     def shrink(self, at: At, left: float | Tensor, number: int) -> None:
         """Leave a share of some weights, as a penalty or decay does in a step."""

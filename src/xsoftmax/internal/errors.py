@@ -41,8 +41,12 @@ EXTRAS = {
     "jinja2": "report",
     "matplotlib": "report",
     "pandas": "report",
+    "plotly": "report",
     "seaborn": "report",
     "faiss": "search",
+    "fastapi": "serve",
+    "prometheus_client": "serve",
+    "uvicorn": "serve",
     "mlflow": "track",
     "sqlalchemy": "track",
 }

@@ -110,6 +110,25 @@ class Scored(NamedTuple):
     encoder: np.ndarray | None = None
 
 
+class Copies(dict[range, np.ndarray]):
+    """Copies of a model's weights that are kept, by the classes that they are of.
+
+    Attributes
+    ----------
+    whole : bool
+        Whether those of any model are kept, and not only of a small one.
+    """
+
+    whole = False
+    _columns: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+
+    def columns_of(self, W: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Give the arrays of sparse weights as ``columns_of`` does, which looks at every weight, the first time."""
+        if self._columns is None:
+            self._columns = columns_of(W)
+        return self._columns
+
+
 class Scorer:
     """Scores of the rows of ``X`` for all classes of a model, in parts.
 
@@ -117,16 +136,17 @@ class Scorer:
     ----------
     model : Scored
     X : sparse array or ndarray of shape (n_samples, n_features), float32
-    kept : dict, optional
+    kept : Copies, optional
         The copy of a small model's weights is taken from here, or left here, if the caller promises not to change
         the weights while it keeps this.
     """
 
-    def __init__(self, model: Scored, X: Any, kept: dict[range, np.ndarray] | None = None) -> None:
+    def __init__(self, model: Scored, X: Any, kept: Copies | None = None) -> None:
         self._model, self._X, self._kept = model, X, kept
         coded = model.encoder is not None
         self._features: Any = None if model.W is None or coded else features_of(X, model.b is not None)
-        self._columns = columns_of(model.W) if issparse(model.W) and isinstance(self._features, Csr) else None
+        by_feature = issparse(model.W) and isinstance(self._features, Csr)
+        self._columns = (Copies() if kept is None else kept).columns_of(model.W) if by_feature else None
         self._W = model.W.tocsr() if issparse(model.W) and self._columns is None else model.W
         self._feature_major = np.empty((0, 0), np.float32)
         self._workspace = np.empty(0, np.float32)
@@ -151,9 +171,11 @@ class Scorer:
         if not isinstance(self._features, Csr) or model.W is None or self._columns is not None:
             return
         small = len(stretch) == model.n_classes and model.n_classes * (model.n_features + 1) <= SMALL_MODEL
-        kept = self._kept if self._kept is not None and small else {}
+        kept = self._kept if self._kept is not None and (small or self._kept.whole) else Copies()
         if stretch not in kept:
             kept[stretch] = self._copied(slice(stretch.start, stretch.stop))
+            if kept.whole:  # the next stretch gets memory of its own
+                self._workspace = np.empty(0, np.float32)
         self._feature_major = kept[stretch]
 
     def _copied(self, classes: slice) -> np.ndarray:

@@ -18,7 +18,7 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.fingerprint import modules_below
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Proposal, Size, TrainingSet
-from xsoftmax.solvers._rules import first_broken, named, rules_of_label_sets, rules_of_precision
+from xsoftmax.solvers._rules import first_broken, named, rules_of_devices, rules_of_label_sets
 
 FOLDER = "xsoftmax.solvers"
 MODULES = modules_below(FOLDER)
@@ -245,7 +245,7 @@ def _may_train(solver: type[Solver], method: Any) -> bool:
 
 def _willing(method: Any) -> dict[str, type[Solver]]:
     """Find those that train a method, by name."""
-    if reason := first_broken(rules_of_precision(method)):
+    if reason := first_broken(rules_of_devices(method)):
         raise InputError(f"method {method.name}: {reason}")
     known: dict[str, type[Solver]] = {name: registry.load(FOLDER, name).MEMBER for name in names()}
     there = {name: solver for name, solver in known.items() if _may_train(solver, method)}

@@ -187,11 +187,16 @@ def is_softmax(method: Any) -> bool:
     return not method.proposal.draws and method.settings["objective"]["name"] == "softmax"
 
 
-def rules_of_precision(method: Any) -> list[tuple[Any, str]]:
-    """What no method can be made of whose precision is not float32."""
+def rules_of_devices(method: Any) -> list[tuple[Any, str]]:
+    """What no method can be made of that asks something of a device: a precision, or bits that may differ."""
     objective, proposal, _ = named(method)
     asked = method.precision != SINGLE
     return [
+        (
+            not method.deterministic and method.device == NUMBA,
+            f"deterministic is false, which is for devices of PyTorch, and device is {NUMBA}; take device cuda or "
+            "auto, or leave deterministic out",
+        ),
         (
             asked and method.device == NUMBA,
             f"precision is {method.precision}, and device {NUMBA}, compiled code, has {SINGLE} only; take device "

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import BYTES_PER_WEIGHT, OF_TORCH, SINGLE, check_room, require
+from xsoftmax.gpu.device import BYTES_PER_WEIGHT, OF_TORCH, SINGLE, check_room, require, same_bits
 from xsoftmax.gpu.ranks import ALONE
 from xsoftmax.internal import registry
 from xsoftmax.internal.hdf5_checks import copy_arrays
@@ -20,8 +20,8 @@ from xsoftmax.starts import load_start
 
 # Of the rows that are sent to a device together.
 MOST_BYTES = 2**27
-# Optimizers whose rule is there: keys of ``xsoftmax.gpu.weights.RULES``.
-OPTIMIZERS = ("sgd", "adagrad", "u-max")
+# Optimizers whose rule is there: keys of ``xsoftmax.gpu.rules.RULES``.
+OPTIMIZERS = ("sgd", "adagrad", "u-max", "implicit")
 
 
 class TorchSolver(ABC):
@@ -40,7 +40,7 @@ class TorchSolver(ABC):
         return on_host + (0 if place_of(method) == "cuda" else copies_there(method))
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
-        self._place = place_of(method)
+        self._place, self._same = place_of(method), method.deterministic
         require(method.name, self._place)
         n_samples, n_features = data.X.shape
         n_entries = (data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz) / max(1, n_samples)
@@ -89,7 +89,8 @@ class TorchSolver(ABC):
         from xsoftmax.gpu.weights import Weights
 
         how = (method.optimizer, registry.name_of(method.optimizer))
-        found = Weights(*how, shape, method.average != "none", self._device, precision_of(precision))
+        averages, stored = method.average != "none", precision_of(precision)
+        found = Weights(*how, shape, averages, self._device, stored, method.deterministic)
         found.part = self._part
         return found
 
@@ -106,6 +107,14 @@ class TorchSolver(ABC):
         if name == "auxiliary" or name.endswith("period"):
             return None
         return int(self._by_feature)
+
+    def _get_ready(self) -> None:
+        """Let PyTorch load what it loads with the first operation, which takes seconds."""
+        import torch
+
+        with same_bits(self._same), torch.no_grad():
+            unit = torch.eye(2, device=self._device)
+            (unit @ unit).sum().item()
 
     @property
     def auxiliary(self) -> np.ndarray:
@@ -138,6 +147,20 @@ class TorchSolver(ABC):
 def copies_there(method: Any) -> float:
     """Count the float32 arrays of the weights' size on the device: weights, accumulators, totals of an average."""
     return BYTES_PER_WEIGHT[method.precision] / 4 + method.optimizer.copies - 1 + (method.average != "none")
+
+
+def check_weights_fit(method: Any, n_classes: int, n_features: int) -> None:
+    """Make sure that a method's device, if it is one of PyTorch's, has memory for the weights of a linear model.
+
+    Raises
+    ------
+    InputError
+        If not.
+    """
+    place = place_of(method)
+    if place in OF_TORCH:
+        weights = int(copies_there(method) * 4 * n_classes * (n_features + 1))
+        check_room(method.name, place, {"weights and what the optimizer keeps": weights})
 
 
 def rules_of_torch(method: Any) -> list[tuple[Any, str]]:

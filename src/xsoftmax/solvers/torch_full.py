@@ -98,12 +98,13 @@ class TorchFullSolver(TorchSolver):
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
         if not samples.size:
+            self._get_ready()
             return 0
         size, number = self._batch_size, epoch * self._batches_per_epoch + first // self._batch_size
         self._average.begin(samples, epoch, first)
-        with same_bits(), self._torch.no_grad():
+        with same_bits(self._same), self._torch.no_grad():
             chosen = self._torch.from_numpy(samples).to(self._device)
-            rows = self._features.take(samples)
+            rows = self._features.chunk(samples)
             finite = []
             for begin in range(0, samples.size, size):
                 stop = min(begin + size, samples.size)

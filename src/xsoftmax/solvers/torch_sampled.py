@@ -12,10 +12,18 @@ from xsoftmax.proposals import Proposal, Size, TrainingSet, memory_of, parts_of
 from xsoftmax.solvers import BYTES_A_SECOND
 from xsoftmax.solvers._rules import first_broken, named, rules_of_draws
 from xsoftmax.solvers._torch import MOST_BYTES, TorchSolver, rules_of_torch
-from xsoftmax.solvers.sampled import DEFAULT_CHUNK, decay_per_step, inverse_inclusion_of, minus_mean_log_q
+from xsoftmax.solvers.sampled import (
+    DEFAULT_CHUNK,
+    decay_per_step,
+    inverse_inclusion_of,
+    minus_mean_log_q,
+    solves_batches,
+)
 
 # Proposals that draw on a device: see ``xsoftmax.gpu.draws``.
 PROPOSALS = ("uniform", "frequency", "head", "mixture", "tree")
+# Objectives whose implicit step is there: keys of ``xsoftmax.gpu.implicit_one.SOLVED``.
+SOLVED = ("double-sum", "double-sum-raman", "hinge")
 # Of a piece of a chunk, whose classes are drawn together.
 MOST_DRAWS = 2**20
 # What a step gathers at a time: see ``xsoftmax.gpu.candidates``.
@@ -30,8 +38,8 @@ class TorchSampledSolver(TorchSolver):
     @staticmethod
     def takes(method: Any) -> bool:
         """See ``Solver``."""
-        along = method.optimizer.needs not in ("full_gradient", "proximal")
-        return method.proposal.draws and along and method.weights == "dense"
+        steps = method.optimizer.needs != "full_gradient" and not solves_batches(method)
+        return method.proposal.draws and steps and method.weights == "dense"
 
     @staticmethod
     def refuses(method: Any) -> str:
@@ -67,17 +75,16 @@ class TorchSampledSolver(TorchSolver):
         import torch
 
         from xsoftmax.gpu.draws import sampler_of
-        from xsoftmax.gpu.sampled_steps import SampledSteps
 
         self._torch: Any = torch
-        self._size, self._seed = method.batch.size, data.seed
+        self._batch_size, self._seed = method.batch.size, data.seed
         n_draws = _n_draws(method)
         kernel = proposal.kernel(data.X)
         exact = getattr(kernel, "exact_classes", np.empty(0)).size
         sampler = sampler_of(kernel, self._device)
         self._y = torch.from_numpy(data.y.astype(np.int64)).to(self._device)
-        parts = (sampler, method.n_sampled + exact, self._weights, self._auxiliary)
-        self._steps = SampledSteps(method, objective, *parts, self._shrinkage(method, proposal, data))
+        n_looked_at = method.n_sampled + exact
+        self._steps = self._steps_of(method, objective, sampler, n_looked_at, proposal, kernel, data)
         given = data.start is not None and data.start.b is not None
         if method.bias_start == "minus-log-q" and not given:
             log_q = sampler.log_probability(torch.arange(data.n_samples, device=self._device), self._y)
@@ -86,8 +93,32 @@ class TorchSampledSolver(TorchSolver):
         n_entries = data.X.size if isinstance(data.X, np.ndarray) else data.X.nnz
         row_bytes = 20 * (1 + n_entries // max(1, data.n_samples))
         most = min(DEFAULT_CHUNK, MOST_DRAWS // (1 + n_draws), MOST_BYTES // row_bytes)
-        self.chunk = max(1, most // self._size) * self._size
-        self._batches_per_epoch = -(-data.n_samples // self._size)
+        self.chunk = max(1, most // self._batch_size) * self._batch_size
+        self._batches_per_epoch = -(-data.n_samples // self._batch_size)
+
+    def _steps_of(
+        self,
+        method: Any,
+        objective: Any,
+        sampler: Any,
+        n_draws: int,
+        proposal: Proposal,
+        kernel: Any,
+        data: TrainingSet,
+    ) -> Any:
+        """Make the steps, of so many classes beside a sample's own."""
+        from xsoftmax.gpu.implicit_one import ImplicitSteps
+        from xsoftmax.gpu.sampled_steps import SampledSteps
+
+        shrinkage = self._shrinkage(method, proposal, data)
+        parts = (method, objective, sampler, n_draws, self._weights, self._auxiliary, shrinkage, self._behind(method))
+        if method.optimizer.needs == "proximal":
+            return ImplicitSteps(method.settings["objective"]["name"], *parts)
+        return SampledSteps(*parts)
+
+    def _behind(self, method: Any) -> Any:
+        """Say how classes see rows; None: as they are."""
+        return None
 
     def _shrinkage(self, method: Any, proposal: Proposal, data: TrainingSet) -> Any:
         """Say what makes weights smaller in a step."""
@@ -102,13 +133,14 @@ class TorchSampledSolver(TorchSolver):
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
         if not samples.size:
+            self._get_ready()
             return 0
         self._average.begin(samples, epoch, first)
-        number = epoch * self._batches_per_epoch + first // self._size
-        with same_bits(), self._torch.no_grad():
+        number = epoch * self._batches_per_epoch + first // self._batch_size
+        with same_bits(self._same), self._torch.no_grad():
             finite = self._advanced(samples, epoch, first, rate, number).cpu().numpy()
-        used = samples.size if finite.all() else int(np.argmin(finite)) * self._size
-        self._average.end(number - -used // self._size)
+        used = samples.size if finite.all() else int(np.argmin(finite)) * self._batch_size
+        self._average.end(number - -used // self._batch_size)
         return used
 
     def _advanced(self, samples: np.ndarray, epoch: int, first: int, rate: float, number: int) -> Any:
@@ -119,7 +151,7 @@ class TorchSampledSolver(TorchSolver):
         chosen = self._torch.from_numpy(samples).to(self._device)
         positions = first + self._torch.arange(samples.size, device=self._device)
         key = int(np.uint64(stream(self._seed, epoch)).view(np.int64))
-        rows = Chosen(self._features.take(samples), chosen, self._y[chosen], starts(key, positions))
+        rows = Chosen(self._features.chunk(samples), chosen, self._y[chosen], starts(key, positions))
         return self._steps.run(rows, Clock(key, first, number), float(np.float32(rate)))
 
 
@@ -132,7 +164,7 @@ def _n_draws(method: Any) -> int:
 
 def _rules_of_device(method: Any) -> list[tuple[Any, str]]:
     """What of a method that draws has no code on PyTorch."""
-    proposal = named(method)[1]
+    objective, proposal, optimizer = named(method)
     unknown = [part for part in parts_of(method.proposal) if registry.name_of(part) not in PROPOSALS]
     return [
         (
@@ -143,5 +175,9 @@ def _rules_of_device(method: Any) -> list[tuple[Any, str]]:
         (
             method.frequency_power,
             f"frequency_power is {method.frequency_power:g}, which PyTorch's solvers lack; leave it or device out",
+        ),
+        (
+            method.optimizer.needs == "proximal" and method.settings["objective"]["name"] not in SOLVED,
+            f"{optimizer} has no step for {objective} on PyTorch; take {', '.join(SOLVED)}, or leave device out",
         ),
     ]

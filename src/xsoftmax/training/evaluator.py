@@ -20,6 +20,7 @@ from xsoftmax.kernels.encoded import EncodedWeights
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
+from xsoftmax.solvers import place_of
 from xsoftmax.solvers._labels import lists_of
 from xsoftmax.training.plan import SUBSET
 
@@ -58,6 +59,7 @@ class Evaluator:
         rows: int | None = None,
     ) -> None:
         self._objective, self._proposal, self._pool = objective, proposal, pool
+        self._place = place_of(method)
         self._l2, self._n_samples = method.l2, train.n_samples
         whole = {name: data.split(name) for name in ("validation", "test")}
         self.validation = whole["validation"]
@@ -90,7 +92,7 @@ class Evaluator:
 
     def evaluate(self, model: Model, auxiliary: np.ndarray) -> dict[str, float]:
         """Measure a model; ``auxiliary`` are the variables of all training samples."""
-        model = self.calibrated(model)
+        model = self.calibrated(model.scored_on(self._place))
         with model.unchanging():
             row = self._measure(model)
             log_likelihood, penalty = row["train_log_likelihood"], self._penalty(model)

@@ -103,13 +103,38 @@ def fit(
     """Train one method on prepared data.
 
     The result depends on data, method, seed and (for a time budget) the machine's speed; a fit that was killed
-    and resumes from ``plan.checkpoint`` gives the same weights as one that was not. ``proposal`` is the method's,
-    if it has been fitted to these rows with this seed before; ``beforehand`` has parts of it, by the files that they
-    were read from. ``start`` is where weights begin, instead of where the method says, and ``carried`` what another
-    fit of the method has ended with (``RunningFit.arrays``). Of several ``ranks``, each calls this with the same
-    arguments, and has a part of the model in the end (see ``xsoftmax.training.ranks.write_together``). Once ``stop``
-    is set, a checkpoint is written and the fit given up. Nothing is said along the way but warnings, unless one of
-    ``callbacks`` does: see ``xsoftmax.training.callbacks``. One of them that fails is left out, with a warning.
+    and resumes from ``plan.checkpoint`` gives the same weights as one that was not. Nothing is said along the way but
+    warnings, unless one of ``callbacks`` does.
+
+    Parameters
+    ----------
+    data : Dataset
+        Rows to train on, and those that judge.
+    method : Method
+        What to train.
+    seed : int
+        Of the order of rows, and of all draws; 0 or more.
+    plan : Plan
+        The budget, when to evaluate, which weights to keep, where to keep checkpoints.
+    proposal : Proposal, optional
+        The method's, if it has been fitted to these rows with this seed before.
+    stop : threading.Event, optional
+        Once it is set, a checkpoint is written and the fit given up.
+    callbacks : sequence of Callback
+        See ``xsoftmax.training.callbacks``. One that fails is left out, with a warning.
+    beforehand : mapping of path to StoredProposal, optional
+        Parts of the proposal, by the files that they were read from.
+    start : Start, optional
+        Where weights begin, instead of where the method says.
+    carried : mapping of str to ndarray, optional
+        What another fit of the method has ended with (``RunningFit.arrays``).
+    ranks : Group, optional
+        Processes that train together: each calls this with the same arguments, and has a part of the model in the
+        end (see ``xsoftmax.training.ranks.write_together``).
+
+    Returns
+    -------
+    FitResult
 
     Raises
     ------

@@ -96,6 +96,24 @@ def test_an_epoch_is_so_many_steps(small, tmp_path):
     assert drawn["bytes_touched"] == 20 * 6 * 8 * 16
 
 
+def test_what_was_measured_becomes_a_table_of_the_page_and_rates_of_auto(small, tmp_path):
+    pytest.importorskip("seaborn", reason="the libraries of reports are not installed")
+    from xsoftmax.advice.on_device import rates_of
+
+    path, page = tmp_path / "gpu.json", tmp_path / "gpu.md"
+    assert main(["benchmark", "gpu", "--device", "cpu", "--json", str(path)]) == 0
+    page.write_text("# On a GPU\n\n<!-- card -->\nnone yet\n<!-- /card -->\n")
+    assert main(["benchmark", "report", str(path), "-o", str(tmp_path), "--update", str(page)]) == 0
+    text, found = page.read_text(), json.loads(path.read_text())
+    assert "This is no card" in text
+    assert "none yet" not in text
+    assert all(f"| {each['name']} |" in text for each in found["results"])
+    assert all(f"{each['part']}:" in text for each in found["results"])
+    rates = rates_of(path)
+    assert rates.products == found["rates"]["products"] > 0
+    assert rates.origin == "by rates measured on PyTorch's CPU device"
+
+
 def test_a_wrong_result_is_an_error_and_nothing_is_timed(small, monkeypatch, tmp_path, capsys):
     """A running maximum whose sums are not rescaled: right in one block, wrong in several."""
 

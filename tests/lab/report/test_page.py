@@ -5,12 +5,13 @@ from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
+from plotly.offline import get_plotlyjs
 
 from lab.report.fake_fits import METHODS, change, kept_at, write_fits, write_search
 from xsoftmax.cli import main
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.report.figures import SETTINGS
-from xsoftmax.lab.report.page import page
+from xsoftmax.lab.report.page.document import page
 from xsoftmax.lab.report.tables import number
 
 CONFIG = "# a <comment>\nexperiment: quick & small\nmethods: [softmax]   # kept as it is\n"
@@ -20,13 +21,15 @@ EMPTY = {"meta", "br", "img", "link", "hr", "input"}
 class Tags(HTMLParser):
     """Collect the addresses of a page and check that its tags are closed in order.
 
-    ``boxes`` are the classes of the element around each table and picture; ``rows`` the classes of each row's cells.
+    ``boxes`` are the classes of the element around each table and picture; ``rows`` the classes of each row's cells;
+    ``programs`` counts the scripts that would run.
     """
 
     def __init__(self):
         super().__init__()
         self.open, self.addresses, self.text = [], [], []
         self.around, self.boxes, self.rows = [], [], []
+        self.programs = 0
 
     def handle_starttag(self, tag, attrs):
         self.addresses += [value for name, value in attrs if name in ("src", "href")]
@@ -34,6 +37,7 @@ class Tags(HTMLParser):
             self.boxes.append(self.around[-1])
         if tag == "tr":
             self.rows.append([])
+        self.programs += tag == "script" and dict(attrs).get("type") != "application/json"
         if tag in ("th", "td"):
             self.rows[-1].append(dict(attrs).get("class") or "")
         if tag not in EMPTY:
@@ -45,7 +49,8 @@ class Tags(HTMLParser):
         self.around.pop()
 
     def handle_data(self, data):
-        self.text.append(data)
+        if not {"script", "style"} & set(self.open[-1:]):
+            self.text.append(data)
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +67,16 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def html(results):
+    """The page, without the library that it holds."""
     config, output = str(results / "config.yaml"), results / "report.html"
     assert main(["report", str(results), "--config", config, "-o", str(output)]) == 0
-    return output.read_text()
+    return own(output.read_text())
+
+
+def own(page):
+    before, library, after = page.partition(get_plotlyjs())
+    assert library
+    return before + after
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +111,7 @@ def test_it_says_what_the_files_say(results, tags):
     for said in ("66,646 training examples", "1,918 classes", "22 test examples of classes unseen", "0.68.1"):
         assert said in text
     assert "u-max, seed 0: diverged at step" in text
-    assert "Best test log-likelihood: softmax" in text
+    assert "By validation rows, softmax wins: test log-likelihood" in text
     assert "dimension 16, n_sampled 5, regularizer 0.1" in text
     assert "24.0 GiB" in text
     history = [pd.read_csv(results / f"fits/bibtex/one-vs-each/seed-{seed}/history.csv") for seed in (0, 1)]
@@ -125,8 +137,9 @@ def test_it_says_how_to_read_it(tags):
         "Curves",
         "Diverged",
         "Peak memory",
+        "Test rows choose nothing there",
     ):
-        assert said in text.partition("How to read this Test log-likelihood")[2]
+        assert said in text.partition("How to read this Who wins : ")[2]
 
 
 def test_all_columns_and_figures_can_be_scrolled_to_on_a_phone(html, tags):
@@ -156,7 +169,7 @@ def test_it_tells_which_epoch_was_kept(tmp_path, results):
     folders = write_fits(tmp_path, methods=("softmax", "u-max"))
     change(folders[0], kept=kept_at(14.0))
     assert main(["compare", *map(str, folders), "-o", str(tmp_path)]) == 0
-    said = page(tmp_path, results / "config.yaml")
+    said = own(page(tmp_path, results / "config.yaml"))
     headings = re.findall(r"<th[^>]*>([^<]*)</th>", said.partition("</tr>")[0])
     rows = {cells[1]: cells for cells in map(cells_of, said.partition("<tbody>")[2].split("<tr>")[1:3])}
     column = headings.index("kept at epoch")
@@ -173,13 +186,14 @@ def test_odd_names_and_missing_values_are_shown_as_they_are(tmp_path, results):
     change(folders[1], dataset="null", method="007")
     change(folders[2], dataset="long-" * 40 + "name", method="none", message=None)
     assert main(["compare", *map(str, folders), "-o", str(tmp_path)]) == 0
-    said = page(tmp_path, results / "config.yaml")
+    said = own(page(tmp_path, results / "config.yaml"))
     parser = Tags()
     parser.feed(said)
     assert not parser.open
     texts = {text.strip() for text in parser.text}
     assert {odd, "007", "none", "null", "long-" * 40 + "name"} <= texts
-    assert "<script" not in said
+    assert parser.programs == 2  # plotly and our own
+    assert "<script>alert" not in said
     assert "<b id=" not in said
     assert not re.search(r"\bnan\b", " ".join(parser.text))
     assert said.count("<img") == 15
@@ -193,6 +207,40 @@ def test_a_data_sets_name_that_leads_elsewhere_is_refused(tmp_path, name, capsys
     assert main(["compare", str(folder), "-o", str(tmp_path / "results")]) != 0
     assert f"dataset {name!r} is part of the figures' paths" in capsys.readouterr().err
     assert not (tmp_path / "results").exists()
+
+
+GOOD = {
+    "reliability": {"confidence": [0.5, 0.9], "accuracy": [0.4, 1], "n": [3, 3]},
+    "confusions": {"n_wrong": 1, "n_seen": 1, "pairs": [{"true": "a", "predicted": "b", "n": 1, "of": 2}]},
+}
+
+
+@pytest.mark.fault(
+    "a fit's metrics that are damaged or made up, of which a report would draw curves or list classes",
+    happens="nothing is compared; what was there stays",
+    user="`error: …/metrics.json: confusions of test rows is not what evaluate writes; run it again for this fit`",
+)
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("reliability", {"n": [3]}),
+        ("reliability", {"accuracy": ["0.4", "<b>"]}),
+        ("confusions", {"pairs": [{"true": "a", "predicted": 5, "n": 1, "of": 2}]}),
+        ("confusions", {"n_seen": None}),
+    ],
+)
+def test_made_up_metrics_are_refused(tmp_path, name, damage, capsys):
+    folder = write_fits(tmp_path, methods=("softmax",))[0]
+    path, results = folder / "metrics.json", tmp_path / "results"
+    metrics = json.loads(path.read_text()) | {key: {"test": value} for key, value in GOOD.items()}
+    metrics["test"]["expected_calibration_error"] = 0.1
+    path.write_text(json.dumps(metrics))
+    assert main(["compare", str(folder), "-o", str(results)]) == 0
+    before = (results / "fits.json").read_bytes()
+    path.write_text(json.dumps(metrics | {name: {"test": GOOD[name] | damage}}))
+    assert main(["compare", str(folder), "-o", str(results)]) == 1
+    assert f"metrics.json: {name} of test rows is not what evaluate writes" in capsys.readouterr().err
+    assert (results / "fits.json").read_bytes() == before
 
 
 def rules(html, selector):
@@ -209,7 +257,7 @@ def cells_of(row):
 
 
 def test_it_is_the_same_each_time(results, html):
-    assert page(results, results / "config.yaml") == html
+    assert own(page(results, results / "config.yaml")) == html
 
 
 def test_it_tells_what_mlflow_has(results):

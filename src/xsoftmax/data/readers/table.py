@@ -24,6 +24,9 @@ BLOCK_ROWS = 4096
 ROW_BYTES = 64  # of a label's text and its number, at least
 EXACT = 2.0**53
 NEW_ROWS = (".csv", ".tsv", ".parquet")
+# What to do, on the command line of `fit`, and in the description of a data set.
+TEXTS = "where a column has texts, name it (--text of `fit`, or options: {text: ...})"
+OTHERWISE = "see options.encoding and delimiter, or --encoding and --delimiter of `fit`"
 
 
 def read(
@@ -248,7 +251,7 @@ class Table:
             row, column = (int(found[0]) for found in np.nonzero(~np.isfinite(values)))
             where = f"{self.path}, {'row' if self.parquet else 'line'} {lines[row]}"
             cell = block[row][column]
-            remedy = "" if _is_number(cell) else "; where a column has texts, name it: options: {text: ...}"
+            remedy = "" if _is_number(cell) else f"; {TEXTS}"
             raise InputError(f"{where}: not a finite number: {cell[:40]!r}{remedy}")
         return values
 
@@ -283,7 +286,7 @@ class Table:
             else:
                 at = by_name.get(column)
             if at is None:
-                remedy = "rename one, or before preparing name it in the data set's options"
+                remedy = "rename one, or name it (--label and --text of `fit`, or a data set's options)"
                 if names and all(map(_is_number, names)):
                     remedy = "the first line should name the columns"
                 shown = ", ".join(names[:20]) or "none"
@@ -325,15 +328,15 @@ class Table:
                     line = reader.line_num + 1
             except UnicodeDecodeError as error:
                 where = f"{self.path}, line {self._undecodable_line()}"
-                raise InputError(f"{where}: cannot read on ({error}); see options.encoding") from error
+                raise InputError(f"{where}: cannot read on ({error}); {OTHERWISE}") from error
             except csv.Error as error:
                 raise InputError(
                     f"{self.path}, line {line}: a quote opens in this row and is not closed as it should be"
-                    f" ({error}); within a cell it is written twice; see options.encoding and delimiter"
+                    f" ({error}); within a cell it is written twice; {OTHERWISE}"
                 ) from error
             except checksum.DAMAGED as error:
                 where = f"{self.path}, after line {reader.line_num}"
-                raise InputError(f"{where}: cannot read on ({error}); see options.encoding and delimiter") from error
+                raise InputError(f"{where}: cannot read on ({error}); {OTHERWISE}") from error
 
     def _undecodable_line(self) -> int:
         """Find the line with the first bytes that are no text: what is read ahead of a row says nothing of it."""

@@ -7,19 +7,18 @@ import argparse
 import json
 from pathlib import Path
 
-from xsoftmax.internal.shipped import methods_file
 from xsoftmax.internal.text import text_table
 from xsoftmax.lab.marked_blocks import renew
 from xsoftmax.lab.pages import catalogue
 from xsoftmax.lab.pages.catalogue import Entry
 from xsoftmax.lab.pages.methods import writers
-from xsoftmax.methods import read_methods
+from xsoftmax.methods import known_methods
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument(
-        "--methods", type=Path, default=methods_file(), help="default: config/methods.yaml, or else those shipped"
+        "--methods", type=Path, metavar="FILE.yaml", help="methods of your own, laid over those that are shipped"
     )
     parser.add_argument("--members", action="store_true", help="list objectives, proposals and optimizers instead")
     form = parser.add_mutually_exclusive_group()
@@ -36,7 +35,7 @@ def run(options: argparse.Namespace) -> None:
     if options.members:
         print(_members(options), end="")
         return
-    entries = catalogue.catalogue(read_methods(options.methods))
+    entries = catalogue.catalogue(known_methods(options.methods))
     if options.update:
         for path in options.update:
             if renew(path, writers(entries, path, options.outcome)):

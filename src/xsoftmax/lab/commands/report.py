@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
-    from xsoftmax.lab.report.page import page
+    from xsoftmax.lab.report.page.document import page
 
     text = page(options.results, options.config)
     write_text(options.output, text)

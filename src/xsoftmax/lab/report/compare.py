@@ -9,6 +9,7 @@ from typing import Any
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
 from xsoftmax.lab.report import tables
+from xsoftmax.lab.report.evaluated import check_evaluated
 from xsoftmax.lab.report.figures import write_figures
 from xsoftmax.lab.report.reliability import write_reliability
 from xsoftmax.training.folders import Fit, read_fits
@@ -26,8 +27,8 @@ def compare(
         Fit directories that `train` and `evaluate` have filled.
     results : Path
         Gets ``summary.csv`` (a row per fit), ``summary.md`` (the ranking), ``curves.csv`` (a row per fit and
-        recorded epoch), ``fits.json`` (the status of each fit), ``searches.json`` (what was tried, and what
-        chosen) and ``figures/``. The same fits give the same bytes.
+        recorded epoch), ``fits.json`` (the status of each fit, with what `evaluate` said under ``metrics``),
+        ``searches.json`` (what was tried, and what chosen) and ``figures/``. The same fits give the same bytes.
     reference : str, optional
         A method: how far the others' training objective is above its best is drawn as well.
     searches : sequence of Search
@@ -40,6 +41,7 @@ def compare(
     fits = read_fits(folders)
     for fit in fits:
         _check_name(fit)
+        check_evaluated(fit)
         if fit.method == reference and not (fit.status.get("message") or "").startswith("converged"):
             print(
                 f"warning: the reference {reference} on {fit.dataset} has not converged in {fit.status.get('epoch')} "
@@ -51,7 +53,7 @@ def compare(
         "summary.csv": summary.to_csv(index=False),
         "curves.csv": curves.to_csv(index=False),
         "summary.md": tables.markdown_table(summary),
-        "fits.json": json.dumps([fit.status for fit in fits], indent=1) + "\n",
+        "fits.json": json.dumps([fit.status | {"metrics": fit.metrics} for fit in fits], indent=1) + "\n",
         "searches.json": json.dumps([_tried(search) for search in searches], indent=1) + "\n",
     }
     for name, text in texts.items():

@@ -68,7 +68,7 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     groups = table.groupby(["dataset", "method"])
     counts = groups.agg(seeds=("seed", "size"), diverged=("diverged", "sum"), status=("status", _joined))
     ranked = counts.join(_mean_and_spread(groups[numbers])).reset_index()
-    judges = {name: _judge(rows) for name, rows in table.groupby("dataset")}
+    judges = {name: judge_of(rows) for name, rows in table.groupby("dataset")}
     ranked["judged"] = [_judged(row, judges[row["dataset"]]) for _, row in ranked.iterrows()]
     order, rising = ["dataset", "diverged", "judged", "method"], [True, True, False, True]
     ranked = ranked.sort_values(order, ascending=rising, na_position="last", ignore_index=True)
@@ -77,7 +77,7 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
     return ranked
 
 
-def _judge(rows: pd.DataFrame) -> metrics.Metric:
+def judge_of(rows: pd.DataFrame) -> metrics.Metric:
     """Give the metric that has chosen the weights of all fits of a data set, or else the log-likelihood."""
     kept = set(rows.kept_by.dropna()) if "kept_by" in rows else set()
     own = kept.pop().partition("_")[2] if len(kept) == 1 else ""

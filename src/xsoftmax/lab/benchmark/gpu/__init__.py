@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     InputError
         If there is no such device, or a result is wrong: nothing is timed then.
     """
-    from xsoftmax.lab.benchmark.gpu import ceilings, exact, losses, sampled, table
+    from xsoftmax.lab.benchmark.gpu import ceilings, exact, losses, rates, sampled, table
     from xsoftmax.lab.benchmark.gpu import ways as usable
     from xsoftmax.lab.benchmark.gpu.sizes import OF_A_CARD, OF_A_PROCESSOR
 
@@ -56,6 +56,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "losses": lambda: losses.measured(sizes, device, ways),
     }
     found["results"] = list(_within(started + SECONDS, parts))
+    found["rates"] = rates.measured(sizes, device, limits, found["results"])
     if device.type != "cuda":  # targets are of a card, and of its sizes
         for each in found["results"]:
             each.pop("met", None)

@@ -41,11 +41,11 @@ def measured(
     """Time steps in each precision and way, and say what an epoch of such steps takes."""
     n_samples, n_classes, n_features = sizes.exact
     for name, adagrad in CASES:
-        rows = _rows(n_classes, n_features, name, device)
+        rows = rows_of(n_classes, n_features, name, device)
         products = 3 * 2 * n_samples * n_classes * n_features / products_of(rows.precision, ceilings)
         aimed_at = rows.precision.factors == torch.bfloat16
         for (way, elementwise), n_bytes in product(ways.items(), sizes.blocks if aimed_at else sizes.blocks[:1]):
-            found = _steps(rows, Steps(sizes.batch, n_bytes, adagrad, elementwise), device)
+            found = steps_of(rows, Steps(sizes.batch, n_bytes, adagrad, elementwise), device)
             epoch = typical(found["seconds"]) * n_samples / sizes.batch
             yield found | {
                 "part": f"exact softmax, N={n_samples:,}, K={n_classes:,}, D={n_features}",
@@ -63,8 +63,8 @@ def large(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -> d
     """Time steps of a model in bfloat16 with stochastic rounding that in float32 would need twice the memory."""
     n_classes, n_features, batch = sizes.large
     way, elementwise = list(ways.items())[-1]
-    rows = _rows(n_classes, n_features, "bfloat16-stochastic", device)
-    found = _steps(rows, Steps(batch, sizes.blocks[0], False, elementwise), device)
+    rows = rows_of(n_classes, n_features, "bfloat16-stochastic", device)
+    found = steps_of(rows, Steps(batch, sizes.blocks[0], False, elementwise), device)
     peak = found["bytes_of_weights"] + found["peak_bytes_beyond"]
     return found | {
         "part": f"exact softmax, K={n_classes:,}, D={n_features}, {batch} samples",
@@ -82,13 +82,14 @@ def of_blocks(n_bytes: int) -> str:
     return f"{n_bytes / 2**20:g} MiB"
 
 
-def _rows(n_classes: int, n_features: int, name: str, device: torch.device) -> ClassWeights:
+def rows_of(n_classes: int, n_features: int, name: str, device: torch.device) -> ClassWeights:
+    """Make random weights of a precision."""
     rows = ClassWeights.allocate(n_classes, n_features, precision_of(name), device)
     rows.values.normal_(std=n_features**-0.5)
     return rows
 
 
-def _steps(W: ClassWeights, steps: Steps, device: torch.device) -> dict[str, Any]:
+def steps_of(W: ClassWeights, steps: Steps, device: torch.device) -> dict[str, Any]:
     """Time steps, and give the bytes of weights and accumulators, and of all else at the peak, the batch included."""
     n_classes, n_features = W.values.shape
     b = torch.zeros(n_classes, device=device)
