@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 
 from serving.models import CALIBRATION, KINDS, model_of, rows_of
 from xsoftmax.evaluation.prediction import top_k
@@ -37,6 +38,18 @@ def test_answers_are_the_likeliest_classes(kind, saved):
         ]
         probabilities = [[p for _, p in row] for row in found]
         np.testing.assert_allclose(probabilities, expected.probabilities[:n_rows, :top], rtol=1e-5)
+
+
+def test_rows_of_a_sparse_model_are_made_sparse(saved):
+    """Dense ones would make the weights dense, a block after the other, for each request."""
+    path = saved("features")
+    save_model(model_of("features").to_sparse(), path)
+    served = Served(path)
+    content, X = rows_of("features")
+    assert issparse(served._features(asked(served, content).rows))
+    expected = top_k(model_of("features"), X, 2)
+    found = flat(served.answers([asked(served, content | {"top": 2})])[0])
+    np.testing.assert_allclose([[p for _, p in row] for row in found], expected.probabilities, rtol=1e-5)
 
 
 def test_a_mapped_model_is_the_same_and_is_not_read_into_memory(saved):

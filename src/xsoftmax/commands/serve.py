@@ -47,9 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gather",
         type=float,
-        default=0.0,
+        default=2.0,
         metavar="MS",
-        help="milliseconds that a batch waits (default: %(default)g)",
+        help="milliseconds that a batch waits, once several requests came together (default: %(default)g)",
     )
     for name, what in (
         ("rows", "rows of a request"),

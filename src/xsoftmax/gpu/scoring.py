@@ -31,9 +31,10 @@ BYTES_OF_A_SCORE = 28
 
 
 class Given(NamedTuple):
-    """Weights that stay, as ``xsoftmax.gpu.weights.Weights`` to a layout."""
+    """Weights that stay, of all classes, as ``xsoftmax.gpu.weights.Weights`` to a layout."""
 
     W: Tensor
+    part: None = None
 
 
 class Found(NamedTuple):

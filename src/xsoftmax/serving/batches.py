@@ -1,7 +1,7 @@
 """Requests that wait are answered together: to score a few rows at once takes little longer than one alone.
 
-A batch is what waits when the one before is done, so that nobody waits for others while nothing is computed; with
-``gather`` a batch that would be smaller waits so many seconds for more.
+A batch is what waits when the one before is done. Once several requests have come together, the next batch waits
+``gather`` seconds for more; a client that is alone waits for nobody.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ class Batcher:
         Takes requests; returns as many answers, or exceptions.
     limits : Limits
     gather : float
-        Seconds to wait for more.
+        Seconds that a batch waits for more, where the one before was of several requests.
     """
 
     def __init__(self, answer: Callable[[Sequence[Asked]], Sequence[Any]], limits: Limits, gather: float = 0) -> None:
@@ -63,12 +63,13 @@ class Batcher:
 
     async def run(self) -> None:
         """Answer what comes, until cancelled."""
-        loop = asyncio.get_running_loop()
+        loop, together = asyncio.get_running_loop(), False
         while True:
             await self._more.wait()
-            if self._gather and sum(each.asked.n_rows for each in self._waiting) < self._limits.rows:
+            if self._gather and together and sum(each.asked.n_rows for each in self._waiting) < self._limits.rows:
                 await asyncio.sleep(self._gather)
             batch = self._next()
+            together = len(batch) > 1
             if batch:
                 asked = [each.asked for each in batch]
                 for each, answer in zip(

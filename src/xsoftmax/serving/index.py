@@ -12,7 +12,7 @@ search, ICML 2016, do:
 
     Z = sum over found e^s + (K - n_found) / n_drawn · sum over drawn, not found e^s
 
-Cost: a row of the weights for each class that is looked at; memory: one more copy of the weights.
+Cost: a row of the weights for each class that is looked at; memory: two more copies of the weights.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from xsoftmax.data.rows import Form
 from xsoftmax.evaluation.prediction import Prediction, top_k
@@ -117,8 +117,8 @@ class Served:
 
     def _features(self, rows: Any) -> Any:
         """Make features of raw rows."""
-        if self.model.transform is None:
-            return rows
+        if self.model.transform is None:  # sparse weights are walked by the features of sparse rows
+            return csr_array(rows) if issparse(self.model.W) and not issparse(rows) else rows
         try:
             return self.model.transform.apply(rows)
         except InputError as error:

@@ -158,6 +158,19 @@ def test_the_text_of_figures_is_eleven_pixels_high_at_least(results, html):
     assert min(SETTINGS["font.size"], SETTINGS["legend.fontsize"]) * pixels / points >= 11
 
 
+def test_a_table_has_the_metrics_of_its_own_data_set(tmp_path, results):
+    folders = write_fits(tmp_path, ("icd10", "bibtex"), methods=("softmax",))
+    several = folders[1] / "metrics.json"
+    metrics = json.loads(several.read_text())
+    several.write_text(json.dumps(metrics | {"test": {"log_likelihood": -1.0, "accuracy": 0.5, "p_at_3": 0.25}}))
+    assert main(["compare", *map(str, folders), "-o", str(tmp_path)]) == 0
+    bibtex, icd10 = (
+        page(tmp_path, results / "config.yaml").partition('id="methods"')[0].split('<section id="data-icd10">')
+    )
+    assert ("<th>P@3</th>" in bibtex, "<th>top-3 accuracy</th>" in bibtex) == (True, False)
+    assert ("<th>P@3</th>" in icd10, "<th>top-3 accuracy</th>" in icd10) == (False, True)
+
+
 def test_accuracy_has_one_column(results, html):
     assert "<th>accuracy</th>" in html
     assert "<th>P@1</th>" not in html

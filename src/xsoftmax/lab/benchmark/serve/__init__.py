@@ -13,7 +13,7 @@ from xsoftmax.lab.benchmark.serve.recall import measured as recall_of
 CLASSES = (20_000, 500_000)
 CLIENTS = (1, 16)
 # How requests are gathered: each alone, those that wait, or those that come within so many milliseconds, too.
-WAYS = {"alone": ["--max-rows", 1], "waiting": [], "waiting 2 ms": ["--gather", 2]}
+WAYS = {"alone": ["--max-rows", 1], "waiting": ["--gather", 0], "waiting 2 ms": ["--gather", 2]}
 # A graph of more classes takes minutes to make.
 MOST_IN_GRAPH = 100_000
 
@@ -48,7 +48,7 @@ def _load(options: argparse.Namespace, n_classes: int, kind: str) -> list[dict[s
     """Serve a model of so many classes in every way, to every number of clients."""
     found = []
     index = "hnsw" if n_classes <= MOST_IN_GRAPH else "ivf"
-    ways = WAYS | ({f"waiting, {index}": ["--index", index]} if kind == "dense" else {})
+    ways = WAYS | ({f"waiting, {index}": ["--index", index, "--gather", 0]} if kind == "dense" else {})
     with TemporaryDirectory() as folder:
         path, requests = written(Path(folder), n_classes, kind)
         for way, words in ways.items():

@@ -14,7 +14,6 @@ from xsoftmax.internal.addresses import text_without_secrets
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.report.page.methods import joined, methods, origins
 from xsoftmax.lab.report.page.sections import section
-from xsoftmax.lab.report.tables import headings, shown, without_empty
 
 PROGRAMS = ("axes.js", "curves.js", "page.js")
 
@@ -35,7 +34,6 @@ def page(results: Path, config: Path) -> str:
         If `compare` has not been run, or the config is not YAML.
     """
     table, curves = (_table(_there(results / name)) for name in ("summary.csv", "curves.csv"))
-    table = without_empty(table)
     fits, searches = (
         json.loads(_there(results / name).read_text(encoding="utf-8")) for name in ("fits.json", "searches.json")
     )
@@ -46,8 +44,6 @@ def page(results: Path, config: Path) -> str:
         n_methods=table.method.nunique(),
         xsoftmax=joined(fit.get("versions", {}).get("xsoftmax") for fit in fits),
         commits=sorted({_short(fit["git_commit"]) for fit in fits if fit.get("git_commit")}),
-        headings=headings(table),
-        fit_headings=["method", "seed", *(heading for _, heading, _ in shown(table)), "epochs", "status"],
         sections=[
             section(
                 results / "figures",

@@ -16,7 +16,16 @@ from xsoftmax.lab.report.page.curves import color_of, curves_of
 from xsoftmax.lab.report.page.methods import listed
 from xsoftmax.lab.report.page.winner import verdict
 from xsoftmax.lab.report.reliability import RELIABILITY
-from xsoftmax.lab.report.tables import cell, cells, number, ranking, shown, training_objectives
+from xsoftmax.lab.report.tables import (
+    cell,
+    cells,
+    headings,
+    number,
+    ranking,
+    shown,
+    training_objectives,
+    without_empty,
+)
 from xsoftmax.training.folders import DIVERGED, flatten
 
 SIZES = {
@@ -50,7 +59,7 @@ def section(
     fits, searches : sequence of dict
         Its entries of ``fits.json`` and ``searches.json``.
     """
-    dataset = rows.dataset.iloc[0]
+    dataset, rows = rows.dataset.iloc[0], without_empty(rows)
     ranked, found = ranking(rows), verdict(rows)
     appearances = appearances_of(ranked.method)
     return {
@@ -60,6 +69,8 @@ def section(
         "best": best_fit(found, fits),
         "messages": [_message(fit) for fit in fits if fit["status"] == DIVERGED],
         "pruned": [_pruned(fit) for fit in fits if fit.get("pruning")],
+        "headings": headings(rows),
+        "fit_headings": ["method", "seed", *(heading for _, heading, _ in shown(rows)), "epochs", "status"],
         "rows": [{"cells": cells(row), "color": color_of(appearances[row.method])} for _, row in ranked.iterrows()],
         "objectives": [_objective_cells(row) for _, row in training_objectives(rows).iterrows()],
         "several_seeds": bool((ranked.seeds > 1).any()),
