@@ -16,7 +16,6 @@ from jsonschema.validators import extend
 from xsoftmax.advice.options import AutoOptions
 from xsoftmax.data.config import DatasetConfig, load_config
 from xsoftmax.evaluation.metrics import judging_columns
-from xsoftmax.gpu.device import OF_TORCH
 from xsoftmax.internal import registry
 from xsoftmax.internal.addresses import all_without_secrets, stamped_without_secrets
 from xsoftmax.internal.documents import read_yaml
@@ -392,7 +391,7 @@ def _check_ranks(ranks: Mapping[str, int], tasks: Mapping[str, Task]) -> None:
     for task in tasks.values():
         for name in set(ranks) & set(task.methods):
             where = f"config: ranks: {name}"
-            if task.device(name) not in OF_TORCH or name == AUTO:
+            if task.device(name) not in ("cuda", "cpu") or name == AUTO:
                 raise InputError(
                     f"{where}: {ranks[name]} processes train on device cuda or cpu; write set: {{{name}: {{device: "
                     "cuda}}, or leave it out here"

@@ -27,7 +27,7 @@ def written_in(file):
 
 def sources(stage):
     """Files below src/xsoftmax that the verbs of a stage are made of."""
-    verbs = set(rules(stage)) - {"plan", "fits", "proposals", "trial", "grid", "track", "download"}
+    verbs = set(rules(stage)) - {"plan", "fits", "proposals", "trial", "train_by_ranks", "grid", "track", "download"}
     return {file.relative_to(ROOT).as_posix() for file in code(*verbs)}
 
 

@@ -62,19 +62,18 @@ rule train:
         " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1"
 
 
-if EXPERIMENT.config["ranks"]:
+# On SLURM one job of so many tasks, which the command starts itself.
+use rule train as train_by_ranks with:
+    wildcard_constraints:
+        method="|".join(EXPERIMENT.config["ranks"]) or "(?!)",
+    resources:
+        mem_mb=memory("train", 4000),
+        runtime=minutes("train", 240),
+        gpu=gpus,
+        packed=1,
+        tasks=ranks_of,
+        tasks_per_gpu=0,
+        mpi="srun",
 
-    # On SLURM one job of so many tasks, which the command starts itself.
-    use rule train as train_by_ranks with:
-        wildcard_constraints:
-            method="|".join(EXPERIMENT.config["ranks"]),
-        resources:
-            mem_mb=memory("train", 4000),
-            runtime=minutes("train", 240),
-            gpu=gpus,
-            packed=1,
-            tasks=ranks_of,
-            tasks_per_gpu=0,
-            mpi="srun",
 
-    ruleorder: train_by_ranks > train
+ruleorder: train_by_ranks > train
