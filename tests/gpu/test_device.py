@@ -97,7 +97,7 @@ def test_too_little_memory_is_told_with_the_numbers(dataset, tmp_path, monkeypat
 
 
 def test_auto_is_a_card_where_there_is_one_and_compiled_code_elsewhere(monkeypatch):
-    on_card, elsewhere = method_of(SOFTMAX, "auto"), method_of(("double-sum", "uniform", "implicit"), "auto")
+    on_card, elsewhere = method_of(SOFTMAX, "auto"), method_of(("softmax", "all", "lbfgs"), "auto")
     monkeypatch.setattr(device, "has_card", lambda: False)
     assert (place_of(on_card), solver_of(on_card)) == ("numba", FullSolver)
     monkeypatch.setattr(device, "has_card", lambda: True)

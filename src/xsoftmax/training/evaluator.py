@@ -15,12 +15,12 @@ from xsoftmax.evaluation.frequency_calibration import calibrated, frequencies_of
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.objective import mean_loss
 from xsoftmax.evaluation.part_of_model import total_over_classes
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.encoded import EncodedWeights
 from xsoftmax.methods import Method
 from xsoftmax.model import Model
 from xsoftmax.proposals import Proposal
-from xsoftmax.solvers import place_of
 from xsoftmax.solvers._labels import lists_of
 from xsoftmax.training.plan import SUBSET
 
@@ -46,6 +46,8 @@ class Evaluator:
     pool : ThreadPool
     rows : int, optional
         Of each split, at most; for test metrics of all rows there is the verb ``evaluate``.
+    place : str
+        Where scores are made: see ``Model.scored_on``.
     """
 
     def __init__(
@@ -57,9 +59,10 @@ class Evaluator:
         method: Method,
         pool: ThreadPool,
         rows: int | None = None,
+        place: str = NUMBA,
     ) -> None:
         self._objective, self._proposal, self._pool = objective, proposal, pool
-        self._place = place_of(method)
+        self._place = place
         self._l2, self._n_samples = method.l2, train.n_samples
         whole = {name: data.split(name) for name in ("validation", "test")}
         self.validation = whole["validation"]

@@ -235,7 +235,8 @@ class _Fit:
         proposal_seconds = ranks.latest(proposal_seconds)
         compiled = 0.0 if proposal or beforehand else time.perf_counter() - begin - self.proposal.seconds
         self.solver: Solver = make_solver(method, self.objective, self.proposal, training_set, self.pool)
-        self.evaluator = Evaluator(data, self.train, self.objective, self.proposal, method, self.pool, plan.rows)
+        parts = (self.objective, self.proposal, method, self.pool)
+        self.evaluator = Evaluator(data, self.train, *parts, plan.rows, self.place)
         self.models = TrainedModels(data, method, self.proposal, self.evaluator, self.pool, ranks)
         begin = time.perf_counter()
         self.solver.advance(np.empty(0, np.int64), 0, 0, 0.0)  # compiles, off the clock
