@@ -18,6 +18,13 @@ _LATE = {
 }
 
 
+__all__ = ["MultiLabelClassifier", "SoftmaxClassifier", "__version__"]
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATE]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _LATE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -200,6 +200,24 @@ def known_methods(own: str | Path | None = None) -> dict[str, dict[str, Any]]:
     return {name: each for name, each in shipped.items() if name not in laid_over} | laid_over
 
 
+def untried_by_auto(own: str | Path | None) -> str:
+    """Say that methods of a file of one's own are not among those of ``auto``; nothing if it adds and changes none.
+
+    Raises
+    ------
+    InputError
+        See ``read_methods``.
+    """
+    if own is None:
+        return ""
+    shipped, laid_over = (
+        {name: {key: value for key, value in each.items() if key != "source"} for name, each in methods.items()}
+        for methods in (read_methods(methods_file()), read_methods(own))
+    )
+    others = [name for name, each in laid_over.items() if shipped.get(name) != each]
+    return f"{AUTO} chooses among shipped methods; {', '.join(others)} of {own}: name one to try it" if others else ""
+
+
 def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     """Build a method from its settings and check that its parts fit together.
 

@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array, csr_matrix
 from scipy.special import log_softmax
@@ -53,6 +54,32 @@ def test_a_method_of_ones_own_file(tmp_path):
     assert found.model_.attributes["method"] == "mine"
     found.save(tmp_path / "model.h5")
     assert SoftmaxClassifier.load(tmp_path / "model.h5").methods == str(tmp_path / "mine.yaml")
+
+
+def test_weights_by_label_are_in_the_file_and_callbacks_are_not(tmp_path):
+    weights = {int(k): 1.0 + (k == 3) for k in np.unique(Y)}
+    found = SoftmaxClassifier("softmax", epochs=1, class_weight=weights, callbacks=[Callback()]).fit(UNIT, Y)
+    found.save(tmp_path / "model.h5")
+    again = SoftmaxClassifier.load(tmp_path / "model.h5")
+    assert again.class_weight == weights
+    assert again.callbacks is None
+    assert np.array_equal(again.fit(UNIT, Y).model_.W, found.model_.W)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA], ids=str)
+def test_a_label_that_is_missing_is_named(missing):
+    y = np.array([*NAMES[Y[:4]], missing, *NAMES[Y[5:]]], dtype=object)
+    with pytest.raises(InputError, match=r"SoftmaxClassifier: row 5 has .* for a label; leave the row out"):
+        SoftmaxClassifier("softmax").fit(UNIT, y)
+
+
+def test_auto_says_which_methods_of_ones_own_it_does_not_try(tmp_path):
+    own = {"mine": {"objective": {"name": "softmax"}, "proposal": {"name": "all"}, "optimizer": {"name": "sgd"}}}
+    (tmp_path / "mine.yaml").write_text(json.dumps(own))
+    with pytest.warns(UserWarning, match=r"auto chooses among shipped methods; mine of .*mine\.yaml: name one"):
+        SoftmaxClassifier(methods=tmp_path / "mine.yaml", epochs=1).fit(UNIT[:60], Y[:60])
+    with pytest.raises(InputError, match=r"nothing\.yaml"):
+        SoftmaxClassifier(methods=tmp_path / "nothing.yaml").fit(UNIT[:60], Y[:60])
 
 
 def test_it_predicts_classes_by_their_names(fitted):

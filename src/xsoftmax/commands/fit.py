@@ -92,7 +92,9 @@ def _prepared(options: argparse.Namespace, folder: Path) -> Path:
     config = load_config(description)
     download(config, folder / "raw", None)
     sizes = prepare(config, folder / "raw", prepared)
-    print(f"{options.rows}: " + ", ".join(f"{name} {sizes[name]}" for name in ("rows", "classes", "features")))
+    dropped = [name for name, n in sizes.items() if name.startswith("dropped_") and n]
+    said = ", ".join(f"{name} {sizes[name]}" for name in ("rows", "classes", "features", *dropped))
+    print(f"{options.rows}: {said}")
     return prepared
 
 

@@ -27,7 +27,7 @@ from xsoftmax.internal.fingerprint import fingerprint
 from xsoftmax.internal.outputs import file_to_write
 from xsoftmax.internal.shipped import methods_file
 from xsoftmax.internal.text import pruning_in_words
-from xsoftmax.methods import AUTO, Method, build_method, known_methods, merged
+from xsoftmax.methods import AUTO, Method, build_method, known_methods, merged, untried_by_auto
 from xsoftmax.proposals._file import read_proposal
 from xsoftmax.solvers import place_of
 from xsoftmax.training.callbacks import FOLDER as CALLBACKS
@@ -160,6 +160,8 @@ def run(options: argparse.Namespace) -> None:
         # A fit of a given method does not depend on the advice, which is loaded for auto alone.
         advice = registry.load("xsoftmax.advice", "choice") if automatic else None
         if advice:
+            if untried := untried_by_auto(options.methods):
+                print(f"auto: {untried}", file=sys.stderr)
             auto_options = advice.AutoOptions.from_settings(_changes(options), "--set")
             choice = advice.choice_for(data, options.seed, plan, auto_options)
             print(f"auto: {choice.sentence}\nauto: {choice.account(plan)}", file=sys.stderr)

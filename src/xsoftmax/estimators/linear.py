@@ -245,10 +245,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         return found
 
     def _parameters(self) -> dict[str, Any]:
-        """Give the parameters as JSON; a generator of random numbers is left out."""
+        """Give the parameters as JSON; a generator of random numbers, callbacks and weights by label are left out."""
         found = {key: _plain(value) for key, value in self.get_params(deep=False).items()}
-        if not isinstance(found["random_state"], int):
-            found["random_state"] = None
+        for name, kept in (("random_state", int), ("callbacks", str), ("class_weight", str)):
+            if not isinstance(found.get(name), kept):
+                found |= {name: None} if name in found else {}
         return json.loads(json.dumps(found, default=_plain))
 
     def _kind_of_labels(self) -> str:

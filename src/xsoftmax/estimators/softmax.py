@@ -1,6 +1,7 @@
 """An estimator for rows of one label each."""
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +16,7 @@ from xsoftmax.advice.choice import choice_for
 from xsoftmax.data.dataset import ArrayDataset, Dataset
 from xsoftmax.data.normalization import Step, fit_steps
 from xsoftmax.data.training_set import LARGEST_SEED
+from xsoftmax.estimators.labels import check_none_missing
 from xsoftmax.estimators.linear import LinearClassifier, shipped_method
 from xsoftmax.estimators.warm_start import start_from
 from xsoftmax.evaluation import links
@@ -24,7 +26,7 @@ from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.parameters import as_type_of
 from xsoftmax.internal.threads import one_blas_thread
 from xsoftmax.kernels.scores import ScoreBlock
-from xsoftmax.methods import AUTO, Method
+from xsoftmax.methods import AUTO, Method, untried_by_auto
 from xsoftmax.training.beginning import mean_length
 from xsoftmax.training.callbacks import Callback, RunningFit
 from xsoftmax.training.epoch_sampler import resampled
@@ -205,8 +207,10 @@ class SoftmaxClassifier(LinearClassifier):
             plan = replace(plan, patience=None, keep="last")
         if self.method != AUTO:
             return self._built_method(), plan, None
+        if untried := untried_by_auto(None if self.methods is None else os.fspath(self.methods)):
+            warnings.warn(f"{self._name}: {untried}", stacklevel=3)
         if data.n_samples("validation") < LEAST_FOR_A_RACE:
-            return shipped_method(FOR_PARTS, {}), plan, None
+            return shipped_method(FOR_PARTS, {}, self.methods), plan, None
         seconds = None if self.max_seconds is None else as_type_of("max_seconds", 0.0, self.max_seconds)
         asked = plan if seconds is None else replace(plan, epochs=None, at=(), seconds=seconds)
         with one_blas_thread():
@@ -308,6 +312,7 @@ class SoftmaxClassifier(LinearClassifier):
             raise InputError(f"{self._name} requires y to be passed, but the target y is None; give labels")
         try:
             y = column_or_1d(y, warn=True)
+            check_none_missing(self._name, y)
             check_classification_targets(y)
             y = np.array(y.tolist()) if y.dtype == object else y  # texts, of which a file knows the length
             X = self._rows(X, reset=reset)
@@ -357,7 +362,8 @@ class SoftmaxClassifier(LinearClassifier):
         """Build the method of ``partial_fit``, without what needs all rows."""
         changes = {"average": "none", "calibration": "none"}
         if self.method == AUTO:
-            method = shipped_method(FOR_PARTS if n_classes <= MANY_CLASSES else FOR_MANY_CLASSES, changes)
+            name = FOR_PARTS if n_classes <= MANY_CLASSES else FOR_MANY_CLASSES
+            method = shipped_method(name, changes, self.methods)
         else:
             method = self._built_method(changes)
         for has, what in (
@@ -374,10 +380,15 @@ class SoftmaxClassifier(LinearClassifier):
         return method
 
     def _own_attributes(self) -> dict[str, Any]:
-        return {"dtype": self._kind_of_labels()}
+        given = self.class_weight
+        weights = [[str(k), float(w)] for k, w in given.items()] if isinstance(given, Mapping) else None
+        return {"dtype": self._kind_of_labels(), "class_weight": weights}
 
     def _take_attributes(self, said: Mapping[str, Any]) -> None:
         self.classes_ = self._labels_of_kind(said["dtype"], self.model_.class_names)
+        if weights := said.get("class_weight"):
+            labels = self._labels_of_kind(said["dtype"], [label for label, _ in weights])
+            self.class_weight = dict(zip(labels.tolist(), (weight for _, weight in weights), strict=True))
 
 
 class _Take(Callback):
