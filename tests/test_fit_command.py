@@ -59,6 +59,15 @@ def test_a_table_of_another_delimiter_and_encoding(tmp_path, capsys):
     assert load_model(tmp_path / "model.h5").class_names[:] == ["à", "é"]
 
 
+def test_rows_without_a_label_are_counted(tmp_path, capsys):
+    lines = [f"soft and red {k},{label}" for k in range(20) for label in ("plum", "rose", "")]
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label", *lines]))
+    asked = ["--text", "text", "--method", "softmax", "--epochs", 1, "-o", tmp_path / "model.h5"]
+    status, out, _ = run(capsys, tmp_path / "rows.csv", *asked)
+    assert status == 0
+    assert "rows.csv: rows 60, classes 2, features 16, dropped_unlabelled 20" in out
+
+
 MINE = """
 mine:
   objective: {name: softmax}

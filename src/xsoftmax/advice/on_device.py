@@ -79,9 +79,11 @@ def with_device(model: CostModel, device: str, rates: str | None = None) -> Cost
     Raises
     ------
     InputError
-        If the device is not there, or the file has no rates.
+        If the device is not there, or the file has no rates, or is given without a device.
     """
     place = place_of(device)
+    if rates is not None and device == NUMBA:
+        raise InputError(f"auto: rates are {rates}, and no device is named that has any; add device: auto")
     require_for(f"auto: device is {device}", place, "trains")
     return model if place == NUMBA else counted(model, place, rates_of(rates))
 

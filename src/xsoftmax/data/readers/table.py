@@ -251,7 +251,7 @@ class Table:
             row, column = (int(found[0]) for found in np.nonzero(~np.isfinite(values)))
             where = f"{self.path}, {'row' if self.parquet else 'line'} {lines[row]}"
             cell = block[row][column]
-            remedy = "" if _is_number(cell) else f"; {TEXTS}"
+            remedy = "; leave the row out, or give a number" if _is_number(cell) else f"; {TEXTS}"
             raise InputError(f"{where}: not a finite number: {cell[:40]!r}{remedy}")
         return values
 
