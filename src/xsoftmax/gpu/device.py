@@ -41,8 +41,10 @@ def add_device(parser: ArgumentParser, what: str = "where scores are made") -> N
     )
 
 
-def chosen_place(device: str) -> str:
+def chosen_place(device: str, does: str = "scores") -> str:
     """Name what a command's ``--device`` stands for on this machine, making sure that it is there.
+
+    ``does`` is what is done there: see ``require_for``.
 
     Raises
     ------
@@ -50,7 +52,7 @@ def chosen_place(device: str) -> str:
         If not.
     """
     place = place_of(device)
-    require_for(f"--device is {device}", place, "scores")
+    require_for(f"--device is {device}", place, does)
     return place
 
 

@@ -17,6 +17,7 @@ from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_number
 from xsoftmax.proposals import Proposal, key_of, memory_of, parts_beforehand, settings_of
+from xsoftmax.tree.engine import Engine
 
 KIND = "proposal"
 REMEDY = "fit one with `python -m xsoftmax proposal`"
@@ -55,9 +56,15 @@ class StoredProposal:
 
 
 def fit_beforehand(
-    data: Dataset, member: Any, seed: int = 0, progress: Callable[[float, float], None] | None = None
+    data: Dataset,
+    member: Any,
+    seed: int = 0,
+    progress: Callable[[float, float], None] | None = None,
+    engine: Engine | None = None,
 ) -> StoredProposal:
     """Fit a proposal, given by its parameters, to the training rows of a data set.
+
+    ``engine`` is the device that does so; None: compiled code does.
 
     Raises
     ------
@@ -75,7 +82,15 @@ def fit_beforehand(
     held = 0 if data.in_memory else data.nbytes("train")
     check_free(held + sum(memory_of(member, size).values()), f"proposal {name} and the training rows of {data.name}")
     train = data.split("train")
-    training_set = TrainingSet(train.X, train.y, data.n_classes, seed, progress=progress, label_sets=train.label_sets)
+    training_set = TrainingSet(
+        train.X,
+        train.y,
+        data.n_classes,
+        seed,
+        progress=progress,
+        label_sets=train.label_sets,
+        engine=engine,
+    )
     found = member.fit(training_set)
     known = {
         "dataset": data.name,
