@@ -14,7 +14,7 @@ from xsoftmax.gpu import device, segments, tree_levels, tree_rows
 from xsoftmax.gpu.tree_engine import TreeEngine, engine_on
 from xsoftmax.internal.errors import InputError
 from xsoftmax.proposals import TrainingSet
-from xsoftmax.proposals._file import read_proposal
+from xsoftmax.proposals._file import fit_beforehand, read_proposal
 from xsoftmax.proposals.tree import Tree
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
@@ -147,6 +147,12 @@ def test_the_verb_proposal_fits_on_a_device(prepare, tmp_path, capsys):
     assert "proposal tree for 9 classes" in capsys.readouterr().out
     expected, found = (read_proposal(tmp_path / f"{name}.h5").proposal for name in ("numba", "cpu"))
     np.testing.assert_allclose(found.log_q(X, 0, 9), expected.log_q(X, 0, 9), atol=1e-2)
+
+
+def test_what_devices_do_not_fit_is_refused(dataset, monkeypatch):
+    monkeypatch.setattr(Tree, "on_device", False)
+    with pytest.raises(InputError, match="proposal tree is fitted on the host only; leave --device out"):
+        fit_beforehand(dataset(*clustered(50, 5, 3), 5), Tree(), engine=THERE)
 
 
 @pytest.mark.fault(

@@ -1,18 +1,11 @@
 """A tree's fit on a device: see ``xsoftmax.tree.engine``; torch is imported when a device is asked for."""
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import NUMBA, same_bits
+from xsoftmax.gpu.device import NUMBA
 from xsoftmax.tree.engine import Engine, FitLevel, Rows
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-ADVICE = "leave device out: then compiled code fits it on the host"
 
 
 class TreeEngine:
@@ -56,21 +49,3 @@ class TreeEngine:
 def engine_on(place: str) -> Engine | None:
     """Give what fits trees at a place, one of those of ``xsoftmax.gpu.device.place_of``: None for compiled code."""
     return None if place == NUMBA else TreeEngine(place)
-
-
-def reproducibly(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function compute the same bits each time, on whatever number of threads, and without gradients."""
-
-    @wraps(function)
-    def computed(*arguments: P.args, **named: P.kwargs) -> T:
-        import torch
-
-        n_threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            with same_bits(), torch.no_grad():
-                return function(*arguments, **named)
-        finally:
-            torch.set_num_threads(n_threads)
-
-    return computed

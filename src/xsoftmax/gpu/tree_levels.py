@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.device import ask_for_room
+from xsoftmax.gpu.device import ask_for_room, reproducibly
 from xsoftmax.gpu.layouts import cut
 from xsoftmax.gpu.segments import ROWS_TOGETHER, Segments
-from xsoftmax.gpu.tree_engine import ADVICE, reproducibly
+from xsoftmax.gpu.tree_rows import ADVICE
 from xsoftmax.gpu.tree_split import Splits
 from xsoftmax.tree.draws import CERTAIN
 from xsoftmax.tree.fit import MAX_ALTERNATIONS
@@ -115,9 +115,10 @@ class DeviceLevels:
 
 
 def _ask(place: str, n_samples: int, n_classes: int, d: int) -> None:
+    """Make sure that there is room."""
     needed = {
-        "rows": n_samples * (4 * d + 40),
-        "classes": n_classes * (4 * 8 * d + 160),
+        "rows": n_samples * (8 * d + 24),
+        "classes": n_classes * (8 * 8 * d + 160),
         "nodes": min(n_classes, NODES_TOGETHER) * 6 * 8 * d * (d + 1),
         "sums of blocks": ROWS_TOGETHER * (16 * d + 2 * d * d),
     }

@@ -10,19 +10,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.device import ask_for_room, free_on
+from xsoftmax.gpu.device import ask_for_room, free_on, reproducibly
 from xsoftmax.gpu.features import CsrRows, Features, Rows
 from xsoftmax.gpu.layouts import cut
-from xsoftmax.gpu.tree_engine import ADVICE, reproducibly
 from xsoftmax.tree.engine import Product
 from xsoftmax.tree.projection import DENSE_LIMIT, sparse_moments
 
+ADVICE = "leave device out: then compiled code fits it on the host"
 # A block has so many rows, or fewer of so many entries.
 ROWS_AT_A_TIME, MOST_ENTRIES = 8192, 2**24
 # Bytes of rows that PyTorch's CPU device holds, where they take the host's memory a second time.
 HELD_ON_CPU = 2**26
-# What is held of an entry, and what is computed of each in a block.
-OF_DENSE, OF_SPARSE, BESIDE = 4, 20, 24
+# Bytes that are held of an entry, and that are taken beside them for each in a block. Sparse ones take more, as sums
+# that have the same bits each time sort them.
+OF_DENSE, OF_SPARSE = 4, 20
+BESIDE_DENSE, BESIDE_SPARSE = 24, 72
 
 
 class DeviceRows:
@@ -54,9 +56,10 @@ class DeviceRows:
         n_samples, n_features = self._X.shape
         sparse = self._features.sparse
         of_an_entry = OF_SPARSE if sparse else OF_DENSE
-        needed = {"a block of rows": (of_an_entry + BESIDE) * self._n_rows * of_a_row}
+        beside = BESIDE_SPARSE if sparse else BESIDE_DENSE
+        needed = {"a block of rows": (of_an_entry + beside) * self._n_rows * of_a_row}
         if not sparse and n_features <= DENSE_LIMIT:
-            needed["their covariance"] = 8 * 4 * n_features**2
+            needed["their covariance"] = 8 * 6 * n_features**2
         whole = of_an_entry * (n_samples + self._X.nnz if sparse else n_samples * (n_features + 1))
         ask_for_room(f"device is {place}", place, needed, "the projection of a tree", ADVICE)
         left = (free_on(place) - sum(needed.values())) // 2

@@ -69,12 +69,15 @@ def fit_beforehand(
     Raises
     ------
     InputError
-        If it is none that is fitted beforehand, does not suit the data, or needs more memory than there is.
+        If it is none that is fitted beforehand, or not by ``engine``, does not suit the data, or needs more memory
+        than there is.
     """
     check_seed(seed)
     name = registry.name_of(member)
     if not member.beforehand:
         raise InputError(f"proposal {name} takes no time to fit, and fits do so themselves; leave --proposal out")
+    if engine is not None and not member.on_device:
+        raise InputError(f"proposal {name} is fitted on the host only; leave --device out")
     n_samples = data.n_samples("train")
     if not n_samples:
         raise InputError(f"{data.name} has no training rows; look at its preparation")

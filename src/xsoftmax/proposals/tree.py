@@ -23,7 +23,7 @@ from xsoftmax.tree.model import Tree as TreeModel
 from xsoftmax.tree.model import on_cache_lines
 
 
-@proposal(draws=True, by_row=True, beforehand=True, cost="log2(K) x {dimension} products")
+@proposal(draws=True, by_row=True, beforehand=True, on_device=True, cost="log2(K) x {dimension} products")
 class Tree(NamedTuple):
     """Parameters: ``n_sampled``; ``dimension``, principal components it looks at; ``regularizer``, lambda_n.
 
