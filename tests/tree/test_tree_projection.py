@@ -89,6 +89,6 @@ def test_no_features(X):
 def test_wide_dense_rows_need_no_square_matrix(monkeypatch):
     X = sparse_rows(400, 200).toarray()
     expected = principal_components(X, 5)
-    monkeypatch.setattr("xsoftmax.tree.projection._DENSE_LIMIT", 100)
+    monkeypatch.setattr("xsoftmax.tree.projection.DENSE_LIMIT", 100)
     found = principal_components(X, 5)
     np.testing.assert_allclose(found.components, expected.components, rtol=1e-2, atol=1e-3)

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from xsoftmax.data.store import open_prepared
+from xsoftmax.gpu.device import add_device, chosen_place
+from xsoftmax.gpu.tree_engine import engine_on
 from xsoftmax.internal import registry
 from xsoftmax.internal.documents import parse_json
 from xsoftmax.internal.errors import InputError
@@ -25,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", default="{}", metavar="JSON", help="parameters that differ from its defaults: '{\"dimension\": 8}'"
     )
     parser.add_argument("--seed", type=int, default=0, help="of all that is random in its fit")
+    add_device(parser, "where it is fitted")
     parser.add_argument("-o", "--output", type=file_to_write, required=True, help="file to write")
 
 
@@ -34,13 +37,14 @@ def run(options: argparse.Namespace) -> None:
     if not isinstance(parameters, dict):
         raise InputError(f"--set {options.set!r} is not JSON of the form '{{\"dimension\": 8}}'")
     member = build_proposal("--set", {**parameters, "name": options.kind})
+    engine = engine_on(chosen_place(options.device, "fits it"))
     progress = registry.load("xsoftmax.internal", "progress")  # by name: an edit of it is no edit of a proposal
     with (
         open_prepared(options.prepared) as data,
         progress.Progress(f"proposal {options.kind} of {data.name}", "steps") as report,
     ):
         stored = fit_beforehand(
-            data, member, options.seed, lambda done, whole: report.move_to(done, f"of {whole:.4g}")
+            data, member, options.seed, lambda done, whole: report.move_to(done, f"of {whole:.4g}"), engine
         )
     write_proposal(options.output, stored)
     known = stored.attributes

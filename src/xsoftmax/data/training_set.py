@@ -59,6 +59,8 @@ class TrainingSet:
         All labels of each row, where rows may have several.
     ranks : xsoftmax.gpu.ranks.Group or None
         Processes of which each has some of the classes; None: there is one.
+    engine : xsoftmax.tree.engine.Engine or None
+        Device on which a tree is fitted; None: compiled code fits it.
     """
 
     X: Any
@@ -72,6 +74,7 @@ class TrainingSet:
     progress: Callable[[float, float], None] | None = None
     label_sets: LabelSets | None = None
     ranks: Any = None
+    engine: Any = None
 
     @property
     def n_samples(self) -> int:

@@ -2,13 +2,17 @@
 
 import os
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import MB, free_bytes
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Compiled code on this machine's processors, without PyTorch: what a method trains on if it does not say.
 NUMBA = "numba"
@@ -41,8 +45,10 @@ def add_device(parser: ArgumentParser, what: str = "where scores are made") -> N
     )
 
 
-def chosen_place(device: str) -> str:
+def chosen_place(device: str, does: str = "scores") -> str:
     """Name what a command's ``--device`` stands for on this machine, making sure that it is there.
+
+    ``does`` is what is done there: see ``require_for``.
 
     Raises
     ------
@@ -50,7 +56,7 @@ def chosen_place(device: str) -> str:
         If not.
     """
     place = place_of(device)
-    require_for(f"--device is {device}", place, "scores")
+    require_for(f"--device is {device}", place, does)
     return place
 
 
@@ -159,6 +165,23 @@ def same_bits(wanted: bool = True) -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before, warn_only=warns)
+
+
+def reproducibly(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function compute the same bits each time, on whatever number of threads, and without gradients."""
+
+    @wraps(function)
+    def computed(*arguments: P.args, **named: P.kwargs) -> T:
+        torch = _torch()
+        n_threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            with same_bits(), torch.no_grad():
+                return function(*arguments, **named)
+        finally:
+            torch.set_num_threads(n_threads)
+
+    return computed
 
 
 def _torch() -> Any:

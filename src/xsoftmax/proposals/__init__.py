@@ -35,6 +35,7 @@ def proposal(
     finds: bool = False,
     beforehand: bool = False,
     indexes: bool = False,
+    on_device: bool = False,
     cost: str = "",
 ) -> Callable[[Any], Any]:
     """Describe a proposal: a decorator for its NamedTuple of parameters.
@@ -57,6 +58,8 @@ def proposal(
         these.
     indexes : bool
         Whether it keeps an index of the classes by their weights, one row each: lists by feature have none.
+    on_device : bool
+        Whether its fit looks at ``TrainingSet.engine``, a device to be fitted on.
     cost : str
         What a draw costs, in words; parameters stand in braces, K for the number of classes.
     """
@@ -64,7 +67,7 @@ def proposal(
     def describe(member: Any) -> Any:
         member.draws, member.distribution, member.adaptive = draws, distribution, adaptive
         member.by_row, member.finds, member.cost = by_row, finds, cost
-        member.beforehand, member.indexes = beforehand, indexes
+        member.beforehand, member.indexes, member.on_device = beforehand, indexes, on_device
         for name, default in (("memory", _no_memory), ("fit_work", _one_pass)):
             if not hasattr(member, name):
                 setattr(member, name, default)

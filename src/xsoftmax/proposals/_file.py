@@ -17,6 +17,7 @@ from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
 from xsoftmax.internal.hdf5_checks import ContentError, check_number
 from xsoftmax.proposals import Proposal, key_of, memory_of, parts_beforehand, settings_of
+from xsoftmax.tree.engine import Engine
 
 KIND = "proposal"
 REMEDY = "fit one with `python -m xsoftmax proposal`"
@@ -55,19 +56,28 @@ class StoredProposal:
 
 
 def fit_beforehand(
-    data: Dataset, member: Any, seed: int = 0, progress: Callable[[float, float], None] | None = None
+    data: Dataset,
+    member: Any,
+    seed: int = 0,
+    progress: Callable[[float, float], None] | None = None,
+    engine: Engine | None = None,
 ) -> StoredProposal:
     """Fit a proposal, given by its parameters, to the training rows of a data set.
+
+    ``engine`` is the device that does so; None: compiled code does.
 
     Raises
     ------
     InputError
-        If it is none that is fitted beforehand, does not suit the data, or needs more memory than there is.
+        If it is none that is fitted beforehand, or not by ``engine``, does not suit the data, or needs more memory
+        than there is.
     """
     check_seed(seed)
     name = registry.name_of(member)
     if not member.beforehand:
         raise InputError(f"proposal {name} takes no time to fit, and fits do so themselves; leave --proposal out")
+    if engine is not None and not member.on_device:
+        raise InputError(f"proposal {name} is fitted on the host only; leave --device out")
     n_samples = data.n_samples("train")
     if not n_samples:
         raise InputError(f"{data.name} has no training rows; look at its preparation")
@@ -75,7 +85,15 @@ def fit_beforehand(
     held = 0 if data.in_memory else data.nbytes("train")
     check_free(held + sum(memory_of(member, size).values()), f"proposal {name} and the training rows of {data.name}")
     train = data.split("train")
-    training_set = TrainingSet(train.X, train.y, data.n_classes, seed, progress=progress, label_sets=train.label_sets)
+    training_set = TrainingSet(
+        train.X,
+        train.y,
+        data.n_classes,
+        seed,
+        progress=progress,
+        label_sets=train.label_sets,
+        engine=engine,
+    )
     found = member.fit(training_set)
     known = {
         "dataset": data.name,

@@ -23,7 +23,7 @@ from xsoftmax.tree.model import Tree as TreeModel
 from xsoftmax.tree.model import on_cache_lines
 
 
-@proposal(draws=True, by_row=True, beforehand=True, cost="log2(K) x {dimension} products")
+@proposal(draws=True, by_row=True, beforehand=True, on_device=True, cost="log2(K) x {dimension} products")
 class Tree(NamedTuple):
     """Parameters: ``n_sampled``; ``dimension``, principal components it looks at; ``regularizer``, lambda_n.
 
@@ -41,8 +41,18 @@ class Tree(NamedTuple):
     def fit(self, data: TrainingSet) -> "FittedTree":
         """Fit a tree to the rows."""
         data = data.pairs
-        rows = data.X, data.y, data.n_classes
-        found = fit_timed(*rows, self.dimension, self.regularizer, data.seed, self.folds, self.resplit, data.progress)
+        found = fit_timed(
+            data.X,
+            data.y,
+            data.n_classes,
+            self.dimension,
+            self.regularizer,
+            data.seed,
+            self.folds,
+            self.resplit,
+            data.progress,
+            data.engine,
+        )
         return FittedTree(found.tree, found.seconds, found.choice)
 
     def memory(self, size: Size) -> dict[str, int]:

@@ -17,6 +17,7 @@ from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.gpu.device import NUMBA
 from xsoftmax.gpu.ranks import ALONE, Group
+from xsoftmax.gpu.tree_engine import engine_on
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
@@ -227,6 +228,8 @@ class _Fit:
             label_sets=self.train.label_sets,
             table=self.table.rows,
             ranks=ranks,
+            # All ranks draw from one tree: on devices that differ, each would have another.
+            engine=engine_on(self.place) if ranks.n_ranks == 1 else None,
         )
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from xsoftmax.internal.errors import InputError
+from xsoftmax.tree.engine import Engine
 from xsoftmax.tree.fit import check_arguments, depth_of, fit_projected, fit_tree
 from xsoftmax.tree.model import Tree
 from xsoftmax.tree.projection import Features, principal_components
@@ -56,6 +57,7 @@ def choose_regularizer(
     seed: int = 0,
     resplit: bool = True,
     progress: Callable[[float, float], None] | None = None,
+    engine: Engine | None = None,
 ) -> Choice:
     """Choose among ``REGULARIZERS``.
 
@@ -72,6 +74,8 @@ def choose_regularizer(
         Of that, and of the search for the principal components.
     progress : callable, optional
         Told after each fit how many are done, of how many, the one to all rows counted.
+    engine : Engine, optional
+        As for ``fit_tree``.
 
     Raises
     ------
@@ -89,10 +93,10 @@ def choose_regularizer(
         kept, held = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         held = held[np.isin(y[held], y[kept])]
         n_judged += held.size
-        projection = principal_components(X[kept], dimension, seed=seed)
+        projection = principal_components(X[kept], dimension, seed=seed, engine=engine)
         Z, Z_held = projection(X[kept]), projection(X[held])
         for i, regularizer in enumerate(REGULARIZERS):
-            tree = fit_projected(projection, Z, y[kept], n_classes, regularizer, resplit)
+            tree = fit_projected(projection, Z, y[kept], n_classes, regularizer, resplit, engine=engine)
             totals[i] += tree.log_probability_of(Z_held, y[held]).sum(dtype=np.float64)
             if progress is not None:
                 progress(fold * len(REGULARIZERS) + i + 1, folds * len(REGULARIZERS) + 1)
@@ -121,19 +125,21 @@ def fit_timed(
     folds: int = 1,
     resplit: bool = True,
     progress: Callable[[float, float], None] | None = None,
+    engine: Engine | None = None,
 ) -> TimedTree:
     """Fit a tree to rows; with ``folds`` above 1 its regularizer is chosen by cross-validation instead.
 
     ``progress`` is told how many fits are done, or of the only one how many levels, and how many there are.
     """
     few = np.eye(4, 2, dtype=np.float32)
-    fit_tree(csr_array(few) if issparse(X) else few, np.arange(4, dtype=np.int32), 4, dimension=1)  # compiles
+    few = csr_array(few) if issparse(X) else few
+    fit_tree(few, np.arange(4, dtype=np.int32), 4, dimension=1, engine=engine)  # compiles
     begin, choice = time.perf_counter(), None
     if folds > 1:
-        choice = choose_regularizer(X, y, n_classes, dimension, folds, seed, resplit, progress)
+        choice = choose_regularizer(X, y, n_classes, dimension, folds, seed, resplit, progress, engine)
         regularizer = choice.regularizer
     told = None if progress is None or folds > 1 else partial(_tell, progress, depth_of(n_classes))
-    tree = fit_tree(X, y, n_classes, dimension, regularizer, seed, resplit=resplit, progress=told)
+    tree = fit_tree(X, y, n_classes, dimension, regularizer, seed, None, resplit, told, engine)
     return TimedTree(tree, time.perf_counter() - begin, choice)
 
 

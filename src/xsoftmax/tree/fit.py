@@ -10,6 +10,7 @@ nats per validation point better than equal halves; re-splits themselves are wor
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.errors import InputError
 from xsoftmax.kernels import OPTIONS
 from xsoftmax.tree.draws import CERTAIN
+from xsoftmax.tree.engine import Engine, FitLevel
 from xsoftmax.tree.model import Tree
 from xsoftmax.tree.node import Node, fit_node, scratch
 from xsoftmax.tree.projection import Features, Projection, principal_components
@@ -35,6 +37,7 @@ def fit_tree(
     standardize: bool | None = None,
     resplit: bool = True,
     progress: Callable[[int], None] | None = None,
+    engine: Engine | None = None,
 ) -> Tree:
     """Fit projection, structure and weights.
 
@@ -60,10 +63,12 @@ def fit_tree(
         for the worse.
     progress : callable, optional
         Called with the number of levels done after each level.
+    engine : Engine, optional
+        Makes the sums over rows; by default compiled code does.
     """
     check_arguments(X, y, n_classes, dimension, regularizer)
-    projection = principal_components(X, dimension, standardize, seed)
-    return fit_projected(projection, projection(X), y, n_classes, regularizer, resplit, progress)
+    projection = principal_components(X, dimension, standardize, seed, engine)
+    return fit_projected(projection, projection(X), y, n_classes, regularizer, resplit, progress, engine)
 
 
 def fit_projected(
@@ -74,12 +79,18 @@ def fit_projected(
     regularizer: float,
     resplit: bool = True,
     progress: Callable[[int], None] | None = None,
+    engine: Engine | None = None,
 ) -> Tree:
     """Fit structure and weights to rows that are projected already, (n_samples, dimension); see ``fit_tree``."""
     by_class = np.argsort(y, kind="stable")
     counts = np.bincount(y, minlength=n_classes)
-    weights, order = _fit_levels(Z[by_class], counts, float(regularizer), resplit, progress)
-    return Tree(projection, weights, order)
+    Z, offsets = Z[by_class], np.concatenate([[0], np.cumsum(counts)])
+    sums = class_sums(Z, offsets)
+    if engine is None:
+        fit_level: FitLevel = partial(_fit_level, Z, offsets, counts, sums, float(regularizer), resplit)
+    else:
+        fit_level = engine.levels(Z, offsets, sums, float(regularizer), resplit)
+    return Tree(projection, *_fit_levels(fit_level, n_classes, Z.shape[1], progress))
 
 
 def depth_of(n_classes: int) -> int:
@@ -106,26 +117,15 @@ def check_arguments(X: Features, y: NDArray[np.int32], n_classes: int, dimension
 
 
 def _fit_levels(
-    Z: NDArray[np.float32],
-    counts: NDArray[np.int64],
-    regularizer: float,
-    resplit: bool,
-    progress: Callable[[int], None] | None,
+    fit_level: FitLevel, n_classes: int, dimension: int, progress: Callable[[int], None] | None
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Return the weights of all nodes and the class of each leaf, -1 for padding."""
-    n_classes = counts.size
     depth = depth_of(n_classes)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    sums = class_sums(Z, offsets)
-    weights = np.zeros((2**depth, Z.shape[1] + 1), np.float32)
+    weights = np.zeros((2**depth, dimension + 1), np.float32)
     order = np.arange(n_classes)
     bounds = np.array([0, n_classes])
     for level in range(depth):
-        half = 2 ** (depth - level - 1)
-        bounds = _fit_level(
-            Z, offsets, counts, sums, order, bounds, half, regularizer, weights[2**level : 2 ** (level + 1)],
-            resplit, scratch(Z.shape[1]),
-        )  # fmt: skip
+        bounds = fit_level(order, bounds, 2 ** (depth - level - 1), weights[2**level : 2 ** (level + 1)])
         if progress is not None:
             progress(level + 1)
     class_of_leaf = np.full(2**depth, -1, np.int32)
@@ -148,8 +148,25 @@ def class_sums(Z, offsets):
     return sums
 
 
+def _fit_level(
+    Z: NDArray[np.float32],
+    offsets: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    sums: NDArray[np.float64],
+    regularizer: float,
+    resplit: bool,
+    order: NDArray[np.int64],
+    bounds: NDArray[np.int64],
+    half: int,
+    weights: NDArray[np.float32],
+) -> NDArray[np.int64]:
+    """Fit all nodes of a level: see ``xsoftmax.tree.engine.FitLevel``."""
+    work = scratch(Z.shape[1])
+    return _fit_nodes(Z, offsets, counts, sums, order, bounds, half, regularizer, weights, resplit, work)
+
+
 @njit(**OPTIONS)
-def _fit_level(Z, offsets, counts, sums, order, bounds, half, regularizer, weights, resplit, work):
+def _fit_nodes(Z, offsets, counts, sums, order, bounds, half, regularizer, weights, resplit, work):
     """Fit all nodes of a level; permutes ``order`` within each and returns the bounds one level down."""
     n_nodes = bounds.size - 1
     next_bounds = np.empty(2 * n_nodes + 1, np.int64)

@@ -23,7 +23,7 @@ from xsoftmax.kernels import OPTIONS
 from xsoftmax.tree.objective import BLOCK, evaluate
 from xsoftmax.tree.split import initial_direction, mark_right, update_split, write_signs
 
-_HALVINGS = 20
+HALVINGS = 20
 # A node is done when neither a re-split nor a Newton step gains this much per point, in nats.
 TOLERANCE = 1e-6
 
@@ -143,7 +143,7 @@ def newton_step(node, value, ridge, work):
     for i in range(node.w.size):
         promised += work.gradient[i] * work.step[i]
     size = 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(HALVINGS):
         for i in range(node.w.size):
             work.candidate[i] = node.w[i] + size * work.step[i]
         improved = evaluate(node, work.candidate, ridge, work)

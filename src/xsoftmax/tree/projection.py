@@ -10,7 +10,7 @@ Cost: dense, two passes for the moments and one for the covariance matrix, n_sam
 some tens of products with X, and never a dense copy of it nor, with many features, a square matrix.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,11 +23,12 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from xsoftmax.internal.compiled import njit
 from xsoftmax.internal.threads import one_blas_thread
 from xsoftmax.kernels import OPTIONS
+from xsoftmax.tree.engine import Engine, Product
 
 Features: TypeAlias = csr_array | NDArray[np.float32]
 
 _ROWS = 8192
-_DENSE_LIMIT = 4096
+DENSE_LIMIT = 4096
 _RANK_TOLERANCE = 1e-6
 _LANCZOS_TOLERANCE = 1e-4
 
@@ -75,7 +76,13 @@ class Projection:
         return Z
 
 
-def principal_components(X: Features, dimension: int, standardize: bool | None = None, seed: int = 0) -> Projection:
+def principal_components(
+    X: Features,
+    dimension: int,
+    standardize: bool | None = None,
+    seed: int = 0,
+    engine: Engine | None = None,
+) -> Projection:
     """Fit a projection to whitened principal components.
 
     There are fewer than ``dimension`` components where the data have fewer: at most n_samples - 1, the number
@@ -90,8 +97,11 @@ def principal_components(X: Features, dimension: int, standardize: bool | None =
         Divide every feature by its standard deviation first; by default for dense X only.
     seed : int
         Starts the Lanczos iterations, which only sparse and very wide X need.
+    engine : Engine, optional
+        Makes the sums over rows; by default compiled code and NumPy do.
     """
-    mean, deviation = _moments(X)
+    rows = _HostRows(X) if engine is None else engine.rows(X)
+    mean, deviation = rows.moments()
     if standardize is None:
         standardize = isinstance(X, np.ndarray)
     varies = deviation > 1e-6 * np.abs(mean)
@@ -100,10 +110,10 @@ def principal_components(X: Features, dimension: int, standardize: bool | None =
     if dimension <= 0:
         return _projection(mean, np.empty((X.shape[1], 0)))
     with one_blas_thread():
-        if isinstance(X, np.ndarray) and X.shape[1] <= _DENSE_LIMIT:
-            values, vectors = _dense_eigenpairs(X, mean, scale, dimension)
+        if isinstance(X, np.ndarray) and X.shape[1] <= DENSE_LIMIT:
+            values, vectors = rows.eigenpairs(mean, scale, dimension)
         else:
-            values, vectors = _lanczos_eigenpairs(X, mean, scale, dimension, seed)
+            values, vectors = _lanczos_eigenpairs(rows.product(mean, scale), scale, dimension, seed)
     kept = values > _RANK_TOLERANCE * values[0]
     whitened = vectors[:, kept] * scale[:, None] / np.sqrt(values[kept])
     return _projection(mean, _fix_signs(whitened))
@@ -113,11 +123,29 @@ def _projection(mean: NDArray[np.float64], components: NDArray[np.float64]) -> P
     return Projection(mean.astype(np.float32), np.ascontiguousarray(components, np.float32))
 
 
+@dataclass(frozen=True)
+class _HostRows:
+    """Rows on the processors: see ``xsoftmax.tree.engine.Rows``."""
+
+    X: Features
+
+    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return _moments(self.X)
+
+    def eigenpairs(
+        self, mean: NDArray[np.float64], scale: NDArray[np.float64], dimension: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return _dense_eigenpairs(self.X, mean, scale, dimension)
+
+    def product(self, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> Product:
+        return _covariance_product(self.X, mean, scale)
+
+
 def _moments(X: Features) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and standard deviations of the features, in float64."""
     n_samples, n_features = X.shape
     if not isinstance(X, np.ndarray):
-        return _sparse_moments(X)
+        return sparse_moments(X)
     mean = np.zeros(n_features)
     square = np.zeros(n_features)
     for rows in _blocks(X):
@@ -129,7 +157,8 @@ def _moments(X: Features) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return mean, np.sqrt(square / max(n_samples, 1))
 
 
-def _sparse_moments(X: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def sparse_moments(X: csr_array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and standard deviations of the features of sparse rows, in float64."""
     n_samples, n_features = X.shape
     values = X.data.astype(np.float64)
     mean = np.bincount(X.indices, values, n_features) / max(n_samples, 1)
@@ -154,11 +183,10 @@ def _dense_eigenpairs(
 
 
 def _lanczos_eigenpairs(
-    X: Features, mean: NDArray[np.float64], scale: NDArray[np.float64], dimension: int, seed: int
+    product: Product, scale: NDArray[np.float64], dimension: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Largest eigenpairs of the covariance matrix, through products with X only."""
-    n_features = X.shape[1]
-    product = _covariance_product(X, mean, scale)
+    n_features = scale.size
     if n_features <= 4 * dimension:
         covariance = np.array([product(unit) for unit in np.eye(n_features)])
         values, vectors = scipy.linalg.eigh((covariance + covariance.T) / 2)
@@ -170,9 +198,7 @@ def _lanczos_eigenpairs(
     return values[order], vectors[:, order]
 
 
-def _covariance_product(
-    X: Features, mean: NDArray[np.float64], scale: NDArray[np.float64]
-) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def _covariance_product(X: Features, mean: NDArray[np.float64], scale: NDArray[np.float64]) -> Product:
     """Return v -> covariance v, in float64, one pass over X each."""
 
     def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,9 +7,9 @@ import numpy as np
 from xsoftmax.internal.compiled import njit
 from xsoftmax.kernels import OPTIONS
 
-_POWER_STEPS = 50
+POWER_STEPS = 50
 # Squared cosine beyond which two vectors count as parallel.
-_PARALLEL = 1.0 - 1e-12
+PARALLEL = 1.0 - 1e-12
 
 
 @njit(**OPTIONS)
@@ -55,7 +55,7 @@ def _dominant_eigenvector(matrix):
     vector = matrix[largest].copy()
     product = np.zeros(k)
     square = _dot(vector, vector)
-    for _ in range(_POWER_STEPS):
+    for _ in range(POWER_STEPS):
         if square == 0.0:
             break
         scale = 1.0 / math.sqrt(square)
@@ -65,7 +65,7 @@ def _dominant_eigenvector(matrix):
                 product[j] += scale * vector[i] * matrix[i, j]
         along, before, square = _dot(vector, product), square, _dot(product, product)
         vector, product = product, vector
-        if along * along >= _PARALLEL * before * square:
+        if along * along >= PARALLEL * before * square:
             break
     return vector
 
