@@ -359,4 +359,6 @@ def test_extras_bring_what_the_message_says():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     brought = {"PIL": "pillow", "faiss": "faiss-cpu", "sqlalchemy": "mlflow"}
     for module, extra in EXTRAS.items():
-        assert any(entry.startswith(brought.get(module, module) + ">") for entry in project[extra]), module
+        assert any(
+            entry.startswith(brought.get(module, module.replace("_", "-")) + ">") for entry in project[extra]
+        ), module
