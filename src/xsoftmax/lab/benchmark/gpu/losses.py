@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.elementwise import Elementwise
+from xsoftmax.gpu.elementwise import REFUSALS, Elementwise
 from xsoftmax.gpu.fused_softmax import block_size
 from xsoftmax.gpu.precision import ClassWeights, precision_of
 from xsoftmax.internal.errors import first_line
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of, typical
 from xsoftmax.lab.benchmark.gpu.exact import of_blocks
 from xsoftmax.lab.benchmark.gpu.sizes import Sizes
-from xsoftmax.lab.benchmark.gpu.ways import REFUSALS
+from xsoftmax.lab.benchmark.gpu.ways import as_in_training
 
 OURS = "xsoftmax"
 
@@ -62,11 +62,10 @@ def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -
 def _ours(n_bytes: int, elementwise: Elementwise) -> Callable[[Tensor, Tensor, Tensor], Found]:
     def call(X: Tensor, W: Tensor, y: Tensor) -> Found:
         rows = ClassWeights(W, precision_of("bfloat16-stochastic"))
-        block = block_size(len(X), len(W), n_bytes)
-        sums = fused_softmax.sums_of(X, y, rows, block=block, elementwise=elementwise)
-        found = fused_softmax.gradients(
-            X, y, rows, None, sums.log_partition, block=block, dtype=W.dtype, elementwise=elementwise
-        )
+        how: dict[str, Any] = {"block": block_size(len(X), len(W), n_bytes), "elementwise": elementwise}
+        with as_in_training():
+            sums = fused_softmax.sums_of(X, y, rows, **how)
+            found = fused_softmax.gradients(X, y, rows, None, sums.log_partition, dtype=W.dtype, **how)
         assert found.X is not None
         return Found(-sums.log_likelihood.mean(), found.X, found.W)
 
