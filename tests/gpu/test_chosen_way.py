@@ -21,8 +21,14 @@ BLOCK = Block(7, 5, precision_of("bfloat16"), has_biases=True)
 SOFTMAX = ("softmax", "all", "adagrad")
 
 
+@pytest.fixture(scope="module")
+def one_by_one():
+    """Weights after a fit on the CPU device."""
+    return after(solver_for(method_of(SOFTMAX)), epochs=2)[0]
+
+
 @pytest.fixture
-def card(monkeypatch):
+def card(one_by_one, monkeypatch):
     """Let the CPU device be one on which fits take what is compiled."""
     monkeypatch.setattr(elementwise, "COMPILED_ON", ("cpu",))
     elementwise._warn.cache_clear()
@@ -43,7 +49,7 @@ def test_the_cpu_device_computes_one_by_one(monkeypatch):
     assert chosen(CPU, BLOCK) is ONE_BY_ONE
 
 
-def test_a_fit_takes_what_is_compiled(card, monkeypatch):
+def test_a_fit_takes_what_is_compiled(card, one_by_one, monkeypatch):
     """In both passes over the classes; its first call has the sizes of the fit, whatever the last minibatch's."""
     calls = []
 
@@ -55,15 +61,13 @@ def test_a_fit_takes_what_is_compiled(card, monkeypatch):
         calls.append(("coefficients", *scores.shape))
         return ONE_BY_ONE.coefficients(scores, *rest)
 
-    solver = solver_for(method_of(SOFTMAX))
-    expected = after(solver, epochs=1)[0]
     compiled_as(monkeypatch, added=added, coefficients=coefficients)
     solver = solver_for(method_of(SOFTMAX))
     solver.advance(np.empty(0, np.int64), 0, 0, 0.0)
     size = (solver._steps._block,)
     assert calls == [(name, solver._batch_size, *size) for name in ("added", "coefficients")]
     calls.clear()
-    assert np.array_equal(after(solver, epochs=1)[0], expected)
+    assert np.array_equal(after(solver, epochs=2)[0], one_by_one)
     assert {name for name, *_ in calls} == {"added", "coefficients"}
 
 
@@ -73,13 +77,10 @@ def test_a_fit_takes_what_is_compiled(card, monkeypatch):
     user="`warning: torch.compile does not run here (…); exact softmax takes more time without it`",
 )
 @pytest.mark.parametrize("part", ["added", "coefficients"])
-def test_where_the_compiler_fails_a_fit_goes_on_without(part, card, monkeypatch, capsys):
-    expected = after(solver_for(method_of(SOFTMAX)), epochs=1)[0]
-    capsys.readouterr()
+def test_where_the_compiler_fails_a_fit_goes_on_without(part, card, one_by_one, monkeypatch, capsys):
     compiled_as(monkeypatch, **{part: fails})
-    elementwise._warn.cache_clear()
     for _ in range(2):
-        assert np.array_equal(after(solver_for(method_of(SOFTMAX)), epochs=1)[0], expected)
+        assert np.array_equal(after(solver_for(method_of(SOFTMAX)), epochs=2)[0], one_by_one)
     assert capsys.readouterr().err == (
         "warning: torch.compile does not run here (RuntimeError: Cannot find a working triton installation); "
         "exact softmax takes more time without it\n"
@@ -96,15 +97,13 @@ def test_too_little_memory_is_no_fault_of_the_compiler(card, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_fit_by_what_torch_compiles_is_that_of_operations_one_by_one(monkeypatch, capsys):
+def test_a_fit_by_what_torch_compiles_is_that_of_operations_one_by_one(card, one_by_one, capsys):
     """It takes about half a minute; no shape of a fit is too much for the compiler's limit."""
     if not any(shutil.which(name) for name in ("g++", "c++", "clang++")):
         pytest.skip("there is no C++ compiler")
-    expected = after(solver_for(method_of(SOFTMAX)), epochs=2)[0]
-    monkeypatch.setattr(elementwise, "COMPILED_ON", ("cpu",))
     with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):
         solver = solver_for(method_of(SOFTMAX))
         found = after(solver, epochs=2)[0]
     assert solver._steps.get_ready(1) is elementwise.compiled()
-    assert np.allclose(found, expected, rtol=1e-5, atol=1e-5)
+    assert np.allclose(found, one_by_one, rtol=1e-5, atol=1e-5)
     assert not capsys.readouterr().err
