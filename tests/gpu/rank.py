@@ -161,11 +161,10 @@ def everything(folder, ranks):
 
 
 def resumed_from_others(folder, ranks):
-    """Weights here of a fit that goes on from a checkpoint of other ranks; chunks that it takes, and a whole one."""
-    rest, whole = CountChunks(), CountChunks()
-    result = trained("softmax", folder, ranks, [rest], checkpoint=folder / "ranks.h5")
-    trained("softmax", folder, ranks, [whole])
-    return {"W": result.model.W.copy(), "rest": rest.n_chunks, "whole": whole.n_chunks}
+    """Weights here of a fit that goes on from a checkpoint of other ranks, and the chunks that it takes."""
+    count = CountChunks()
+    result = trained("softmax", folder, ranks, [count], checkpoint=folder / "ranks.h5")
+    return {"W": result.model.W.copy(), "n_chunks": count.n_chunks}
 
 
 TASKS = {"everything": everything, "resumed": resumed_from_others}
