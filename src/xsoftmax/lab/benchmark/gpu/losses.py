@@ -38,12 +38,12 @@ def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -
     W = (torch.randn(n_classes, n_features, device=device) / n_features**0.5).bfloat16()
     y = torch.randint(n_classes, (n_samples,), device=device)
     ours = None
-    own = {
-        f"{OURS}, {way}, {of_blocks(n_bytes)}": partial(_ours, n_bytes, elementwise)
-        for (way, elementwise), n_bytes in product(ways.items(), sizes.blocks)
-    }
+    cases = {f"{OURS}, {way}, {of_blocks(n_bytes)}": (way, n_bytes) for way, n_bytes in product(ways, sizes.blocks)}
+    own = {name: partial(_ours, n_bytes, ways[way]) for name, (way, n_bytes) in cases.items()}
     for program, make in (own | OTHERS).items():
         found: dict[str, Any] = {"part": part, "name": program, "unit": "call"}
+        if program in cases:
+            found["way"], found["block_bytes"] = cases[program]
         try:
             call = make()
             loss, dX, dW = call(X, W, y)
