@@ -1,7 +1,7 @@
-"""One rank of fits by several processes, as a program: ``python -m gpu.rank RANK N_RANKS PORT FOLDER``.
+"""One rank of fits by several processes, as a program: ``python -m gpu.rank RANK N_RANKS PORT FOLDER TASK``.
 
 It writes what it has found. The folder has data, ``dense.h5`` and ``csr.h5``, and ``alone.h5``, a checkpoint of one
-process.
+process. ``TASK`` is ``everything``, or ``resumed``: to go on from ``ranks.h5``, a checkpoint of other ranks.
 """
 
 import errno
@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from gpu.problems import after, fitted, make_solver, method_of, training_set
-from training.interruptions import KillAfter, KilledError
+from training.interruptions import CountChunks, KillAfter, KilledError
 from training.problems import curve
 from xsoftmax.data.store import open_prepared
 from xsoftmax.gpu.launch import joined
@@ -150,17 +150,32 @@ def _named(model):
     return replace(model, attributes=model.attributes | {"status": "finished"})
 
 
-def main(rank: int, n_ranks: int, port: int, folder: Path) -> None:
+def everything(folder, ranks):
+    """What the tests look at, but for checkpoints of other ranks."""
+    found = {"fits": fits(folder, ranks), "resumed": resumed(folder, ranks)}
+    found["whole"] = trained("softmax", folder, ranks).model.W.copy()
+    found |= {"damaged": damaged(folder, ranks), "full": full(folder, ranks)}
+    found["refusals"] = refusals(folder, ranks)
+    TorchSolver.dtype = "float64"
+    return found | {"steps": {name: steps_of(name, ranks) for name in STEPS}}
+
+
+def resumed_from_others(folder, ranks):
+    """Weights here of a fit that goes on from a checkpoint of other ranks, and the chunks that it takes."""
+    count = CountChunks()
+    result = trained("softmax", folder, ranks, [count], checkpoint=folder / "ranks.h5")
+    return {"W": result.model.W.copy(), "n_chunks": count.n_chunks}
+
+
+TASKS = {"everything": everything, "resumed": resumed_from_others}
+
+
+def main(rank: int, n_ranks: int, port: int, folder: Path, task: str) -> None:
     torch.set_num_threads(1)
     with joined(World(rank, n_ranks, rank, "127.0.0.1", port), "cpu", "softmax") as ranks:
-        found = {"fits": fits(folder, ranks), "resumed": resumed(folder, ranks)}
-        found["whole"] = trained("softmax", folder, ranks).model.W.copy()
-        found |= {"damaged": damaged(folder, ranks), "full": full(folder, ranks)}
-        found["refusals"] = refusals(folder, ranks)
-        TorchSolver.dtype = "float64"
-        found["steps"] = {name: steps_of(name, ranks) for name in STEPS}
+        found = TASKS[task](folder, ranks)
     torch.save(found, folder / f"{rank}.pt")
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:4]), Path(sys.argv[4]))
+    main(*map(int, sys.argv[1:4]), Path(sys.argv[4]), sys.argv[5])

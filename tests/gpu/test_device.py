@@ -25,7 +25,7 @@ def with_torch(monkeypatch, cuda, available):
     built = SimpleNamespace(cuda=cuda)
     torch = SimpleNamespace(__version__="2.13.0", version=built, cuda=SimpleNamespace(is_available=lambda: available))
     monkeypatch.setattr(device, "find_spec", lambda name: object())
-    monkeypatch.setattr(device, "_torch", lambda: torch)
+    monkeypatch.setattr(device, "loaded_torch", lambda: torch)
 
 
 def refusal(dataset, tmp_path, asked):

@@ -234,7 +234,9 @@ def test_three_million_classes_train_in_under_8_gb(monkeypatch):
     asked = {}
     monkeypatch.setattr(TorchFullSolver, "_begin", lambda *others: None)
     monkeypatch.setattr(TorchFullSolver, "_steps_of", lambda *others: None)
-    monkeypatch.setattr("xsoftmax.solvers._torch.check_room", lambda name, place, needed: asked.update(needed))
+    monkeypatch.setattr(
+        "xsoftmax.solvers._torch.check_room", lambda name, place, needed, n_here: asked.update(needed)
+    )
     X = np.broadcast_to(np.zeros(1, np.float32), (100_000, 768))
     data = TrainingSet(X, np.zeros(len(X), np.int32), 3_000_000, 0, 1)
     optimizer, proposal = {"name": "sgd"}, {"name": "all", "batch_size": 512}

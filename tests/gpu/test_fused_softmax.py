@@ -2,6 +2,7 @@
 
 import shutil
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 from torch.nn.functional import cross_entropy  # noqa: E402
 
 from xsoftmax.gpu import elementwise, fused_softmax  # noqa: E402
-from xsoftmax.gpu.fused_softmax import Update, block_size, gradients, sums_of  # noqa: E402
+from xsoftmax.gpu.fused_softmax import block_size, gradients, sums_of  # noqa: E402
 from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, Precision, precision_of  # noqa: E402
+from xsoftmax.gpu.rules import adagrad, along_gradient  # noqa: E402
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes  # noqa: E402
 
 N_SAMPLES, N_CLASSES, N_FEATURES = 37, 101, 13
@@ -48,6 +50,30 @@ class Problem:
         loss = cross_entropy(X @ W.T + b, self.y)
         loss.backward()
         return -loss.detach(), [each.grad for each in leaves]
+
+
+class Update(NamedTuple):
+    """A rule that moves weights in place: SGD, or with accumulators of squared gradients Adagrad.
+
+    The accumulators have the shapes of W and b, and start above 0, as nothing is added to their roots.
+    """
+
+    learning_rate: float
+    W_accumulator: torch.Tensor | None = None
+    b_accumulator: torch.Tensor | None = None
+
+    def move(
+        self, W: ClassWeights, b: torch.Tensor | None, rows: slice, of_W: torch.Tensor, of_b: torch.Tensor | None
+    ) -> None:
+        """See `Rule`."""
+        W.add(self._change(of_W, self.W_accumulator, rows), rows)
+        if b is not None and of_b is not None:
+            b[rows] += self._change(of_b, self.b_accumulator, rows)
+
+    def _change(self, gradient: torch.Tensor, accumulator: torch.Tensor | None, rows: slice) -> torch.Tensor:
+        """Turn a block's gradient, which is overwritten, into what is added to its weights."""
+        direction = along_gradient(gradient, None) if accumulator is None else adagrad(gradient, accumulator[rows])
+        return direction.mul_(-self.learning_rate)
 
 
 def error(found: torch.Tensor, expected: torch.Tensor) -> float:

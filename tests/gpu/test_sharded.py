@@ -17,6 +17,7 @@ if not torch.distributed.is_gloo_available():
 from gpu import rank as worker  # noqa: E402
 from gpu.problems import K as N_CLASSES  # noqa: E402
 from gpu.problems import N, in_float64, method_of  # noqa: E402
+from training.interruptions import CountChunks  # noqa: E402
 from training.problems import K, curve, rows  # noqa: E402
 from xsoftmax.data.store import open_prepared  # noqa: E402
 from xsoftmax.gpu.launch import first_node, joined, world_of  # noqa: E402
@@ -46,21 +47,26 @@ def folder(prepare, tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.slow)])
-def ranks(request, folder, tmp_path_factory):
-    """What each of some ranks has found, each a program of its own; and their folder."""
-    own = tmp_path_factory.mktemp("ranks")
-    shutil.copytree(folder, own, dirs_exist_ok=True)
+def run_together(n, folder, task="everything"):
+    """What each of n ranks has found, each a program of its own, with what it has said."""
     paths = os.pathsep.join([str(ROOT.parent), str(Path(__file__).parents[1])])
     environment = os.environ | ENVIRONMENT | {"PYTHONPATH": paths}
     start = [sys.executable, "-m", worker.__name__]
-    port, n = str(free_port()), request.param
-    commands = [[*start, str(rank), str(n), port, str(own)] for rank in range(n)]
+    port = str(free_port())
+    commands = [[*start, str(rank), str(n), port, str(folder), task] for rank in range(n)]
     programs = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for command in commands]
     said = [program.communicate(timeout=SECONDS)[1] for program in programs]
     assert [program.returncode for program in programs] == [0] * n, "\n".join(said)
-    found = [torch.load(own / f"{rank}.pt", weights_only=False) for rank in range(n)]
-    return own, [each | {"said": words} for each, words in zip(found, said, strict=True)]
+    found = [torch.load(folder / f"{rank}.pt", weights_only=False) for rank in range(n)]
+    return [each | {"said": words} for each, words in zip(found, said, strict=True)]
+
+
+@pytest.fixture(scope="module", params=[2, pytest.param(4, marks=pytest.mark.slow)])
+def ranks(request, folder, tmp_path_factory):
+    """The folder of some ranks, and what each of them has found."""
+    own = tmp_path_factory.mktemp("ranks")
+    shutil.copytree(folder, own, dirs_exist_ok=True)
+    return own, run_together(request.param, own)
 
 
 @pytest.mark.parametrize("name", worker.STEPS)
@@ -123,6 +129,22 @@ def test_a_checkpoint_is_gone_on_from_by_any_number_of_ranks(ranks, tmp_path, ca
     assert np.allclose(result.model.W, alone.model.W, atol=2e-5)
     assert not np.array_equal(result.model.W, alone.model.W), "some of its steps were those of ranks"
     assert not capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_2_ranks_is_gone_on_from_by_4_and_of_4_by_2(ranks, tmp_path):
+    """Each reads its classes from parts that are cut elsewhere: 9 classes are not shared evenly."""
+    folder, found = ranks
+    others = {2: 4, 4: 2}[len(found)]
+    assert len(copied(folder, tmp_path)) == len(found)
+    shutil.copy(folder / "dense.h5", tmp_path)
+    resumed = run_together(others, tmp_path, "resumed")
+    W = np.concatenate([each["W"] for each in resumed])
+    alone = CountChunks()
+    assert np.allclose(W, worker.trained("softmax", folder, callbacks=[alone]).model.W, atol=2e-5)
+    for each in resumed:
+        assert 0 < each["n_chunks"] < alone.n_chunks
+        assert "training from the start" not in each["said"]
 
 
 def copied(folder, to):

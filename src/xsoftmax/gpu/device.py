@@ -2,17 +2,12 @@
 
 import os
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import wraps
+from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any, ParamSpec, TypeVar
 
+from xsoftmax.gpu.same_bits import loaded_torch
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import MB, free_bytes
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 # Compiled code on this machine's processors, without PyTorch: what a method trains on if it does not say.
 NUMBA = "numba"
@@ -23,8 +18,6 @@ OF_TORCH = ("cpu", "cuda")
 # What a method may ask of a device of PyTorch, and the bytes of a weight there: see ``xsoftmax.gpu.precision``.
 BYTES_PER_WEIGHT = {"float32": 4, "tf32": 4, "bfloat16": 4, "bfloat16-stochastic": 2, "bfloat16-compensated": 4}
 SINGLE = "float32"
-# Without it, products on a card are not the same from run to run; it is read when the first one is made.
-_SAME_PRODUCTS = ("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 
 def place_of(device: str) -> str:
@@ -62,7 +55,7 @@ def chosen_place(device: str, does: str = "scores") -> str:
 
 def has_card() -> bool:
     """Tell whether PyTorch is here and finds a card."""
-    return find_spec("torch") is not None and bool(_torch().cuda.is_available())
+    return find_spec("torch") is not None and bool(loaded_torch().cuda.is_available())
 
 
 def require(name: str, place: str) -> None:
@@ -92,7 +85,7 @@ def require_for(where: str, place: str, does: str) -> None:
             f"then {does} on this machine's processors"
         )
     if place == "cuda":
-        torch = _torch()
+        torch = loaded_torch()
         if torch.version.cuda is None:
             raise InputError(
                 f"{where}, and PyTorch {torch.__version__} was built without CUDA; install one with it "
@@ -110,7 +103,7 @@ def free_on(place: str) -> int:
     """Tell how many bytes may still be taken on a device of PyTorch."""
     if place == "cpu":
         return free_bytes()
-    cuda = _torch().cuda
+    cuda = loaded_torch().cuda
     unused = cuda.memory_reserved() - cuda.memory_allocated()
     return cuda.mem_get_info()[0] + unused
 
@@ -146,46 +139,3 @@ def ask_for_room(where: str, place: str, needed: Mapping[str, int], taker: str, 
             f"{where}, which has {free // MB:,} MB free, and {taker} takes {total // MB:,} MB of it: {parts}; "
             f"{advice}"
         )
-
-
-@contextmanager
-def same_bits(wanted: bool = True) -> Iterator[None]:
-    """Let PyTorch take what gives the same bits each time, or what is fastest, for as long as this lasts.
-
-    On a card a few operations have no such form, such as a running sum that the margin of an objective takes: PyTorch
-    then warns, with the operation's name, and goes on.
-    """
-    torch = _torch()
-    before, warns = (
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-    )
-    torch.use_deterministic_algorithms(wanted, warn_only=True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(before, warn_only=warns)
-
-
-def reproducibly(function: Callable[P, T]) -> Callable[P, T]:
-    """Let a function compute the same bits each time, on whatever number of threads, and without gradients."""
-
-    @wraps(function)
-    def computed(*arguments: P.args, **named: P.kwargs) -> T:
-        torch = _torch()
-        n_threads = torch.get_num_threads()
-        torch.set_num_threads(1)
-        try:
-            with same_bits(), torch.no_grad():
-                return function(*arguments, **named)
-        finally:
-            torch.set_num_threads(n_threads)
-
-    return computed
-
-
-def _torch() -> Any:
-    os.environ.setdefault(*_SAME_PRODUCTS)
-    import torch
-
-    return torch

@@ -2,15 +2,29 @@
 
 One by one, each operation reads and writes all scores of the block; they overwrite them, so that no second block is
 held. `torch.compile` makes of each function here one or two passes that read the scores once. It needs Triton on a
-card and a C++ compiler on the CPU device, and its first call takes up to a minute.
+card and a C++ compiler on the CPU device, and its first call takes up to a minute. A fit on a card takes what is
+compiled, where that works; on the CPU device it takes operations one by one.
 """
 
+import sys
 from collections.abc import Callable
 from functools import cache, partial
+from subprocess import SubprocessError
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from xsoftmax.gpu.precision import Precision
+from xsoftmax.internal.errors import first_line
+
+# Types of the devices on which a fit takes what is compiled.
+COMPILED_ON = ("cuda",)
+# What PyTorch's compiler, or another program, may raise that does not run on a machine.
+REFUSALS = (
+    *(ArithmeticError, AttributeError, ImportError, LookupError, OSError, RuntimeError),
+    *(SubprocessError, TypeError, ValueError),
+)
 
 
 class Places(NamedTuple):
@@ -107,6 +121,53 @@ def compiled() -> Elementwise:
     """
     compile_it: Any = partial(torch.compile, dynamic=True)
     return Elementwise(compile_it(_fresh_added), compile_it(_fresh_coefficients))
+
+
+class Block(NamedTuple):
+    """What the scores of a block are like: their numbers, the precision, and whether biases are added to them."""
+
+    n_samples: int
+    n_classes: int
+    precision: Precision
+    has_biases: bool
+
+
+def chosen(device: torch.device, block: Block) -> Elementwise:
+    """Give what a fit takes for such blocks on a device: on a card what is compiled, if that works.
+
+    If not, a warning says so, once. Compiling and a first call take up to a minute. The call has the sizes of the
+    fit, as what is compiled is tuned for the sizes that it meets first.
+
+    Raises
+    ------
+    torch.OutOfMemoryError
+        If the device has no room for a block.
+    """
+    if device.type not in COMPILED_ON:
+        return ONE_BY_ONE
+    try:
+        _try(compiled(), device, block)
+    except torch.OutOfMemoryError:
+        raise
+    except REFUSALS as error:
+        _warn(f"torch.compile does not run here ({first_line(error)}); exact softmax takes more time without it")
+        return ONE_BY_ONE
+    return compiled()
+
+
+@cache
+def _warn(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def _try(way: Elementwise, device: torch.device, block: Block) -> None:
+    """Compute on a block of zeros."""
+    n, m, precision, has_biases = block
+    scores = torch.zeros((n, m), dtype=precision.sums, device=device)
+    of_samples, bias = scores.new_zeros(n), scores.new_zeros(m) if has_biases else None
+    places = Places(of_samples > 0, torch.zeros((n, 1), dtype=torch.int64, device=device))
+    way.added(scores, bias, places, Running(of_samples, of_samples.double(), of_samples))
+    way.coefficients(scores, bias, of_samples, places, scores.new_zeros(()), precision.factors)
 
 
 # Functions of their own, as `torch.compile` counts how often it has compiled a function, and gives up at the eighth.

@@ -8,8 +8,8 @@ the coefficient of class k is p(k | x) - [k = y].
 
 A step costs three matrix products of n_samples x n_classes x n_features: scores, scores again, and the gradient of
 W. The gradient of X, where it is asked for, is a fourth. Beside the weights, a step in float32 needs 4 bytes for each
-sample and class of a block, and 8 for each weight of a block. In bfloat16 it needs up to 10 and 19. These bytes were
-counted on the CPU device.
+sample and class of a block, and 8 for each weight of a block, if a rule moves weights in place. In bfloat16 it needs
+up to 10 and 19. These bytes were counted on the CPU device.
 
 All functions work on a shard of the classes: ``first_class`` is the number of the shard's first row. The samples'
 classes ``y`` are numbers among all classes. ``Sums`` of shards add up to those of the whole.
@@ -23,7 +23,6 @@ from torch import Tensor
 
 from xsoftmax.gpu.elementwise import ONE_BY_ONE, Elementwise, Places, Running
 from xsoftmax.gpu.precision import ClassWeights, multiply
-from xsoftmax.gpu.rules import adagrad, along_gradient
 
 BYTES_OF_A_BLOCK = 32 * 2**20  # of scores: less than the second-level cache of a card of 2022
 
@@ -72,28 +71,6 @@ class Rule(Protocol):
 
     def move(self, W: ClassWeights, b: Tensor | None, rows: slice, of_W: Tensor, of_b: Tensor | None) -> None:
         """Move a block of rows along their gradients, which may be overwritten."""
-
-
-class Update(NamedTuple):
-    """SGD, or with accumulators of squared gradients Adagrad: see ``xsoftmax.gpu.rules``.
-
-    The accumulators have the shapes of W and b, and start above 0, as nothing is added to their roots.
-    """
-
-    learning_rate: float
-    W_accumulator: Tensor | None = None
-    b_accumulator: Tensor | None = None
-
-    def move(self, W: ClassWeights, b: Tensor | None, rows: slice, of_W: Tensor, of_b: Tensor | None) -> None:
-        """See `Rule`."""
-        W.add(self._change(of_W, self.W_accumulator, rows), rows)
-        if b is not None and of_b is not None:
-            b[rows] += self._change(of_b, self.b_accumulator, rows)
-
-    def _change(self, gradient: Tensor, accumulator: Tensor | None, rows: slice) -> Tensor:
-        """Turn a block's gradient, which is overwritten, into what is added to its weights."""
-        direction = along_gradient(gradient, None) if accumulator is None else adagrad(gradient, accumulator[rows])
-        return direction.mul_(-self.learning_rate)
 
 
 def block_size(n_samples: int, n_classes: int, n_bytes: int = BYTES_OF_A_BLOCK) -> int:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from xsoftmax.gpu.elementwise import Block, Elementwise, chosen
 from xsoftmax.gpu.features import DenseRows
 from xsoftmax.gpu.full_steps import Labels
 from xsoftmax.gpu.fused_softmax import move, step, sums_of
@@ -27,11 +28,33 @@ class FusedSteps:
         How many classes are scored at a time.
     seed : int
         Of the fit, for stochastic rounding.
+    elementwise : Elementwise, optional
+        What computes on a block's scores; by default what ``xsoftmax.gpu.elementwise.chosen`` gives.
     """
 
-    def __init__(self, weights: WeightsAndBiases, has_biases: bool, decay: float, block: int, seed: int) -> None:
+    def __init__(
+        self,
+        weights: WeightsAndBiases,
+        has_biases: bool,
+        decay: float,
+        block: int,
+        seed: int,
+        elementwise: Elementwise | None = None,
+    ) -> None:
         self._weights, self._has_biases, self._decay = weights, has_biases, decay
         self._block, self._seed = block, seed
+        self._elementwise = elementwise
+
+    def get_ready(self, n_samples: int) -> Elementwise:
+        """Give what computes on scores, chosen for minibatches of a size when it is first asked for.
+
+        On a card that takes up to a minute.
+        """
+        if self._elementwise is None:
+            rows = self._weights.of_samples.rows
+            block = Block(n_samples, self._block, rows.precision, self._has_biases)
+            self._elementwise = chosen(rows.values.device, block)
+        return self._elementwise
 
     def take(self, rows: DenseRows, samples: Any, labels: Labels, rate: float, number: int) -> Tensor:
         """See ``FullSteps``."""
@@ -40,10 +63,11 @@ class FusedSteps:
         X = rows.inputs[:, :-1].to(W.precision.factors).contiguous()
         W.begin_step(self._seed, number)
         rule = _Rule(self._weights, rate, rate * self._decay, number)
+        how: dict[str, Any] = {"block": self._block, "elementwise": self.get_ready(len(X))}
         part = self._weights.of_samples.part
         if part is None:
-            return torch.isfinite(step(X, labels.classes, W, b, rule, block=self._block))
-        own = {"first_class": part.shard.first, "block": self._block}
+            return torch.isfinite(step(X, labels.classes, W, b, rule, **how))
+        own = how | {"first_class": part.shard.first}
         sums = combined(sums_of(X, labels.classes, W, b, **own), part.ranks)
         move(X, labels.classes, W, b, sums.log_partition, rule, **own)
         return torch.isfinite(sums.log_likelihood.mean())

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.device import ask_for_room, free_on, same_bits
+from xsoftmax.gpu.device import ask_for_room, free_on
 from xsoftmax.gpu.features import Features
 from xsoftmax.gpu.layouts import ClassMajor, FeatureMajor, cut
+from xsoftmax.gpu.same_bits import same_bits
 from xsoftmax.gpu.table import BehindTable
 from xsoftmax.internal.threads import ThreadPool, split_evenly
 from xsoftmax.kernels.scores import ScoreBlock, Scored

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.device import ask_for_room, reproducibly
+from xsoftmax.gpu.device import ask_for_room
 from xsoftmax.gpu.layouts import cut
+from xsoftmax.gpu.same_bits import reproducibly
 from xsoftmax.gpu.segments import ROWS_TOGETHER, Segments
 from xsoftmax.gpu.tree_rows import ADVICE
 from xsoftmax.gpu.tree_split import Splits

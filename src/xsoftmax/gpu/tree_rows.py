@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from xsoftmax.gpu.device import ask_for_room, free_on, reproducibly
+from xsoftmax.gpu.device import ask_for_room, free_on
 from xsoftmax.gpu.features import CsrRows, Features, Rows
 from xsoftmax.gpu.layouts import cut
+from xsoftmax.gpu.same_bits import reproducibly
 from xsoftmax.tree.engine import Product
 from xsoftmax.tree.projection import DENSE_LIMIT, sparse_moments
 

@@ -97,6 +97,11 @@ class Weights:
         """
         (_flat(self.W) if flat else self.W).index_add_(0, at, terms, alpha=-rate)
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes that everything takes."""
+        return sum(each.nbytes for each in self._tensors().values())
+
     def shrink(self, at: At, left: float | Tensor, number: int) -> None:
         """Leave a share of some weights, as a penalty or decay does in a step."""
         before = self.rows.exact(at)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import BYTES_PER_WEIGHT, OF_TORCH, SINGLE, check_room, require, same_bits
+from xsoftmax.gpu.device import BYTES_PER_WEIGHT, OF_TORCH, SINGLE, check_room, require
 from xsoftmax.gpu.ranks import ALONE
+from xsoftmax.gpu.same_bits import same_bits
 from xsoftmax.internal import registry
 from xsoftmax.internal.hdf5_checks import copy_arrays
 from xsoftmax.internal.threads import ThreadPool

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import SINGLE, same_bits
+from xsoftmax.gpu.device import SINGLE
+from xsoftmax.gpu.same_bits import same_bits
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.proposals import Proposal, Size, TrainingSet
 from xsoftmax.solvers._rules import first_broken, is_softmax, rules_of_minibatches
@@ -115,6 +116,13 @@ class TorchFullSolver(TorchSolver):
         used = samples.size if finite.all() else int(np.argmin(finite)) * size
         self._average.end(number - -used // size)
         return used
+
+    def _get_ready(self) -> None:
+        """See ``TorchSolver``: fused steps compile."""
+        super()._get_ready()
+        if self._fused:
+            with same_bits(self._same), self._torch.no_grad():
+                self._steps.get_ready(min(self._batch_size, len(self._labels)))
 
     def _labels_of(self, samples: np.ndarray) -> Any:
         """Send the labels of a minibatch to the device."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.gpu.device import same_bits
+from xsoftmax.gpu.same_bits import same_bits
 from xsoftmax.internal import registry
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.kernels.random import stream

@@ -12,10 +12,12 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 
 from xsoftmax.cli import main  # noqa: E402
+from xsoftmax.gpu import sampled_steps  # noqa: E402
 from xsoftmax.gpu.elementwise import ONE_BY_ONE  # noqa: E402
+from xsoftmax.gpu.fused_softmax import BYTES_OF_A_BLOCK  # noqa: E402
 from xsoftmax.internal.fingerprint import ROOT  # noqa: E402
 from xsoftmax.lab.benchmark import gpu  # noqa: E402
-from xsoftmax.lab.benchmark.gpu import clock, losses, sampled, sizes, ways  # noqa: E402
+from xsoftmax.lab.benchmark.gpu import clock, exact, losses, rates, sampled, sizes, ways  # noqa: E402
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of  # noqa: E402
 from xsoftmax.lab.benchmark.gpu.correctness import checks  # noqa: E402
 from xsoftmax.lab.benchmark.gpu.table import lines  # noqa: E402
@@ -73,7 +75,7 @@ def test_it_runs_where_there_is_only_torch_numpy_and_scipy(tmp_path):
     assert found["suite"] == "gpu"
     assert found["device"]["torch"] == torch.__version__
     assert all(each["holds"] for each in found["correctness"])
-    assert len(found["correctness"]) == 26
+    assert len(found["correctness"]) == 29
     assert min(found["ceilings"].values()) > 0
     measured = [each for each in found["results"] if "left_out" not in each]
     assert len(measured) >= 14
@@ -92,8 +94,10 @@ def test_an_epoch_is_so_many_steps(small, tmp_path):
     assert exact["seconds_of_three_products"] == pytest.approx(products)
     weights = 300 * 8 * 4 * 2 + 300 * 4 * 2
     assert exact["bytes_of_weights"] == weights
-    drawn = next(each for each in found["results"] if each["part"].startswith("negative"))
-    assert drawn["bytes_touched"] == 20 * 6 * 8 * 16
+    drawn = [each for each in found["results"] if each["part"].startswith("negative")]
+    assert [each["deterministic"] for each in drawn] == [True, False] * 2
+    most = [20 * 6 * 9 * n_bytes for n_bytes in (16, 16, 8, 8)]
+    assert all(0.6 < each["bytes_touched"] / n <= 1 for each, n in zip(drawn, most, strict=True))
 
 
 def test_what_was_measured_becomes_a_table_of_the_page_and_rates_of_auto(small, tmp_path):
@@ -131,10 +135,16 @@ def test_a_wrong_result_is_an_error_and_nothing_is_timed(small, monkeypatch, tmp
 
 
 def test_a_wrong_sampled_step_is_found(monkeypatch):
-    step = sampled.step
-    monkeypatch.setattr(sampled, "step", lambda X, classes, state: step(X, classes.sort(1).values, state))
-    wrong = [each["name"] for each in checks(1, CPU, WAYS) if not each["holds"]]
-    assert wrong == ["negative sampling: one step"]
+    """The steps of a fit are checked: a move of theirs that takes slopes of other classes."""
+    move = sampled_steps.move
+    wrong = lambda weights, rows, classes, slopes, *at: move(weights, rows, classes.flip(1), slopes, *at)  # noqa: E731
+    monkeypatch.setattr(sampled_steps, "move", wrong)
+    found = [each["name"] for each in checks(1, CPU, WAYS) if not each["holds"]]
+    assert found == [
+        f"negative sampling, {optimizer}, {mode}: one step"
+        for optimizer in ("Adagrad", "SGD")
+        for mode in ("deterministic", "not deterministic")
+    ]
 
 
 @pytest.mark.parametrize(("name", "said"), [("cuda:99", "finds 0 cards"), ("abc", "name cuda"), ("mps", "name cuda")])
@@ -169,7 +179,7 @@ def test_losses_of_other_programs_are_ours(small):
     for name in (
         "torch cross_entropy",
         "torch linear_cross_entropy",
-        "xsoftmax, one by one, 0.00762939 MiB",
+        "xsoftmax, one by one, 32 MiB",
     ):
         assert found[name]["difference_of_loss"] < 0.15, "of 7 nats: sums of bfloat16 are as coarse"
         assert found[name]["difference_of_dX"] < 0.02
@@ -185,20 +195,38 @@ def test_a_program_that_fails_does_not_end_the_others(monkeypatch):
     assert "value" in found["torch cross_entropy"]
 
 
-def test_a_compiler_that_fails_is_left_out(monkeypatch, capsys):
-    """As on a card without Triton; the device is named as one, and is not used."""
-
-    def fails(way, device):
-        raise RuntimeError("Cannot find a working triton installation\nmore")
-
-    monkeypatch.setattr(ways, "_try", fails)
+def test_a_compiler_that_fails_is_left_out(monkeypatch):
+    """As on a card without Triton: a fit leaves it out, too."""
+    monkeypatch.setattr(ways, "chosen", lambda device, block: ONE_BY_ONE)
     assert list(ways.ways(torch.device("cuda"))) == ["one by one"]
-    assert capsys.readouterr().out == (
-        "torch.compile is left out: RuntimeError: Cannot find a working triton installation\n"
-    )
-    monkeypatch.setattr(ways, "_try", lambda way, device: None)
+    compiled = ONE_BY_ONE._replace(added=None)
+    monkeypatch.setattr(ways, "chosen", lambda device, block: compiled)
     assert list(ways.ways(torch.device("cuda"))) == ["one by one", "compiled"]
-    assert list(ways.ways(CPU)) == ["one by one"]
+    assert ways.taken_of(ways.ways(torch.device("cuda"))) == "compiled"
+
+
+def test_rates_are_those_of_what_training_takes():
+    """Whatever else is faster: another way, another block, another precision, or what was left out."""
+    taken = {"part": "exact softmax, N=100", "precision": "float32", "of_training": True, "value": 4.0}
+    others = [{"of_training": False}, {"precision": "tf32"}, {"precision": "bfloat16"}]
+    results = [taken | {"value": 0.1} | each for each in others]
+    left_out = [{"part": "negative sampling", "value": 0.1}, {"part": "exact softmax", "left_out": "no time"}]
+    assert rates.products_of(SMALL, [*results, taken, *left_out]) == 3 * 100 * 300 * 8 / 4
+    assert rates.products_of(SMALL, [*results, *left_out]) == 0
+
+
+def test_targets_are_of_what_training_takes(monkeypatch):
+    """Of all that is measured of a precision, one way and one block."""
+    monkeypatch.setattr(clock, "SECONDS", 0.001)
+    ceilings = dict.fromkeys(("float32", "tf32", "bfloat16"), 1e9)
+    both = {"one": ONE_BY_ONE, "another": ONE_BY_ONE}
+    found = list(exact.measured(SMALL, CPU, ceilings, both))
+    assert len(found) == 3 * 2 * 3 + 2 * 2
+    for each in found:
+        assert each["of_training"] == (each["way"] == "another" and each["block_bytes"] == BYTES_OF_A_BLOCK)
+        aimed_at = each["of_training"] and each["precision"].startswith("bfloat16")
+        assert (each["target"] is not None, each["met"] is not None) == (aimed_at, aimed_at)
+    assert {each["block_bytes"] for each in found} == {BYTES_OF_A_BLOCK, 800, 8000}
 
 
 def test_each_way_is_checked_and_measured(small, monkeypatch, tmp_path):
@@ -240,12 +268,16 @@ def test_the_table_tells_whether_targets_are_met():
     }
     results = [each | {"met": True}, each | {"met": False}, {"part": "rest", "name": "two", "left_out": "no time"}]
     ceilings = {"float32": 5e13, "bandwidth": 3e12}
-    found = lines({"device": {"name": "A card"}, "ceilings": ceilings, "results": results})
-    assert found[0] == "A card: products float32 50 TFLOP/s; memory 3000 GB/s"
-    assert (found[2], found[5]) == ("all", "rest")
-    assert found[3].split() == ["one", "1.5", "s/epoch", "2", "GB", "(5%)", "few:", "met"]
-    assert found[4].endswith("few: NOT MET")
-    assert found[6].split() == ["two", "left", "out", "no", "time"]
+    training = {"way": "compiled", "block_bytes": 2**25}
+    head, taken, *found = lines(
+        {"device": {"name": "A card"}, "ceilings": ceilings, "training": training, "results": results}
+    )
+    assert head == "A card: products float32 50 TFLOP/s; memory 3000 GB/s"
+    assert taken == "training takes: compiled, blocks of 32 MiB"
+    assert (found[1], found[4]) == ("all", "rest")
+    assert found[2].split() == ["one", "1.5", "s/epoch", "2", "GB", "(5%)", "few:", "met"]
+    assert found[3].endswith("few: NOT MET")
+    assert found[5].split() == ["two", "left", "out", "no", "time"]
 
 
 def test_sizes_of_a_card_are_those_of_the_targets():

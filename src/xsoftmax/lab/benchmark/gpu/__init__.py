@@ -34,11 +34,14 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     InputError
         If there is no such device, or a result is wrong: nothing is timed then.
     """
+    from xsoftmax.gpu.fused_softmax import BYTES_OF_A_BLOCK
+    from xsoftmax.gpu.same_bits import loaded_torch
     from xsoftmax.lab.benchmark.gpu import ceilings, exact, losses, rates, sampled, table
     from xsoftmax.lab.benchmark.gpu import ways as usable
     from xsoftmax.lab.benchmark.gpu.sizes import OF_A_CARD, OF_A_PROCESSOR
 
     started = time.monotonic()
+    loaded_torch()
     device = _device(options.device)
     described = _described(device)
     print(f"{described['name']}; PyTorch {described['torch']}")
@@ -47,11 +50,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         print("reduced sizes: this is no card, and its figures say nothing of one")
     ways = usable.ways(device)
     correctness = _checked(time.time_ns() % 2**31 if options.seed is None else options.seed, device, ways)
-    found = {"device": described, "sizes": sizes._asdict(), **correctness}
+    training = {"way": usable.taken_of(ways), "block_bytes": BYTES_OF_A_BLOCK}
+    found = {"device": described, "sizes": sizes._asdict(), "training": training, **correctness}
     found["ceilings"] = limits = ceilings.measured(sizes, device)
     parts: dict[str, Callable[[], Iterable[dict[str, Any]]]] = {
         "exact softmax": lambda: exact.measured(sizes, device, limits, ways),
-        "negative sampling": lambda: [sampled.measured(sizes, device, limits)],
+        "negative sampling": lambda: sampled.measured(sizes, device, limits),
         "a large model": lambda: [exact.large(sizes, device, ways)],
         "losses": lambda: losses.measured(sizes, device, ways),
     }

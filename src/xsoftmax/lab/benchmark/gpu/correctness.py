@@ -11,6 +11,7 @@ from xsoftmax.gpu import fused_softmax
 from xsoftmax.gpu.elementwise import Elementwise
 from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, precision_of, rounded
 from xsoftmax.lab.benchmark.gpu import sampled
+from xsoftmax.lab.benchmark.gpu.ways import as_in_training
 
 # Largest error of an array by its largest entry.
 TOLERANCE = {"float64": 1e-11, "float32": 1e-5, "tf32": 5e-3}
@@ -38,7 +39,8 @@ def checks(seed: int, device: torch.device, ways: dict[str, Elementwise]) -> Ite
         for what, found in _results(inputs, name, elementwise).items():
             yield _entry(f"{name}, {way}: {what}", _error(found, expected[what]), tolerance)
     yield _entry("rounding: mean by standard errors", _bias_of_rounding(seed, device), STANDARD_ERRORS)
-    yield _entry("negative sampling: one step", sampled.error_of_a_step(seed, device), TOLERANCE["float64"])
+    for case, error in sampled.errors_of_a_step(seed, device):
+        yield _entry(f"negative sampling, {case}: one step", error, TOLERANCE["float64"])
 
 
 def _entry(name: str, error: float, tolerance: float) -> dict[str, Any]:
@@ -65,7 +67,12 @@ def _reference(inputs: Inputs) -> dict[str, Tensor]:
 
 
 def _results(inputs: Inputs, name: str, elementwise: Elementwise) -> dict[str, Tensor]:
-    """Compute in two shards and uneven blocks; W is rounded where its dtype makes it so."""
+    """Compute as in training, in two shards and uneven blocks; W is rounded where its dtype makes it so."""
+    with as_in_training():
+        return _in_shards(inputs, name, elementwise)
+
+
+def _in_shards(inputs: Inputs, name: str, elementwise: Elementwise) -> dict[str, Tensor]:
     X, y, W, b = inputs
     half = len(W) // 2
     shards = []

@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.elementwise import Elementwise
+from xsoftmax.gpu.elementwise import REFUSALS, Elementwise
 from xsoftmax.gpu.fused_softmax import block_size
 from xsoftmax.gpu.precision import ClassWeights, precision_of
 from xsoftmax.internal.errors import first_line
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of, typical
 from xsoftmax.lab.benchmark.gpu.exact import of_blocks
 from xsoftmax.lab.benchmark.gpu.sizes import Sizes
-from xsoftmax.lab.benchmark.gpu.ways import REFUSALS
+from xsoftmax.lab.benchmark.gpu.ways import as_in_training
 
 OURS = "xsoftmax"
 
@@ -38,12 +38,12 @@ def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -
     W = (torch.randn(n_classes, n_features, device=device) / n_features**0.5).bfloat16()
     y = torch.randint(n_classes, (n_samples,), device=device)
     ours = None
-    own = {
-        f"{OURS}, {way}, {of_blocks(n_bytes)}": partial(_ours, n_bytes, elementwise)
-        for (way, elementwise), n_bytes in product(ways.items(), sizes.blocks)
-    }
+    cases = {f"{OURS}, {way}, {of_blocks(n_bytes)}": (way, n_bytes) for way, n_bytes in product(ways, sizes.blocks)}
+    own = {name: partial(_ours, n_bytes, ways[way]) for name, (way, n_bytes) in cases.items()}
     for program, make in (own | OTHERS).items():
         found: dict[str, Any] = {"part": part, "name": program, "unit": "call"}
+        if program in cases:
+            found["way"], found["block_bytes"] = cases[program]
         try:
             call = make()
             loss, dX, dW = call(X, W, y)
@@ -62,11 +62,10 @@ def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -
 def _ours(n_bytes: int, elementwise: Elementwise) -> Callable[[Tensor, Tensor, Tensor], Found]:
     def call(X: Tensor, W: Tensor, y: Tensor) -> Found:
         rows = ClassWeights(W, precision_of("bfloat16-stochastic"))
-        block = block_size(len(X), len(W), n_bytes)
-        sums = fused_softmax.sums_of(X, y, rows, block=block, elementwise=elementwise)
-        found = fused_softmax.gradients(
-            X, y, rows, None, sums.log_partition, block=block, dtype=W.dtype, elementwise=elementwise
-        )
+        how: dict[str, Any] = {"block": block_size(len(X), len(W), n_bytes), "elementwise": elementwise}
+        with as_in_training():
+            sums = fused_softmax.sums_of(X, y, rows, **how)
+            found = fused_softmax.gradients(X, y, rows, None, sums.log_partition, dtype=W.dtype, **how)
         assert found.X is not None
         return Found(-sums.log_likelihood.mean(), found.X, found.W)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from xsoftmax.gpu.elementwise import ONE_BY_ONE
+from xsoftmax.gpu.fused_softmax import BYTES_OF_A_BLOCK
 from xsoftmax.lab.benchmark.gpu import exact
 from xsoftmax.lab.benchmark.gpu.clock import typical
 from xsoftmax.lab.benchmark.gpu.sizes import Sizes
@@ -19,13 +19,22 @@ def measured(
 ) -> dict[str, float]:
     """Give products of exact softmax in float32 and bytes moved, both in a second, and seconds of a small step.
 
-    Where those steps were left out, the products are those of one large multiplication.
+    Only steps count that are those of a fit. Where these were left out, the products are those of one large
+    multiplication.
     """
-    n_samples, n_classes, n_features = sizes.exact
-    in_float32 = [each for each in results if each["part"].startswith("exact softmax, N=")]
-    epochs = [each["value"] for each in in_float32 if each["name"].startswith("float32") and "value" in each]
-    products = 3 * n_samples * n_classes * n_features / min(epochs) if epochs else ceilings["float32"] / 2
     batch, few_classes, few_features = SMALL
-    rows = exact.rows_of(few_classes, few_features, "float32", device)
-    step = exact.steps_of(rows, exact.Steps(batch, sizes.blocks[0], True, ONE_BY_ONE), device)
+    weights = exact.weights_of(few_classes, few_features, "float32", True, device)
+    step = exact.steps_of(weights, exact.Steps(batch, BYTES_OF_A_BLOCK), device)
+    products = products_of(sizes, results) or ceilings["float32"] / 2
     return {"products": products, "bandwidth": ceilings["bandwidth"], "step_seconds": typical(step["seconds"])}
+
+
+def products_of(sizes: Sizes, results: Sequence[dict[str, Any]]) -> float:
+    """Give products that a fit in float32 adds up in a second, or 0 where none was measured."""
+    n_samples, n_classes, n_features = sizes.exact
+    epochs = [
+        each["value"]
+        for each in results
+        if each.get("of_training") and each.get("precision") == "float32" and "value" in each
+    ]
+    return 3 * n_samples * n_classes * n_features / min(epochs) if epochs else 0.0

@@ -2,14 +2,16 @@
 
 from typing import NamedTuple
 
+from xsoftmax.gpu.fused_softmax import BYTES_OF_A_BLOCK
+
 
 class Sizes(NamedTuple):
     """Of the parts of the suite. ``exact``: samples of an epoch, classes, features; a step has ``batch`` samples.
 
     ``sampled``: classes, features, samples of a step, drawn classes of each. ``loss``: samples, classes, features.
     ``large``: classes, features, samples of a step. ``square`` is the side of the matrices whose product is a
-    ceiling, and ``copied`` the bytes whose copy is the other. ``blocks`` are bytes of a block's scores, each of which
-    is tried.
+    ceiling, and ``copied`` the bytes whose copy is the other. ``other_blocks`` are bytes of a block's scores that are
+    tried beside those that training takes, ``xsoftmax.gpu.fused_softmax.BYTES_OF_A_BLOCK``.
     """
 
     exact: tuple[int, int, int]
@@ -19,7 +21,12 @@ class Sizes(NamedTuple):
     large: tuple[int, int, int]
     square: int
     copied: int
-    blocks: tuple[int, ...]
+    other_blocks: tuple[int, ...]
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """Give bytes of all blocks that are tried, those of training first."""
+        return BYTES_OF_A_BLOCK, *self.other_blocks
 
 
 OF_A_CARD = Sizes(
@@ -30,7 +37,7 @@ OF_A_CARD = Sizes(
     large=(3_000_000, 768, 1024),
     square=8192,
     copied=2 * 10**9,
-    blocks=(32 * 2**20, 128 * 2**20, 512 * 2**20),
+    other_blocks=(128 * 2**20, 512 * 2**20),
 )
 OF_A_PROCESSOR = Sizes(
     exact=(20_000, 5_000, 64),
@@ -40,5 +47,5 @@ OF_A_PROCESSOR = Sizes(
     large=(50_000, 64, 128),
     square=768,
     copied=10**8,
-    blocks=(2**18, 2**20),
+    other_blocks=(2**18, 2**20),
 )

@@ -8,7 +8,7 @@ HEADER = ("", "time", "peak beyond weights", "reached", "target")
 
 
 def lines(found: dict[str, Any]) -> list[str]:
-    """Give the table of a run: the device and its ceilings, then one line per result."""
+    """Give the table of a run: the device and its ceilings, what training takes, then one line per result."""
     limits = found["ceilings"]
     rates = ", ".join(f"{name} {rate / 1e12:.3g} TFLOP/s" for name, rate in limits.items() if name != "bandwidth")
     head = f"{found['device']['name']}: products {rates}; memory {limits['bandwidth'] / 1e9:.4g} GB/s"
@@ -17,7 +17,9 @@ def lines(found: dict[str, Any]) -> list[str]:
         rows += [(part, "", "", "", ""), *(_row(each) for each in results)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADER))]
     texts = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return [head, *(text.rstrip() for text in texts)]
+    training = found["training"]
+    taken = f"training takes: {training['way']}, blocks of {training['block_bytes'] / 2**20:g} MiB"
+    return [head, taken, *(text.rstrip() for text in texts)]
 
 
 def _row(each: dict[str, Any]) -> tuple[str, ...]:

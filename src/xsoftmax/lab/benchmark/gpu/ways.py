@@ -1,31 +1,33 @@
-"""The ways to compute on scores between matrix products that run on this machine."""
+"""The ways to compute on scores between matrix products that run on this machine; the last is what training takes."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
-from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.elementwise import ONE_BY_ONE, Elementwise, compiled
-from xsoftmax.gpu.precision import ClassWeights, precision_of
-from xsoftmax.internal.errors import first_line
+from xsoftmax.gpu.elementwise import ONE_BY_ONE, Block, Elementwise, chosen
+from xsoftmax.gpu.precision import precision_of
+from xsoftmax.gpu.same_bits import same_bits
 
-# What a program, or PyTorch's compiler, may raise that does not run here: others are measured all the same.
-REFUSALS = (ArithmeticError, AttributeError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+# On which it is tried whether PyTorch's compiler runs.
+TRIED = Block(24, 40, precision_of("bfloat16"), has_biases=True)
 
 
 def ways(device: torch.device) -> dict[str, Elementwise]:
-    """Give the ways by name: on a card also the compiled one, if it runs there; else a line says why not."""
+    """Give the ways by name: on a card also the compiled one, if it runs there; else a warning says why not."""
+    with as_in_training():
+        taken = chosen(device, TRIED)
     found = {"one by one": ONE_BY_ONE}
-    if device.type == "cuda":
-        try:
-            _try(compiled(), device)
-            found["compiled"] = compiled()
-        except REFUSALS as error:
-            print(f"torch.compile is left out: {first_line(error)}")
-    return found
+    return found if taken is ONE_BY_ONE else found | {"compiled": taken}
 
 
-def _try(way: Elementwise, device: torch.device) -> None:
-    """Make a small step."""
-    W = ClassWeights.allocate(10, 4, precision_of("bfloat16"), device)
-    X, y = torch.ones(3, 4, device=device), torch.arange(3, device=device)
-    sums = fused_softmax.sums_of(X, y, W, elementwise=way)
-    fused_softmax.gradients(X, y, W, None, sums.log_partition, elementwise=way)
+def taken_of(ways: dict[str, Elementwise]) -> str:
+    """Name the way that training takes."""
+    return list(ways)[-1]
+
+
+@contextmanager
+def as_in_training(deterministic: bool = True) -> Iterator[None]:
+    """Let PyTorch take the operations that a fit takes, and keep nothing to differentiate."""
+    with same_bits(deterministic), torch.no_grad():
+        yield

@@ -37,6 +37,8 @@ def _ceilings(content: dict[str, Any]) -> str:
     )
     if device["type"] != "cuda":
         text = f"This is no card, sizes are reduced, and figures say nothing of one. {text}"
+    if training := content.get("training"):
+        text += f" Exact softmax trains {training['way']}, in blocks of {training['block_bytes'] / 2**20:g} MiB."
     if rates:
         text += (
             f" Rates for `auto`: {rates['products']:.3g} products and {rates['bandwidth']:.3g} bytes a second, "
