@@ -310,6 +310,13 @@ def test_a_model_of_texts_with_an_address_of_ipv6(tmp_path):
         answer = httpx.post(line.partition(": ")[0] + "/predict", content=body, headers=form)
         assert len(answer.json()["rows"]) == 3
         assert answer.json()["rows"][0]["classes"][0]["class"].startswith("class ")
+        lines = "\r\n".join(rows_of("texts")[0]["texts"]) + "\n"
+        plain = httpx.post(answer.url, content=lines.encode(), headers={"content-type": "text/plain; charset=utf-8"})
+        assert [row["classes"][0] for row in plain.json()["rows"]] == [
+            row["classes"][0] for row in answer.json()["rows"]
+        ]
+        broken = httpx.post(answer.url, content=b"\xff", headers={"content-type": "text/plain"})
+        assert (broken.status_code, "not UTF-8" in broken.json()["error"]) == (400, True)
     finally:
         program.terminate()
         program.wait()

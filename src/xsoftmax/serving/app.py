@@ -21,7 +21,7 @@ from xsoftmax.internal.errors import InputError, as_line
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.serving.batches import Batcher
 from xsoftmax.serving.measures import Measures
-from xsoftmax.serving.requests import Asked, Limits, RequestError, example, read_request
+from xsoftmax.serving.requests import Asked, Limits, RequestError, example, read_request, read_texts
 from xsoftmax.serving.served import Served
 
 PATHS = "POST /predict; GET /health, /ready, /model, /metrics, /docs, /openapi.json"
@@ -91,7 +91,8 @@ def _add_predict(app: FastAPI, served: Served, batcher: Batcher, limits: Limits,
         begin, n_rows = time.perf_counter(), 0
         try:
             body = await _body(request, limits)
-            asked = read_request(body, form, limits)
+            plain = request.headers.get("content-type", "").startswith("text/plain")
+            asked = (read_texts if plain else read_request)(body, form, limits)
             n_rows = asked.n_rows
             answer: Response = await batcher.ask(asked)
         except ClientDisconnect:

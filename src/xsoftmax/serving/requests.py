@@ -84,6 +84,22 @@ class Asked(NamedTuple):
         return len(self.rows) if isinstance(self.rows, list) else self.rows.shape[0]
 
 
+def read_texts(body: bytes, form: Form, limits: Limits) -> Asked:
+    """Read a request of plain text, a row for each line.
+
+    Raises
+    ------
+    RequestError
+        If it is not UTF-8, or the model takes no texts, or too few or many.
+    """
+    try:
+        lines = body.decode().removesuffix("\n").split("\n")
+    except UnicodeDecodeError:
+        raise RequestError("the request is not UTF-8; send text in UTF-8") from None
+    rows = _rows({"texts": [line.removesuffix("\r") for line in lines]}, form, limits)
+    return Asked(rows, min(TOP, limits.top), False)
+
+
 def read_request(body: bytes, form: Form, limits: Limits) -> Asked:
     """Read the JSON of a request.
 

@@ -161,7 +161,8 @@ def test_files_of_something_else_are_errors(written, tmp_path):
         read_results([tmp_path / "old.json"])
     (tmp_path / "new.json").write_text(json.dumps(kernels() | {"suite": "new"}))
     with pytest.raises(
-        InputError, match=r"new.json: unknown suite 'new'; known: documents, gpu, kernels, learning, peers, scaling, serve"
+        InputError,
+        match=r"new.json: unknown suite 'new'; known: documents, gpu, kernels, learning, peers, scaling, serve",
     ):
         read_results([tmp_path / "new.json"])
     (tmp_path / "broken.json").write_text("{")
