@@ -186,7 +186,9 @@ def _request_body(form: Form, limits: Limits) -> dict[str, Any]:
         "exact": {"type": "boolean", "description": "look at all classes, though there is an index"},
     }
     schema = {"type": "object", "required": [name], "properties": properties, "additionalProperties": False}
-    content = {"application/json": {"schema": schema, "example": json.loads(_filled(form))}}
+    content: dict[str, Any] = {"application/json": {"schema": schema, "example": json.loads(_filled(form))}}
+    if name == "texts":
+        content["text/plain"] = {"schema": item, "example": "a text\nanother one\n"}
     return {"requestBody": {"required": True, "content": content}}
 
 
