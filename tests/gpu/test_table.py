@@ -36,6 +36,16 @@ def solver_of(names, device, data, W=None, **others):
     return solver
 
 
+def take_the_same_steps(found, expected, frozen):
+    """Let both solvers take an epoch, and compare where it leads; a frozen table stays."""
+    before = found.weights().table.copy()
+    for solver in (found, expected):
+        assert solver.advance(np.arange(N), 0, 0, 0.25) == N
+    for one, other in zip(found.weights(), expected.weights(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
+    assert np.array_equal(found.weights().table, before) == frozen
+
+
 @pytest.mark.parametrize("storage", ["dense", "csr"])
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("others", [{}, {"average": "all"}, {"encoder": ENCODER | {"frozen": True}}], ids=str)
@@ -45,12 +55,7 @@ def test_steps_are_those_of_compiled_code(name, storage, others):
     found, expected = (solver_of(METHODS[name], device, data, W, **others) for device in ("cpu", "numba"))
     assert isinstance(found, TorchEncodedFullSolver)
     assert np.array_equal(found.weights().table, expected.weights().table)
-    before = found.weights().table.copy()
-    for solver in (found, expected):
-        assert solver.advance(np.arange(N), 0, 0, 0.25) == N
-    for one, other in zip(found.weights(), expected.weights(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
-    assert np.array_equal(found.weights().table, before) == ("encoder" in others)
+    take_the_same_steps(found, expected, frozen="encoder" in others)
 
 
 @pytest.mark.parametrize("positives", ["mean", "sum"])
@@ -130,12 +135,7 @@ def test_steps_on_drawn_classes_are_those_of_compiled_code(name, storage, others
     data = training_set(storage)
     found, expected = (drawing(name, device, data, **others) for device in ("cpu", "numba"))
     assert isinstance(found, TorchEncodedSolver)
-    before = found.weights().table.copy()
-    for solver in (found, expected):
-        assert solver.advance(np.arange(N), 0, 0, 0.25) == N
-    for one, other in zip(found.weights(), expected.weights(), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-5)
-    assert np.array_equal(found.weights().table, before) == ("encoder" in others)
+    take_the_same_steps(found, expected, frozen="encoder" in others)
 
 
 @pytest.mark.parametrize("shared", [False, True])

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.proposals import Proposal, Size, TrainingSet
+from xsoftmax.proposals import Size, TrainingSet
 from xsoftmax.solvers.implicit import ImplicitSolver, inclusion_of
-from xsoftmax.solvers.torch_sampled import TorchSampledSolver
+from xsoftmax.solvers.torch_sampled import Draws, TorchSampledSolver
 
 # Arrays of float64, of the classes of a batch times its rows, that a step holds: numbers, directions, images.
 HELD = 16
@@ -28,24 +28,16 @@ class TorchImplicitSolver(TorchSampledSolver):
         held = 8 * (HELD * n * (n + n_draws) + n * n)
         return super().room(method, size) | {"a step's equations": held}
 
-    def _steps_of(
-        self,
-        method: Any,
-        objective: Any,
-        sampler: Any,
-        n_draws: int,
-        proposal: Proposal,
-        kernel: Any,
-        data: TrainingSet,
-    ) -> Any:
+    def _steps_of(self, method: Any, objective: Any, draws: Draws, data: TrainingSet) -> Any:
+        """See ``TorchSampledSolver``."""
         from xsoftmax.gpu.implicit_steps import JointSteps, Penalty
 
         size, counts = method.batch.size, data.class_counts
-        found = inclusion_of(proposal, kernel, counts, method.n_sampled, size)
+        found = inclusion_of(draws.proposal, draws.kernel, counts, method.n_sampled, size)
         inverse = self._torch.from_numpy(found.inverse).to(self._device)
         l2 = float(np.float32(method.l2 / max(1, data.n_samples)))
         penalty = Penalty(l2, inverse, (float(found.share[0]), float(found.share[1])))
-        return JointSteps(size, n_draws, sampler, self._weights, self._auxiliary, penalty)
+        return JointSteps(size, draws.n, draws.sampler, self._weights, self._auxiliary, penalty)
 
 
 MEMBER = TorchImplicitSolver

@@ -1,6 +1,6 @@
 """Steps on a few drawn classes on PyTorch, minibatch by minibatch; draws are those of compiled code."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,15 @@ MOST_DRAWS = 2**20
 GATHERED = 2**24
 # How much faster a device moves bytes than a core, for ranking.
 FASTER = 50
+
+
+class Draws(NamedTuple):
+    """How classes are drawn: on the device, ``n`` beside a sample's own, and as compiled code has it."""
+
+    sampler: Any
+    n: int
+    proposal: Proposal
+    kernel: Any
 
 
 class TorchSampledSolver(TorchSolver):
@@ -83,8 +92,8 @@ class TorchSampledSolver(TorchSolver):
         exact = getattr(kernel, "exact_classes", np.empty(0)).size
         sampler = sampler_of(kernel, self._device)
         self._y = torch.from_numpy(data.y.astype(np.int64)).to(self._device)
-        n_looked_at = method.n_sampled + exact
-        self._steps = self._steps_of(method, objective, sampler, n_looked_at, proposal, kernel, data)
+        draws = Draws(sampler, method.n_sampled + exact, proposal, kernel)
+        self._steps = self._steps_of(method, objective, draws, data)
         given = data.start is not None and data.start.b is not None
         if method.bias_start == "minus-log-q" and not given:
             log_q = sampler.log_probability(torch.arange(data.n_samples, device=self._device), self._y)
@@ -96,22 +105,13 @@ class TorchSampledSolver(TorchSolver):
         self.chunk = max(1, most // self._batch_size) * self._batch_size
         self._batches_per_epoch = -(-data.n_samples // self._batch_size)
 
-    def _steps_of(
-        self,
-        method: Any,
-        objective: Any,
-        sampler: Any,
-        n_draws: int,
-        proposal: Proposal,
-        kernel: Any,
-        data: TrainingSet,
-    ) -> Any:
-        """Make the steps, of so many classes beside a sample's own."""
+    def _steps_of(self, method: Any, objective: Any, draws: Draws, data: TrainingSet) -> Any:
+        """Make the steps."""
         from xsoftmax.gpu.implicit_one import ImplicitSteps
         from xsoftmax.gpu.sampled_steps import SampledSteps
 
-        shrinkage = self._shrinkage(method, proposal, data)
-        parts = (method, objective, sampler, n_draws, self._weights, self._auxiliary, shrinkage, self._behind(method))
+        shrinkage, behind = self._shrinkage(method, draws.proposal, data), self._behind(method)
+        parts = (method, objective, draws.sampler, draws.n, self._weights, self._auxiliary, shrinkage, behind)
         if method.optimizer.needs == "proximal":
             return ImplicitSteps(method.settings["objective"]["name"], *parts)
         return SampledSteps(*parts)
