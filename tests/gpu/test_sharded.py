@@ -21,11 +21,12 @@ from training.interruptions import CountChunks  # noqa: E402
 from training.problems import K, curve, rows  # noqa: E402
 from xsoftmax.data.store import open_prepared  # noqa: E402
 from xsoftmax.gpu.launch import first_node, joined, world_of  # noqa: E402
-from xsoftmax.gpu.ranks import Alone, shard_of  # noqa: E402
+from xsoftmax.gpu.ranks import ALONE, Alone, shard_of  # noqa: E402
 from xsoftmax.internal.errors import InputError  # noqa: E402
 from xsoftmax.internal.fingerprint import ROOT  # noqa: E402
 from xsoftmax.model import load_model  # noqa: E402
 from xsoftmax.training.memory import check_memory, estimate  # noqa: E402
+from xsoftmax.training.ranks import check_ranks  # noqa: E402
 
 SECONDS = 600
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
@@ -249,6 +250,23 @@ def test_ranks_on_one_machine_share_its_memory(folder):
         check_memory(method, data, False, enough, ranks=OneOfTwo())
         with pytest.raises(InputError, match=r"method mine on synthetic .* needs .* MB: .*; it may take "):
             check_memory(method, data, False, enough // 2, ranks=OneOfTwo())
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "said"),
+    [
+        (("double-sum", "uniform", "implicit"), {"batch": {"size": 1}}, "implicit moves weights by itself; take sgd"),
+        (worker.SOFTMAX, {"encoder": {"dimension": 3}}, "the table of an encoder is one; leave encoder out"),
+        (worker.SOFTMAX, {"start": "class-means"}, "start class-means makes the weights of all; leave start out"),
+        (worker.SOFTMAX, {"prune": 0.5}, r"prune is 0\.5, which compares the weights of all; leave prune out"),
+    ],
+    ids=["implicit", "encoder", "start", "prune"],
+)
+def test_what_looks_at_all_weights_trains_in_one_process(names, others, said):
+    method = method_of(names, **others)
+    check_ranks(ALONE, method, K, False, [])
+    with pytest.raises(InputError, match=f"method mine: 2 ranks have some of the classes each, and {said}"):
+        check_ranks(OneOfTwo(), method, K, False, [])
 
 
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "2", "LOCAL_RANK": "1", "MASTER_ADDR": "a", "MASTER_PORT": "29500"}
