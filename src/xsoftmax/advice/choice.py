@@ -19,8 +19,8 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_text
 from xsoftmax.internal.fingerprint import fingerprint
 from xsoftmax.methods import AUTO, build_method
-from xsoftmax.training.fit import check_question
 from xsoftmax.training.plan import Plan
+from xsoftmax.training.refusals import check_question
 
 
 def choice_for(

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.data.dataset import Dataset, Split
-from xsoftmax.data.training_set import check_seed
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.gpu.device import NUMBA
 from xsoftmax.gpu.ranks import ALONE, Group
@@ -26,12 +25,8 @@ from xsoftmax.proposals import Proposal, TrainingSet, fitted
 from xsoftmax.proposals._file import StoredProposal, known_beforehand
 from xsoftmax.solvers import (
     Solver,
-    check_label_sets,
-    check_precision,
-    check_weights,
     make_solver,
     place_of,
-    solver_of,
 )
 from xsoftmax.solvers._encoder import seen_by
 from xsoftmax.starts import Start, digest_of
@@ -47,11 +42,11 @@ from xsoftmax.training.checkpoint import check_checkpoint
 from xsoftmax.training.checkpoint_parts import PartedCheckpoint
 from xsoftmax.training.epoch_sampler import EpochSampler, ShuffledSampler, WindowSampler
 from xsoftmax.training.evaluator import Evaluator, all_finite
-from xsoftmax.training.memory import check_memory, must_stream, size_of
 from xsoftmax.training.plan import STATUSES, FitState, Plan
 from xsoftmax.training.preparations import Preparations
 from xsoftmax.training.pretrained import pretrained_table
 from xsoftmax.training.ranks import agreed, check_ranks
+from xsoftmax.training.refusals import check_fit, streams
 from xsoftmax.training.snapshot import Snapshot
 from xsoftmax.training.trained_models import TrainedModels
 
@@ -144,52 +139,14 @@ def fit(
     StoppedError
         If ``stop`` was set.
     """
-    check_question(data, seed)
     identity = [method.settings, data.identity, seed, plan.epochs, plan.seconds, plan.at, plan.identity]
     check_ranks(ranks, method, data.n_classes, start is not None, identity)
-    check_precision(method, data)
-    if data.multilabel:
-        check_label_sets(method)
-    if data.weighted:
-        check_weights(method, data)
-    if start is not None and method.encoder is not None:
-        raise InputError(f"method {method.name}: weights to begin with are of rows themselves; leave encoder out")
-    if method.calibration != "none" and not data.n_samples("validation"):
-        raise InputError(
-            f"method {method.name}: calibration is {method.calibration}, which validation rows decide, and "
-            f"{data.name} has none; keep some rows for validation, or leave calibration out"
-        )
-    keeps_best = plan.keeps_best(data.n_samples("validation"))
-    stream = plan.stream if plan.share == 1 else False
-    if data.weighted:
-        if stream:
-            raise InputError(f"{data.name}: its rows have weights, which take them into memory; leave --stream out")
-        stream = False
-    if stream is None:
-        stream = must_stream(method, data, keeps_best, plan.memory, plan.threads, ranks)
-    elif stream and not solver_of(method, size_of(data)).streams:
-        name = method.settings["optimizer"]["name"]
-        raise InputError(f"method {method.name}: {name} needs all training rows in memory; leave --stream out")
-    check_memory(method, data, keeps_best, plan.memory, stream, plan.threads, ranks)
+    check_fit(data, method, seed, start is not None)
+    stream = streams(data, method, plan, ranks)
     running = _Fit(data, method, seed, replace(plan, stream=stream), proposal, beforehand or {}, start, ranks)
     if carried is not None:
         running.solver.restore({**carried, "auxiliary": running.solver.auxiliary})
     return running.run(stop or threading.Event(), callbacks)
-
-
-def check_question(data: Dataset, seed: int) -> None:
-    """Make sure that there is something to train, and a seed.
-
-    Raises
-    ------
-    InputError
-        If not.
-    """
-    if data.n_classes < 2:
-        raise InputError(f"{data.name} has {data.n_classes} class; a softmax needs at least 2")
-    if data.n_samples("train") == 0:
-        raise InputError(f"{data.name} has no training rows; look at its preparation")
-    check_seed(seed)
 
 
 class _Fit:
