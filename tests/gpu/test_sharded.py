@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 if not torch.distributed.is_gloo_available():
     pytest.skip("this PyTorch has no gloo", allow_module_level=True)
 
+from edited import edited  # noqa: E402
 from gpu import rank as worker  # noqa: E402
 from gpu.problems import K as N_CLASSES  # noqa: E402
 from gpu.problems import N, in_float64, method_of  # noqa: E402
@@ -167,12 +168,19 @@ def of_another_rank(part):
     shutil.copy(part, part.with_name(part.name.replace("part-1", "part-0")))
 
 
+def of_another_step(part):
+    """Whole, with a checksum of its own, and of the same rank."""
+    with edited(part) as file:
+        for array in file["arrays"].values():
+            array[...] = array[...] * 2
+
+
 @pytest.mark.fault(
     "a part of a checkpoint by ranks is missing, damaged or of another checkpoint",
     happens="the checkpoint is as good as none, on all ranks",
     user="`warning: …part-1-of-2…: …; training from the start`",
 )
-@pytest.mark.parametrize("damage", [cut_short, missing, of_another_rank])
+@pytest.mark.parametrize("damage", [cut_short, missing, of_another_rank, of_another_step])
 def test_a_part_that_is_not_whole_is_found(damage, ranks, tmp_path, capsys):
     folder, _ = ranks
     damage(copied(folder, tmp_path)[1])
