@@ -24,6 +24,7 @@ AXES = {
     "proposal": "xsoftmax.proposals",
     "optimizer": "xsoftmax.optimizers",
 }
+TREE, TREE_ON_DEVICES = f"{AXES['proposal']}.tree", "xsoftmax.gpu.tree_engine"
 STARTS = "xsoftmax.starts"
 # In the place of a method's name: whatever the advice chooses for the data.
 AUTO = "auto"
@@ -349,6 +350,8 @@ def component_modules(settings: Mapping[str, Any]) -> list[str]:
     found = [name for axis, package in AXES.items() for name in registry.modules_of(package, settings[axis])]
     start = settings.get("start", "zero")
     found.append(f"{STARTS}.{registry.stem(start if isinstance(start, str) else start['name'])}")
+    if settings.get("device", NUMBA) != NUMBA and TREE in found:
+        found.append(TREE_ON_DEVICES)  # which fits load by name: an edit of it is none of other methods'
     return [*found, *solvers.MODULES]
 
 

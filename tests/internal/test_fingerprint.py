@@ -105,6 +105,16 @@ def test_an_edit_of_the_tree_changes_only_methods_that_draw_from_it(copy):
     assert changed_by_edit(copy, of_methods(), "tree/fit.py") == methods_with("proposal", "tree")
 
 
+def test_an_edit_of_a_trees_fit_on_devices_changes_methods_with_both(copy):
+    train = verbs()["train"]
+    asked = {
+        f"{name} {device}": [train, *component_modules(METHODS[name] | {"device": device})]
+        for name in ("adversarial", "softmax")
+        for device in ("numba", "cpu")
+    }
+    assert changed_by_edit(copy, asked, "gpu/tree_levels.py") == {"adversarial cpu"}
+
+
 def test_an_edit_of_a_kernel_changes_all_methods_but_not_the_preparation(copy):
     changed = changed_by_edit(copy, of_methods() | of_commands(), "kernels/run_steps.py")
     assert set(METHODS) <= changed

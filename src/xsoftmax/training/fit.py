@@ -16,7 +16,7 @@ from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.gpu.device import NUMBA
 from xsoftmax.gpu.ranks import ALONE, Group
-from xsoftmax.gpu.tree_engine import engine_on
+from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import Method
@@ -186,7 +186,7 @@ class _Fit:
             table=self.table.rows,
             ranks=ranks,
             # All ranks draw from one tree: on devices that differ, each would have another.
-            engine=engine_on(self.place) if ranks.n_ranks == 1 else None,
+            engine=self._tree_engine() if ranks.n_ranks == 1 else None,
         )
         self.objective = method.objective.fit(training_set)
         begin = time.perf_counter()
@@ -206,6 +206,10 @@ class _Fit:
         self.budget = Budget(plan, self.train.n_samples, self.preparations.seconds)
         self.state, self.resumed = FitState(seconds=self.preparations.seconds), False
         self._make_callbacks()
+
+    def _tree_engine(self) -> Any:
+        """Give what fits trees on the device, loaded by name: an edit of it is an edit of fits with a tree there."""
+        return None if self.place == NUMBA else registry.load("xsoftmax.gpu", "tree-engine").engine_on(self.place)
 
     def _make_callbacks(self) -> None:
         """Make those of the plan that decide what the fit comes to; without validation rows training rows judge."""
