@@ -3,19 +3,16 @@
 import pytest
 
 from lab.reproduction.made_up import results_of
+from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import (
     Page,
-    Verdict,
-    above,
-    agrees,
     beside,
     comparison,
     ours,
     overview,
-    verdict_of_orders,
 )
-from xsoftmax.lab.reproduction.results import Estimate
+from xsoftmax.lab.reproduction.rules import judge_numbers, judge_orders
 
 
 def test_numbers_stand_beside_one_another():
@@ -24,32 +21,6 @@ def test_numbers_stand_beside_one_another():
     assert beside(None, Estimate(0.75, 0.01, 3), 2) == ["–", "0.75 ± 0.01", "–"]
     assert beside(0.5, Estimate.of([None]), 2)[1:] == ["– (1 diverged)", "–"]
     assert ours(Estimate(-1.0, float("nan"), 1), 1) == "−1.0"
-
-
-@pytest.mark.parametrize(("mean", "error", "verdict"), [(1.02, 0, True), (1.1, 0, False), (1.1, 0.06, True)])
-def test_a_number_agrees_within_the_tolerance_or_two_standard_errors(mean, error, verdict):
-    assert agrees(1.0, Estimate(mean, error, 3)) is verdict
-
-
-def test_an_order_needs_more_than_two_standard_errors():
-    assert above(Estimate(1.0, 0.01, 3), Estimate(0.9, 0.01, 3)) is True
-    assert above(Estimate(0.9, 0.01, 3), Estimate(1.0, 0.01, 3)) is False
-    assert above(Estimate(1.0, 0.1, 3), Estimate(0.9, 0.1, 3)) is None
-    assert above(Estimate.of([None]), Estimate(1.0, 0.1, 3)) is None
-
-
-@pytest.mark.parametrize(
-    ("orders", "verdict"),
-    [
-        ([True, True], Verdict.REPRODUCED),
-        ([True, None], Verdict.IN_SHAPE),
-        ([True, True, False], Verdict.IN_SHAPE),
-        ([True, False], Verdict.NOT),
-        ([False], Verdict.NOT),
-    ],
-)
-def test_verdicts_of_orders(orders, verdict):
-    assert verdict_of_orders(orders) == verdict
 
 
 def test_a_page_is_written_with_its_figures(tmp_path):
@@ -63,18 +34,23 @@ def test_a_page_is_written_with_its_figures(tmp_path):
     assert [line.label for line in lines] == ["SOFT"]
     assert lines[0].y[-1] == pytest.approx(-1, rel=1e-3)
     page.figure("curve", figure_of([Panel("a", [*lines, Line("flat", lines[0].x, lines[0].x)], "x", "y")]), "A curve")
-    page.claim("it works", "0.25", Verdict.NOT, "because")
+    page.claim("it works", "0.25", judge_orders([False]), "because")
+    page.claim("so does ours", "0.5", judge_numbers([True]), ours=True)
     (tmp_path / "out/ruiz2018").mkdir(parents=True)
     (tmp_path / "out/ruiz2018/old.svg").touch()
     page.write(tmp_path / "out")
     text = (tmp_path / "out/ruiz2018.md").read_text()
     assert "| a | SOFT | 0.30 | 0.25 ± 0.00 | −0.05 |" in text
     assert "absent" not in text
-    assert "| it works | 0.25 | **not reproduced** | because |" in text
+    judged = "1 comparisons: 0 as claimed, 0 too close, 1 reversed; an order counts where"
+    assert f"| it works | 0.25 | **not reproduced** | {judged}" in text
+    assert "better if 1 fewer were reversed | because |" in text
+    assert "| we say | here |" in text
+    assert "| so does ours | 0.5 | **reproduced** | 1 of 1 numbers agree;" in text
     assert "3 fits, seeds 0, 1, 2" in text
     assert "](ruiz2018/curve.svg)" in text
     assert sorted(path.name for path in (tmp_path / "out/ruiz2018").iterdir()) == ["curve.svg", "verdicts.json"]
-    assert "| [Title](ruiz2018.md) | 0 | 0 | 1 |" in overview(tmp_path / "out")
+    assert "| [Title](ruiz2018.md) | 0 | 0 | 0 | 1 | 0 | 1 of 1 |" in overview(tmp_path / "out")
     before = (tmp_path / "out/ruiz2018/curve.svg").read_bytes()
     page.write(tmp_path / "out")
     assert (tmp_path / "out/ruiz2018/curve.svg").read_bytes() == before

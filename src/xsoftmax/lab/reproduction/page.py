@@ -2,10 +2,8 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -14,32 +12,24 @@ from matplotlib.figure import Figure
 from xsoftmax.internal.files import write_text
 from xsoftmax.lab.report.figures import save
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.results import Estimate, Results
+from xsoftmax.lab.reproduction.estimates import Estimate
+from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.lab.reproduction.rules import Finding, Verdict
 
-# A number is the paper's if it differs by no more, relatively, or by no more than two standard errors.
-TOLERANCE = 0.03
 # Beside a page's figures: its claims, for ``overview``.
 VERDICTS = "verdicts.json"
 COMMAND = "make run CONFIG=config/experiments/{name}.yaml"
 
 
-class Verdict(StrEnum):
-    """How far a claim of a paper holds here."""
-
-    REPRODUCED = "reproduced"
-    IN_SHAPE = "reproduced in shape"
-    NOT = "not reproduced"
-    OPEN = "not tried yet"
-
-
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says, in our words, what was found here, and why it differs if it does."""
+    """Something that a paper says, or we do, in our words; what was found here, and why it differs if it does."""
 
     says: str
     here: str
-    verdict: Verdict
+    finding: Finding
     why: str = ""
+    ours: bool = False
 
 
 @dataclass
@@ -73,9 +63,9 @@ class Page:
         self.figures[name] = figure
         self.parts.append(f"![{caption}]({self.name}/{name}.svg)\n\n*{caption}*")
 
-    def claim(self, says: str, here: str, verdict: Verdict, why: str = "") -> None:
-        """Add a claim of the paper, and what became of it."""
-        self.claims.append(Claim(says, here, verdict, why))
+    def claim(self, says: str, here: str, finding: Finding, why: str = "", ours: bool = False) -> None:
+        """Add a claim of the paper, or one of ours, and what a rule says of it; see ``rules``."""
+        self.claims.append(Claim(says, here, finding, why, ours))
 
     def markdown(self) -> str:
         """Give the whole page."""
@@ -91,13 +81,15 @@ class Page:
     def _verdicts(self) -> list[str]:
         if not self.claims:
             return []
-        rows = [f"| {claim.says} | {claim.here} | **{claim.verdict}** | {claim.why} |" for claim in self.claims]
-        table = "\n".join(["| the paper says | here | verdict | why |", "| --- | --- | --- | --- |", *rows])
-        rule = (
-            f"A number counts as reproduced within {TOLERANCE:.0%} or two standard errors of ours, an order if it is "
-            "there by more than two standard errors; in shape, if only the order is there or numbers are near."
-        )
-        return ["## Verdicts", rule, table]
+        parts = ["## Verdicts", "Each rule was written down before the run that it judges."]
+        for heading, ours in (("the paper says", False), ("we say", True)):
+            claims = [claim for claim in self.claims if claim.ours == ours]
+            rows = [
+                f"| {c.says} | {c.here} | **{c.finding.verdict}** | {_judged(c.finding)} | {c.why} |" for c in claims
+            ]
+            head = [f"| {heading} | here | verdict | judged by | why |", "| --- | --- | --- | --- | --- |"]
+            parts += ["\n".join([*head, *rows])] if claims else []
+        return parts
 
     def write(self, folder: Path) -> list[Path]:
         """Write ``<name>.md``, ``<name>/<figure>.svg`` and the verdicts; figures of an earlier call are removed."""
@@ -120,14 +112,19 @@ class Page:
         return [*written, *texts]
 
 
+def _judged(finding: Finding) -> str:
+    return f"{finding.n}; {finding.rule}; {finding.otherwise}"
+
+
 def overview(folder: Path) -> str:
-    """Sum up the verdicts of all pages in a folder, as a table."""
-    rows = ["| paper | " + " | ".join(Verdict) + " |", "| --- |" + " --: |" * len(Verdict)]
+    """Sum up the verdicts of all pages in a folder, as a table; of claims of ours in a column of their own."""
+    rows = ["| paper | " + " | ".join(Verdict) + " | ours reproduced |", "| --- |" + " --: |" * (len(Verdict) + 1)]
     for path in sorted(folder.glob(f"*/{VERDICTS}")):
         found = json.loads(path.read_text(encoding="utf-8"))
-        counts = Counter(claim["verdict"] for claim in found["claims"])
-        name = path.parent.name
-        rows.append(f"| [{found['title']}]({name}.md) | " + " | ".join(str(counts[each]) for each in Verdict) + " |")
+        of = {ours: [c["finding"]["verdict"] for c in found["claims"] if c["ours"] == ours] for ours in (False, True)}
+        cells = [str(of[False].count(each)) for each in Verdict]
+        cells += [f"{of[True].count(Verdict.REPRODUCED)} of {len(of[True])}" if of[True] else "–"]
+        rows.append(f"| [{found['title']}]({path.parent.name}.md) | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 
@@ -145,26 +142,6 @@ def beside(paper: float | None, estimate: Estimate, digits: int = 3) -> list[str
     sign = "+" if difference > 0 else ""
     shown = "–" if math.isnan(difference) else f"{sign}{number(difference, digits=digits)}"
     return [number(paper, digits=digits), ours(estimate, digits), shown]
-
-
-def agrees(paper: float, estimate: Estimate, tolerance: float = TOLERANCE) -> bool:
-    """Tell whether the paper's number is ours, within the tolerance or two standard errors."""
-    return abs(estimate.mean - paper) <= max(tolerance * abs(paper), estimate.margin)
-
-
-def above(better: Estimate, worse: Estimate) -> bool | None:
-    """Tell whether one mean is above another by more than two standard errors; None if neither is."""
-    difference = better.mean - worse.mean
-    error = 2 * math.hypot(*(e.error if math.isfinite(e.error) else 0.0 for e in (better, worse)))
-    return None if not abs(difference) > error else difference > 0
-
-
-def verdict_of_orders(orders: Iterable[bool | None]) -> Verdict:
-    """Judge several orders: all there, some the other way round, or too close to tell."""
-    found = list(orders)
-    if all(found):
-        return Verdict.REPRODUCED
-    return Verdict.NOT if found.count(False) * 2 >= len(found) else Verdict.IN_SHAPE
 
 
 def comparison(

@@ -4,45 +4,23 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from statistics import fmean, median, stdev
+from statistics import median
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from xsoftmax.data.store import Prepared, open_prepared
+from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.internal.errors import InputError
+from xsoftmax.lab.reproduction.estimates import Difference, Estimate, paired
 from xsoftmax.model import Model, load_model
 from xsoftmax.training.folders import Fit, read_fits
 from xsoftmax.training.search import Search, read_search
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean over seeds and its standard error; NaN where there is no value, or one only.
-
-    ``n`` is the number of values, ``n_diverged`` that of seeds without one.
-    """
-
-    mean: float
-    error: float
-    n: int
-    n_diverged: int = 0
-
-    @classmethod
-    def of(cls, values: Iterable[float | None]) -> "Estimate":
-        """Take the mean of those values that are finite."""
-        every = list(values)
-        finite = [value for value in every if value is not None and math.isfinite(value)]
-        error = stdev(finite) / math.sqrt(len(finite)) if len(finite) > 1 else math.nan
-        return cls(fmean(finite) if finite else math.nan, error, len(finite), len(every) - len(finite))
-
-    @property
-    def margin(self) -> float:
-        """Two standard errors; 0 where they are not known."""
-        return 2 * self.error if math.isfinite(self.error) else 0.0
+MOST_ROWS = 10_000  # of the test rows in paired comparisons: all of most data sets
 
 
 @dataclass(frozen=True)
@@ -120,13 +98,40 @@ class Results:
         return [value(fit, measure) for fit in self.of(dataset, method)]
 
     def estimate(self, dataset: str, method: str, measure: str) -> Estimate:
-        """Give the mean of a measure over seeds."""
-        return Estimate.of(self.values(dataset, method, measure))
+        """Give the mean of a measure over seeds; that of a fit that draws nothing and has converged is exact."""
+        return self._mean(dataset, method, self.values(dataset, method, measure))
 
     def bound(self, dataset: str, method: str) -> Estimate:
         """Give the mean over seeds of what a method maximises, where it ended: minus its objective."""
         losses = self.values(dataset, method, "end.objective")
-        return Estimate.of(None if loss is None else -loss for loss in losses)
+        return self._mean(dataset, method, [None if loss is None else -loss for loss in losses])
+
+    def _mean(self, dataset: str, method: str, values: Sequence[float | None]) -> Estimate:
+        found = Estimate.of(values)
+        return Estimate.exact(found.mean) if found.n == 1 and self.is_optimum(dataset, method) else found
+
+    def is_optimum(self, dataset: str, method: str) -> bool:
+        """Tell whether the fits of a method ended where its tolerance was met, which no seed changes."""
+        return all(str(fit.status.get("message", "")).startswith("converged") for fit in self.of(dataset, method))
+
+    def difference(self, dataset: str, first: str, second: str, measure: str) -> Difference:
+        """Subtract two methods' ``log_likelihood`` or ``accuracy`` of the same test rows; see ``paired``.
+
+        Of many test rows ``MOST_ROWS`` are looked at, evenly spaced.
+
+        Parameters
+        ----------
+        dataset, first, second : str
+        measure : {"log_likelihood", "accuracy"}
+        """
+        a, b = (self._rows(dataset, method, measure) for method in (first, second))
+        if not a or not b:
+            return Difference(math.nan, math.nan)
+        return paired(a, b, [self.is_optimum(dataset, method) for method in (first, second)])
+
+    def _rows(self, dataset: str, method: str, measure: str) -> list[np.ndarray]:
+        found = [_scored(fit.folder, self.prepared[dataset]) for fit in self.of(dataset, method) if not fit.diverged]
+        return [log_likelihood if measure == "log_likelihood" else hits for log_likelihood, hits in found]
 
     def curve(self, dataset: str, method: str) -> pd.DataFrame:
         """Give the mean over seeds of every evaluation that all seeds have, those that diverged left out."""
@@ -159,6 +164,16 @@ class Results:
         for fit in self.of(dataset, method):
             if not fit.diverged:
                 yield load_model(fit.folder / "model.h5")
+
+
+@cache
+def _scored(folder: Path, prepared: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Give the log-likelihood of test rows, and whether the true class scores highest."""
+    with open_prepared(prepared) as data:
+        test = data.split("test")
+    every = -(-len(test.y) // MOST_ROWS)
+    found = score_rows(load_model(folder / "model.h5"), test.X[::every], test.y[::every])
+    return found.log_likelihood, (found.rank == 0).astype(float)
 
 
 def value(fit: Fit, measure: str) -> float | None:
