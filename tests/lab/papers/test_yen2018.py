@@ -137,6 +137,17 @@ def test_equal_methods_are_too_close(tmp_path):
     ) | (dict.fromkeys(TIMES, Verdict.NOT))
 
 
+def test_a_gap_that_does_not_grow_or_is_none_is_no_gap_that_grows(tmp_path):
+    gap = "The gap between them gets bigger when running for more iterations"
+    shrinking = made_up(tmp_path, with_kinds(AS_IN_THE_PAPER))  # accuracies fall to their last values
+    assert verdicts(page_of("yen2018", shrinking))[gap] == Verdict.NOT
+    behind = growing(made_up(tmp_path / "behind", with_kinds(AS_IN_THE_PAPER | {"decomposed": (0.2, 0.11, 0.5)})))
+    for fit in behind.fits:  # the lead is negative, but less so than before
+        if fit.method.startswith("decomposed"):
+            fit.history.loc[:1, "test_accuracy"] = 0.0
+    assert verdicts(page_of("yen2018", behind))[gap] == Verdict.NOT
+
+
 def test_factors_may_be_there_in_shape(tmp_path):
     methods = AS_IN_THE_PAPER | {"margin": (0.8, 1.7, 1), "sampled": (0.1, 0.5, 1), "mips": (0.3, 0.4, 0)}
     found = verdicts(page_of("yen2018", made_up(tmp_path, with_kinds(methods))))

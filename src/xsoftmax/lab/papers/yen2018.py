@@ -140,9 +140,9 @@ def _time(results: Results, page: Page, dataset: str) -> None:
                 },
                 "ways to choose rates, test rows compared in pairs",
             ),
-            "a lead of Margin at the paper's rates need not last at larger ones: a softmax of K equal scores gives "
-            "each class a slope of 1/K, and has slopes until scores are more than log K apart, where a margin has "
-            "none once they are 1 apart",
+            "how much slower is not judged, as the paper prints no numbers; a lead of Margin at the paper's rates "
+            "need not last at larger ones: a softmax of K equal scores gives each class a slope of 1/K, and has some "
+            "until scores are more than log K apart, where a margin has none once they are 1 apart",
         )
 
 

@@ -14,7 +14,7 @@ def how_claims_are_judged() -> str:
         "error is not known, gives no order.",
         "Test rows": "Two methods' accuracies or likelihoods on the same test rows are compared in pairs, row by "
         f"row, on {MOST_ROWS:,} rows at most. The {100 * LEVEL:g} % interval is of other rows and of other seeds "
-        "together. All other intervals are of seeds, by Student's t; a fit that has converged to an optimum has none.",
+        "together. All other intervals are of seeds, by Student's t; fits that converge to an optimum have none.",
         "Numbers": f"Where the paper prints numbers, {NUMBERS}.",
         "Levels": "Words such as *much faster* are given a level, which stands at the top of the page's code with "
         f"its reason. With the level 10 and 2 for the shape, {level}.",
