@@ -47,8 +47,7 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "The objective is eq. 9, over the training pairs: minus the mean of log p(y given x), in nats, of the exact "
         "softmax of all scores; of HS, whose paths sum up to 1, of its paths. GD and what follows it begin with an "
         "epoch of NEG, which counts. Seconds are the processor's, of one thread; collapsing the pairs is part of "
-        "them, looks are not. Other programs shared the machine, so that seconds are rough: the same fit took up to "
-        "twice as long at another time. Dashed lines are ours.",
+        "them, looks are not; they are rough where other programs share the machine. Dashed lines are ours.",
     )
     for dataset in results.datasets:
         page.text(f"### {dataset}")
@@ -58,12 +57,15 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
 
 
 def _data(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
+    drawn = numbers["settings"]["negatives"]
     page.section(
         "Table 3: the data",
         "The paper's corpus is of news, and far larger. `books` is War and Peace, `gcide` a quarter of the entries "
         "of a dictionary (Debian's dict-gcide; `dpkg-deb -x` unpacks gcide.dict.dz). Every tenth sentence is held "
         "out for the test. Window, dimension and threshold are the paper's; frequent words are dropped by the rule "
-        "of word2vec's program, and the window of each centre is drawn from 1 to 8.",
+        "of word2vec's program, and the window of each centre is drawn from 1 to 8. "
+        f"NEG draws {drawn[0]} words for a pair, the fewest of the numbers of which the paper takes the best "
+        f"({', '.join(map(str, drawn))}).",
         "GD-MIPS asks the clusters of output vectors that are nearest to a word, of 100, for K/20 classes. "
         "GD-Decomp-MIPS asks those of each of four blocks of 25 columns for K/80, and takes the classes with a "
         "probability of more than 0.001 in some block's softmax. Beside the classes found, those that stand near a "
