@@ -99,7 +99,8 @@ def objective(
     link : str
         How scores become probabilities: a module of ``xsoftmax.evaluation.links``.
     qualifier : str
-        Under what condition the gradient is that of the target, where there is one: "as ... falls to 0".
+        Under what condition the gradient is that of the target, where there is one: "as ... falls to 0", or, where
+        what falls does so with each visit of a sample, "as visits grow".
     target_of_all : str
         The target where every class is looked at, if that is another one.
 

@@ -19,11 +19,11 @@ from xsoftmax.objectives._running_sum import running_sum
 
 @objective(
     title="augment-and-reduce bound",
-    target="bound",
+    target="softmax",
     labels_compete=True,
     excludes_true=True,
     n_auxiliary=2,
-    qualifier="as local_rate falls to 0",
+    qualifier="as visits grow",
 )
 @running_sum
 class AugmentReduce(NamedTuple):

@@ -25,7 +25,7 @@ from xsoftmax.objectives._additive_noise import AdditiveNoise, compiled_for
     n_auxiliary=N_AUXILIARY,
     n_numbers=2,
     link="logistic",
-    qualifier="as local_rate falls to 0",
+    qualifier="as visits grow",
 )
 @compiled_for(Logistic)
 class AugmentReduceLogistic(AdditiveNoise):

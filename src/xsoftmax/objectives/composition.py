@@ -21,7 +21,7 @@ from xsoftmax.objectives._running_sum import loss_of_state, running_sum
     target="softmax",
     excludes_true=True,
     n_auxiliary=2,
-    qualifier="with an average per sample, as its share falls to 0",
+    qualifier="as visits grow",
 )
 @running_sum
 class Composition(NamedTuple):

@@ -629,6 +629,16 @@ def test_a_training_that_is_longer_than_all_others_get_is_marked():
     assert rows["peer-b"]["note"] == ""
 
 
+@pytest.mark.parametrize(("n_classes", "who"), [(1000, "no peer"), (10, "neither")])
+def test_a_level_that_no_peer_reaches_is_neither_met_nor_missed(n_classes, who):
+    found = {"data": {"n_classes": n_classes}, "entrants": entrants()}
+    found["entrants"] = {name: each for name, each in found["entrants"].items() if "full-softmax" not in name}
+    said = verdict(found, summarise(found["entrants"]))
+    assert f"Open, neither met nor missed: {who} reached it in the" in said
+    assert said.endswith("; xsoftmax-softmax takes 1.5 s.")
+    assert "Met" not in said
+
+
 def test_the_target_is_not_met_by_a_tie_where_there_are_many_classes():
     found = {"data": {"n_classes": 1000}, "entrants": entrants()}
     found["entrants"]["pecos-xlinear"] = entry(curve((2.9, None, -1.0, 0.8)))

@@ -51,7 +51,11 @@ def test_what_is_known_of_the_first_methods(entries):
         "softmax, jointly with a variable per sample, as the rate falls to 0",
         "1 x weights, 8 B per sample, 16 B per class",  # scaled rows looked at; u; two probabilities of a touch
     )
-    assert found["composition"][1] == "softmax, with an average per sample, as its share falls to 0"
+    # One loss, the double sum, whose average per sample moves by a share that falls, or stays what it is set to.
+    falling = ("composition", "augment-reduce", "augment-reduce-tree", "augment-reduce-advi")
+    assert {found[name][1] for name in falling} == {"softmax, as visits grow"}
+    assert {found[name][1] for name in ("sox", "scent")} == {"softmax, as averaging falls to 0"}
+    assert found["probit"][1] == "augment-and-reduce bound (probit), as visits grow"
     # Beside Adagrad's accumulators a matrix of D^2 / 2 float64 for each D classes.
     assert entries["sampled-softmax-kernel"].memory.weights == 1 + 1
     assert entries["one-vs-each-head"].rows == 20 + 5 + 1

@@ -1,11 +1,13 @@
 """The page of vectors of words: it builds, and its verdicts follow the numbers."""
 
 import pytest
+from matplotlib.figure import Figure
 
 from lab.reproduction.made_up import results_of, write_fit
+from xsoftmax.lab.papers import yen2018_words
 from xsoftmax.lab.reproduction import page_of
-from xsoftmax.lab.reproduction.page import Verdict
 from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.lab.reproduction.rules import Verdict
 
 DATA = {"n_classes": 500, "n_words": 40_000, "n_pairs": 9000}
 SETTINGS = {"learning_rate": 1.0, "missing": "none", "found_by": "all"}
@@ -19,6 +21,13 @@ OTHERWISE = {
     "neg": (6.0, 0.5), "hs": (6.1, 0.5), "gd": (6.5, 2.0), "mips": (7.0, 0.3), "decomposed": (7.9, 1.9),
     "mips-bound": (8.0, 0.3), "decomposed-bound": (7.9, 0.4), "implicit": (7.0, 0.5), "u-max": (7.5, 0.5),
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _undrawn(monkeypatch, request):
+    """Draw figures where it is asked whether the page builds, as that takes longer than the rest."""
+    if "it_builds" not in request.node.name:
+        monkeypatch.setattr(yen2018_words, "figure_of", lambda panels: Figure())
 
 
 def made_up(folder, methods, datasets=("books", "gcide")):
@@ -35,8 +44,8 @@ def made_up(folder, methods, datasets=("books", "gcide")):
 )
 def test_verdicts_follow_the_numbers(methods, verdict, tmp_path):
     page = page_of("yen2018-words", made_up(tmp_path, methods))
-    assert {claim.says: claim.verdict for claim in page.claims if claim.verdict != verdict} == {}
-    assert len(page.claims) == 11
+    assert {claim.says: claim.finding.verdict for claim in page.claims if claim.finding.verdict != verdict} == {}
+    assert [claim.ours for claim in page.claims] == [False] * 5 + [True] * 6
     assert set(page.figures) == {"objective-books", "objective-gcide"}
     text = page.markdown()
     assert "Made by `make words TEXTS='books=FILE gcide=FILE'` from 54 fits" in text
@@ -53,8 +62,8 @@ def test_progress_is_a_share_of_the_way_from_the_first_epoch(objective, verdict,
     fits = {"decomposed": {"end.objective": [9.0, 8.8, objective]}, "gd": {"end.objective": [9.0, 8.8, 6.0]}}
     page = page_of("yen2018-words", of_histories(tmp_path, fits))
     claim = next(each for each in page.claims if each.says.startswith("Per epoch GD-Decomp-MIPS"))
-    assert claim.verdict == verdict
-    assert f"books {(8.8 - objective) / 2.8:.0%} of the way" in claim.here
+    assert claim.finding.verdict == verdict
+    assert f"GD goes down: books {(8.8 - objective) / 2.8:.2f}" in claim.here
 
 
 def of_histories(folder, fits):
@@ -73,15 +82,48 @@ def test_a_method_that_is_slow_loses_in_equal_time(tmp_path):
         if fit.method == "decomposed":
             fit.history["seconds"] *= 100
     claim = next(each for each in page_of("yen2018-words", results).claims if "same training time" in each.says)
-    assert claim.verdict == Verdict.NOT
+    assert claim.finding.verdict == Verdict.NOT
 
 
 def test_a_method_that_diverges_with_a_seed_is_not_better(tmp_path):
     results = made_up(tmp_path, AS_IN_THE_PAPER, ["books"])
     results.of("books", "u-max")[0].status["status"] = "diverged"
-    verdicts = {claim.says.split(" has ")[0]: claim.verdict for claim in page_of("yen2018-words", results).claims}
-    assert verdicts["(ours) U-max"] == Verdict.NOT
-    assert verdicts["(ours) implicit SGD"] == Verdict.REPRODUCED
+    verdicts = {
+        claim.says.split(" has ")[0]: claim.finding.verdict for claim in page_of("yen2018-words", results).claims
+    }
+    assert verdicts["U-max"] == Verdict.NOT
+    assert verdicts["implicit SGD"] == Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"), [(0.4, Verdict.REPRODUCED), (0.8, Verdict.IN_SHAPE), (1.5, Verdict.NOT)]
+)
+def test_iterations_are_so_many_times_faster_on_every_corpus(seconds, verdict, tmp_path):
+    results = made_up(tmp_path, AS_IN_THE_PAPER)
+    for fit in results.of("gcide", "decomposed"):
+        fit.status["seconds_per_epoch"] = seconds
+    claim = next(each for each in page_of("yen2018-words", results).claims if "5 times faster" in each.says)
+    assert claim.finding.verdict == verdict
+
+
+def test_equal_methods_are_too_close_and_one_seed_tells_nothing(tmp_path):
+    equal = made_up(tmp_path / "equal", dict.fromkeys(AS_IN_THE_PAPER, (6.0, 0.5)), ["books"])
+    orders = [claim for claim in page_of("yen2018-words", equal).claims if "objective" in claim.here]
+    assert len(orders) == 6
+    assert {claim.finding.verdict for claim in orders} == {Verdict.CLOSE}
+    one = Results(
+        "one", [fit for fit in made_up(tmp_path / "one", AS_IN_THE_PAPER, ["books"]).fits if fit.seed == 0], [], {}
+    )
+    found = {claim.finding.verdict for claim in page_of("yen2018-words", one).claims}
+    assert found == {Verdict.CLOSE, Verdict.OPEN}
+
+
+def test_searches_that_beat_one_of_two_rivals_are_not_reproduced(tmp_path):
+    """Orders of which half are reversed, and of which fewer are."""
+    for hs, verdict in ((5.0, Verdict.NOT), (6.5, Verdict.IN_SHAPE)):
+        results = made_up(tmp_path / str(hs), AS_IN_THE_PAPER | {"hs": (hs, 0.5)}, ["books"])
+        claim = next(each for each in page_of("yen2018-words", results).claims if each.says.startswith("So do"))
+        assert claim.finding.verdict == verdict
 
 
 def test_it_builds_without_all_methods_and_then_judges_nothing(tmp_path):

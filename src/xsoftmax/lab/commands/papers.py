@@ -1,4 +1,4 @@
-"""Sum up what became of the claims of all papers: renews the table in a README.md among their pages.
+"""Sum up what became of the claims of all papers: renews the table, and the rules, in a README.md among their pages.
 
 xsoftmax papers docs/papers
 """
@@ -16,6 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the verb."""
+    from xsoftmax.lab.reproduction.how_judged import how_claims_are_judged
     from xsoftmax.lab.reproduction.page import overview
 
-    renew(options.pages / "README.md", {"verdicts": lambda _: overview(options.pages)})
+    writers = {"verdicts": lambda _: overview(options.pages), "rules": lambda _: how_claims_are_judged()}
+    renew(options.pages / "README.md", writers)

@@ -1,37 +1,32 @@
-"""The methods of Yen et al. 2018, and what the pages of its experiments share: curves, rates, progress per epoch."""
+"""The methods of Yen et al. 2018, and what the pages of its experiments share: curves, rates, progress, factors."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from xsoftmax.lab.report.tables import number
+from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
-from xsoftmax.lab.reproduction.page import Page, Verdict
-from xsoftmax.lab.reproduction.results import Estimate, Results, middle
+from xsoftmax.lab.reproduction.page import Page
+from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.lab.reproduction.rules import Finding, judge_level, not_tested
 
-SOFTMAX, SAMPLED, MARGIN, MIPS, DECOMPOSED = (
-    f"{name}-paper" for name in ("softmax", "sampled", "margin", "mips", "decomposed")
-)
-PAPER = {SOFTMAX: "Softmax", SAMPLED: "Sampled-Softmax", MARGIN: "Margin", MIPS: "MIPS", DECOMPOSED: "Decomp-MIPS"}
-LARGE = {name.replace("-paper", "-large"): f"{text}, larger rates" for name, text in PAPER.items()}
-METHODS = PAPER | LARGE
+SOFTMAX, SAMPLED, MARGIN, MIPS, DECOMPOSED = LOSSES = ("softmax", "sampled", "margin", "mips", "decomposed")
+# How rates fall and where they begin: as in the paper, where t of 1 / (1 + t) counts iterations; from the same rates,
+# where it counts epochs; and from larger rates, where it counts epochs, too.
+PAPER, EPOCHS, LARGE = KINDS = ("paper", "epochs", "large")
+KIND_TEXTS = {PAPER: "by the paper's rule", EPOCHS: "t in epochs", LARGE: "larger rates"}
+LOSS_TEXTS = dict(zip(LOSSES, ("Softmax", "Sampled-Softmax", "Margin", "MIPS", "Decomp-MIPS"), strict=True))
+METHODS = {
+    f"{loss}-{kind}": text if kind == PAPER else f"{text}, {KIND_TEXTS[kind]}"
+    for kind in KINDS
+    for loss, text in LOSS_TEXTS.items()
+}
 SECONDS = "fit.seconds_per_epoch"
-# A colour per loss; larger rates are dashed.
-COLORS = {"softmax": "#0072b2", "sampled": "#009e73", "margin": "#d55e00", "mips": "#cc79a7", "decomposed": "#e69f00"}
-# Cooling counts iterations where its scale is below this, and epochs where it is a number of training rows.
-LEAST_ROWS = 1000
-
-
-class Paced:
-    """Methods on one data set, and what an epoch of each takes: the median over seeds, in seconds."""
-
-    def __init__(self, results: Results, dataset: str, methods: Iterable[str]) -> None:
-        self.pace = {name: middle(results.values(dataset, name, SECONDS)) for name in methods}
-
-    def speed(self, slow: str, fast: str) -> float:
-        """How many epochs one method makes in an epoch of the other."""
-        return self.pace[slow] / self.pace[fast]
+# A colour per loss, and a line per kind.
+COLORS = {SOFTMAX: "#0072b2", SAMPLED: "#009e73", MARGIN: "#d55e00", MIPS: "#cc79a7", DECOMPOSED: "#e69f00"}
+DASHES = {PAPER: ":", EPOCHS: "-", LARGE: "--"}
 
 
 def curves(results: Results, page: Page, dataset: str, metric: str, says: str) -> None:
@@ -53,23 +48,21 @@ def _lines(results: Results, dataset: str, column: str, x: str) -> list[Line]:
     found = []
     for line in lines_of(results, dataset, METHODS, column, x, from_evaluation=1):
         loss, kind = (line.method or "").split("-")
-        found.append(replace(line, style={"color": COLORS[loss], "linestyle": "-" if kind == "paper" else "--"}))
+        found.append(replace(line, style={"color": COLORS[loss], "linestyle": DASHES[kind]}))
     return found
 
 
 def rates(results: Results, page: Page, dataset: str, says: str) -> None:
-    """Add a table of all initial rates and coolings that were tried, and what each came to."""
+    """Add a table of all initial rates that were tried, and what each came to."""
     searched = [search for search in results.searches if search.dataset == dataset and search.method in METHODS]
     rows = []
     for search in sorted(searched, key=lambda search: list(METHODS).index(search.method)):
         for trial, told in zip(search.trials, search.chosen["trials"], strict=True):
-            settings = trial.status["parameters"]
-            iterations = settings["schedule"]["scale"] < LEAST_ROWS
             chosen = " (chosen)" if told["name"] == search.chosen["name"] else ""
-            cells = [f"{settings['optimizer']['learning_rate']:g}", "iterations" if iterations else "epochs"]
             value = number(np.nan if told["value"] is None else told["value"], digits=3)
-            rows.append([METHODS[search.method], *cells, value + chosen])
-    page.table(["method", "initial rate", "t counts", says], rows)
+            rate = trial.status["parameters"]["optimizer"]["learning_rate"]
+            rows.append([METHODS[search.method], f"{rate:g}", value + chosen])
+    page.table(["method", "initial rate", says], rows)
 
 
 def trained(results: Results, dataset: str) -> dict[str, str]:
@@ -77,7 +70,12 @@ def trained(results: Results, dataset: str) -> dict[str, str]:
     return {method: text for method, text in METHODS.items() if results.has(dataset, method)}
 
 
-def common_end(results: Results, dataset: str, methods: Mapping[str, str], column: str) -> float:
+def kinds(results: Results, dataset: str, *losses: str) -> list[str]:
+    """List the kinds of rates with which all of some losses were trained on a data set."""
+    return [kind for kind in KINDS if all(results.has(dataset, f"{loss}-{kind}") for loss in losses)]
+
+
+def common_end(results: Results, dataset: str, methods: Iterable[str], column: str) -> float:
     """Tell how far all fits of some methods have come, in epochs or seconds: the least of their last looks."""
     return min(
         float(fit.history[column].iloc[-1])
@@ -87,14 +85,33 @@ def common_end(results: Results, dataset: str, methods: Mapping[str, str], colum
     )
 
 
-def at(results: Results, dataset: str, method: str, metric: str, x: str, place: float) -> Estimate:
-    """Estimate a metric after so many epochs or seconds, linear between evaluations."""
-    return Estimate.of(
+def values_at(results: Results, dataset: str, method: str, metric: str, x: str, place: float) -> list[float | None]:
+    """Give a metric of each seed's fit after so many epochs or seconds, linear between evaluations."""
+    return [
         None if fit.diverged else float(np.interp(place, fit.history[x], fit.history[metric]))
         for fit in results.of(dataset, method)
-    )
+    ]
 
 
-def at_least(ratio: float, full: float, in_shape: float) -> Verdict:
-    """Judge a factor by what it is to be, and what it is to be in shape."""
-    return Verdict.REPRODUCED if ratio >= full else Verdict.IN_SHAPE if ratio >= in_shape else Verdict.NOT
+def quotient(first: Sequence[float | None], second: Sequence[float | None]) -> Estimate:
+    """Estimate how many times as much a method's values are as another's, seed by seed."""
+    return Estimate.of(None if a is None or not b else a / b for a, b in zip(first, second, strict=True))
+
+
+def times_as_fast(results: Results, dataset: str, fast: str, slow: str) -> Estimate:
+    """Estimate how many epochs a method makes in an epoch of another."""
+    return quotient(*(results.values(dataset, name, SECONDS) for name in (slow, fast)))
+
+
+def judge_least(values: Iterable[Estimate], of: str, at_least: float, near: float) -> Finding:
+    """Judge several values by the least of them: all are to reach the level."""
+    found = list(values)
+    if not found:
+        return not_tested("nothing was compared")
+    least = min(found, key=lambda each: -np.inf if np.isnan(each.mean) else each.mean)
+    return judge_level(least, at_least=at_least, near=near, of=f"the least of {len(found)} {of}", digits=2)
+
+
+def told(parts: Mapping[str, str]) -> str:
+    """Join what is told of data sets or kinds of rates."""
+    return "; ".join(f"{name} {text}" for name, text in parts.items())

@@ -1,43 +1,55 @@
 """Yen et al., Loss decomposition for fast learning in large output spaces, ICML 2018: section 5.2 and figure 2."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xsoftmax.lab.papers._yen2018_methods import (
     DECOMPOSED,
+    EPOCHS,
+    KIND_TEXTS,
     LARGE,
+    LOSSES,
     MARGIN,
-    METHODS,
     MIPS,
+    PAPER,
     SAMPLED,
+    SECONDS,
     SOFTMAX,
-    Paced,
-    at,
-    at_least,
     common_end,
     curves,
+    judge_least,
+    kinds,
+    quotient,
     rates,
+    times_as_fast,
+    told,
     trained,
+    values_at,
 )
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.page import Page, Verdict, above, ours, verdict_of_orders
-from xsoftmax.lab.reproduction.results import Estimate, Results, middle
+from xsoftmax.lab.reproduction.estimates import Estimate, above
+from xsoftmax.lab.reproduction.page import Page, ours
+from xsoftmax.lab.reproduction.results import Results, middle
+from xsoftmax.lab.reproduction.rules import judge_orders, not_tested
 
 METRIC = "p_at_1"
 TRAIN, TEST = f"train_{METRIC}", f"test_{METRIC}"
 MARGINS = (MARGIN, MIPS, DECOMPOSED)
-# What keeps the accuracy of another method: this share of it; and what does so in shape.
+# Levels, of which the paper says no more than words. What is similar to another method's P@1, almost the same, or
+# retains it: this share of it; and what does so in shape.
 KEEPS, NEARLY = 0.97, 0.8
-# Times as fast that count as an order of magnitude, or as faster, and what is counted so in shape.
-ORDER, FASTER, IN_SHAPE = 10.0, 1.5, 2.0
+# Times as fast, or as good: an order of magnitude, and what counts in its shape.
+ORDER, ORDER_IN_SHAPE = 10.0, 2.0
+# "Much slower" iterations, and as good: twice; and what counts in its shape.
+TWICE, TWICE_IN_SHAPE = 2.0, 1.5
 
 
 def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     """Put the paper's multilabel experiment beside ours."""
-    of_paper = [name for name in METHODS if name not in LARGE]
-    datasets = [name for name in results.datasets if all(results.has(name, method) for method in of_paper)]
     _data(results, page, numbers["table_2"])
-    looks = {dataset: _Looks(results, dataset) for dataset in datasets}
+    of_paper = [f"{loss}-{kind}" for loss in LOSSES for kind in (PAPER, EPOCHS)]
+    complete = [name for name in results.datasets if all(results.has(name, method) for method in of_paper)]
+    looks = {dataset: _Looks(results, dataset) for dataset in complete}
     if looks:
         _claims(page, looks)
     page.section(
@@ -47,19 +59,22 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "hidden layer is a table with a row for each word, of which a document has the weighted mean, and begins at "
         "random. A drawn class is never one of the row's labels, and its score is corrected by the probability of "
         "being drawn.",
+        "The paper divides the initial rate by 1 + t, t counting iterations. Each method is trained in this way; "
+        "with t counting epochs, which is ours; and, of those that look at all labels, from larger rates, too. What "
+        "the paper says of P@1 is judged in all of these, and seconds where t counts epochs.",
     )
     for dataset in results.datasets:
-        page.parts.append(f"### {dataset}")
+        page.text(f"### {dataset}")
         curves(results, page, dataset, METRIC, "P@1")
         _table(results, page, dataset)
     page.section(
         "Initial rates and cooling",
-        "The paper takes the best of three initial rates and divides by 1 + t, t counting iterations; t as a count "
-        "of epochs was tried, too. One seed, and a quarter to a third of the time; the best last P@1 of validation "
-        "rows is taken. Larger rates were tried apart from these.",
+        "The paper takes the best of three initial rates. So do methods here, once with t counting iterations, and "
+        "once with t counting epochs; larger rates, with t counting epochs, were tried apart from these. One seed, "
+        "and a quarter to a third of the time; the best last P@1 of validation rows is taken.",
     )
     for dataset in results.datasets:
-        page.parts.append(f"### {dataset}")
+        page.text(f"### {dataset}")
         rates(results, page, dataset, "validation P@1")
 
 
@@ -67,8 +82,8 @@ def _data(results: Results, page: Page, paper: Mapping[str, float]) -> None:
     page.section(
         "Table 2: the data",
         "WikiLSHTC-325K has an entry, `config/datasets/`, for those who have it; it cannot be had from a machine "
-        "without access to its home. Here are three data sets of a few hundred labels: bookmarked pages and entries "
-        "of bibliographies with the tags that users gave them, and descriptions of Debian's packages with their "
+        "without access to its home. Here are data sets of a few hundred labels: bookmarked pages and entries of "
+        "bibliographies with the tags that users gave them, and descriptions of Debian's packages with their "
         "debtags. What takes a share of the classes' time there may take more than all of it here; orders of "
         "magnitude of speed cannot be expected with so few labels, and are judged all the same.",
     )
@@ -82,20 +97,32 @@ def _data(results: Results, page: Page, paper: Mapping[str, float]) -> None:
     page.table(["", "WikiLSHTC-325K", *names], rows)
 
 
-class _Looks(Paced):
+class _Looks:
     """Of one data set, what claims are judged by: progress after equal epochs and times, and times of epochs."""
 
     def __init__(self, results: Results, dataset: str) -> None:
-        known = trained(results, dataset)
-        super().__init__(results, dataset, known)
-        self.epochs = common_end(results, dataset, known, "epoch")
-        self.seconds = common_end(results, dataset, known, "seconds")
-        self.by_epoch = {name: at(results, dataset, name, TRAIN, "epoch", self.epochs) for name in known}
-        self.by_time = {name: at(results, dataset, name, TEST, "seconds", self.seconds) for name in known}
+        self._results, self._dataset = results, dataset
+        self.known = trained(results, dataset)
+        self.epochs, self.seconds = (common_end(results, dataset, self.known, x) for x in ("epoch", "seconds"))
+        self.by_epoch, self.by_time = (
+            {name: values_at(results, dataset, name, metric, x, end) for name in self.known}
+            for metric, x, end in ((TRAIN, "epoch", self.epochs), (TEST, "seconds", self.seconds))
+        )
+
+    def kinds(self, *losses: str) -> list[str]:
+        """List the kinds of rates with which all of some losses were trained."""
+        return kinds(self._results, self._dataset, *losses)
+
+    def faster(self, fast: str, slow: str) -> Estimate:
+        """Estimate how many times as fast a loss's epochs are as another's."""
+        return times_as_fast(self._results, self._dataset, f"{fast}-{EPOCHS}", f"{slow}-{EPOCHS}")
+
+
+Values = Mapping[str, Sequence[float | None]]
 
 
 def _table(results: Results, page: Page, dataset: str) -> None:
-    known, looks = trained(results, dataset), _Looks(results, dataset)
+    looks = _Looks(results, dataset)
     page.text(
         f"After {number(looks.epochs, digits=1)} epochs, which all have come to, by linear interpolation between "
         "looks, and after equal times; seconds per epoch are medians over seeds:"
@@ -105,100 +132,136 @@ def _table(results: Results, page: Page, dataset: str) -> None:
         [
             [
                 text,
-                ours(looks.by_epoch[name]),
-                ours(looks.by_time[name]),
+                ours(Estimate.of(looks.by_epoch[name])),
+                ours(Estimate.of(looks.by_time[name])),
                 number(middle(results.values(dataset, name, "fit.epoch")), digits=1),
-                number(looks.pace[name]),
+                number(middle(results.values(dataset, name, SECONDS))),
             ]
-            for name, text in known.items()
+            for name, text in looks.known.items()
         ],
     )
 
 
 def _claims(page: Page, looks: Mapping[str, _Looks]) -> None:
-    def told(say: Callable[[_Looks], str]) -> str:
-        return "; ".join(f"{dataset} {say(each)}" for dataset, each in looks.items())
+    def leads(says: str, first: Sequence[str], second: Sequence[str], by: str, why: str = "") -> None:
+        """Claim that each of some losses is ahead of each of others."""
+        texts, orders = {}, []
+        for dataset, each in looks.items():
+            values: Values = getattr(each, by)
+            for kind in KIND_TEXTS:
+                pairs = [(a, b) for a in first for b in second if kind in each.kinds(a, b)]
+                found = [tuple(Estimate.of(values[f"{loss}-{kind}"]) for loss in pair) for pair in pairs]
+                orders += [above(*pair) for pair in found]
+                if found:
+                    sides = (
+                        [number(of.mean, digits=3) for of in dict.fromkeys(side)] for side in zip(*found, strict=True)
+                    )
+                    texts[f"{dataset}, {KIND_TEXTS[kind]},"] = " against ".join(", ".join(side) for side in sides)
+        measured = "training P@1 after equal epochs" if by == "by_epoch" else "test P@1 in equal time"
+        finding = judge_orders(orders, "pairs of methods, on a data set with a way to choose rates")
+        page.claim(says, f"{measured}: {told(texts)}", finding, why)
 
-    def every(judge: Callable[[_Looks], Iterable[bool | None]]) -> Verdict:
-        return verdict_of_orders(order for each in looks.values() for order in judge(each))
+    def shares(
+        says: str,
+        judged: Callable[[Values, str], Estimate],
+        losses: tuple[str, str],
+        by: str,
+        levels: tuple[float, float],
+        why: str,
+    ) -> None:
+        """Claim that a share of two losses' values reaches a level everywhere."""
+        found = {
+            f"{dataset}, {KIND_TEXTS[kind]},": judged(getattr(each, by), kind)
+            for dataset, each in looks.items()
+            for kind in each.kinds(*losses)
+        }
+        text = told({where: ours(each, digits=2) for where, each in found.items()})
+        measured = "of training P@1 after equal epochs" if by == "by_epoch" else "of test P@1 in equal time"
+        page.claim(says, f"shares {measured}: {text}", judge_least(found.values(), "shares", *levels), why)
 
-    def shares(better: Callable[[_Looks], Estimate], worse: Callable[[_Looks], Estimate]) -> Sequence[float]:
-        return [better(each).mean / worse(each).mean for each in looks.values()]
+    def of(first: str, second: str) -> Callable[[Values, str], Estimate]:
+        return lambda values, kind: quotient(values[f"{first}-{kind}"], values[f"{second}-{kind}"])
 
-    page.claim(
+    def factors(says: str, fast: Sequence[str], slow: str, levels: tuple[float, float], why: str) -> None:
+        """Claim that some losses' epochs are so many times as fast as another's, on all data sets."""
+        found = {dataset: [each.faster(loss, slow) for loss in fast] for dataset, each in looks.items()}
+        text = told({dataset: ", ".join(ours(each, digits=2) for each in some) for dataset, some in found.items()})
+        every = [each for some in found.values() for each in some]
+        page.claim(says, f"times as fast: {text}", judge_least(every, "factors", *levels), why)
+
+    leads(
         "Softmax has very good per-iteration progress, significantly more than Margin, MIPS and Decomp-MIPS",
-        "training P@1 " + told(lambda x: f"{ours(x.by_epoch[SOFTMAX])} against "
-                               + ", ".join(ours(x.by_epoch[name]) for name in MARGINS)),
-        every(lambda x: [above(x.by_epoch[SOFTMAX], x.by_epoch[name]) for name in MARGINS]),
-        "after equal epochs, each at the best of the paper's rates",
+        [SOFTMAX], MARGINS, "by_epoch",
     )  # fmt: skip
-    ratios = [x.speed(SOFTMAX, MARGIN) for x in looks.values()]
-    page.claim(
-        "Iterations of Softmax are much slower than Margin's, since its gradient is dense",
-        told(lambda x: f"{number(x.speed(SOFTMAX, MARGIN), digits=2)}") + " times the seconds of Margin's epoch",
-        at_least(min(ratios), IN_SHAPE, FASTER),
-        f"counted as such from {IN_SHAPE:g} times on, in shape from {FASTER:g}",
-    )
-    near = shares(lambda x: x.by_time[SOFTMAX], lambda x: x.by_time[MARGIN])
-    page.claim(
+    factors(
+        "Iterations of Softmax are much slower than the others', since its gradient is dense",
+        MARGINS, SOFTMAX, (TWICE, TWICE_IN_SHAPE), "Margin, MIPS and Decomp-MIPS beside Softmax",
+    )  # fmt: skip
+    shares(
         "In equal time Softmax performs similarly to Margin",
-        "test P@1 " + told(lambda x: f"{ours(x.by_time[SOFTMAX])} against {ours(x.by_time[MARGIN])}"),
-        at_least(min(min(each, 1 / each) for each in near), KEEPS, NEARLY),
-        f"similar is one at least {KEEPS:.0%} of the other everywhere, in shape {NEARLY:.0%}",
-    )
-    page.claim(
+        lambda values, kind: _less(*(values[f"{loss}-{kind}"] for loss in (SOFTMAX, MARGIN))),
+        (SOFTMAX, MARGIN), "by_time", (KEEPS, NEARLY), "the worse of both as a share of the better, seed by seed",
+    )  # fmt: skip
+    shares(
         "Per epoch Decomp-MIPS makes almost the same progress as Margin",
-        "training P@1 " + told(lambda x: f"{ours(x.by_epoch[DECOMPOSED])} against {ours(x.by_epoch[MARGIN])}"),
-        at_least(min(shares(lambda x: x.by_epoch[DECOMPOSED], lambda x: x.by_epoch[MARGIN])), KEEPS, NEARLY),
-        f"almost the same is at least {KEEPS:.0%} of it everywhere, in shape {NEARLY:.0%}",
-    )
-    page.claim(
+        of(DECOMPOSED, MARGIN), (DECOMPOSED, MARGIN), "by_epoch", (KEEPS, NEARLY), "more than all is no less",
+    )  # fmt: skip
+    leads(
         "MIPS drops significantly in training accuracy against Margin and Decomp-MIPS",
-        "training P@1 " + told(lambda x: ours(x.by_epoch[MIPS]) + " against "
-                               + ", ".join(ours(x.by_epoch[name]) for name in (MARGIN, DECOMPOSED))),
-        every(lambda x: [above(x.by_epoch[name], x.by_epoch[MIPS]) for name in (MARGIN, DECOMPOSED)]),
-        "after equal epochs",
+        [MARGIN, DECOMPOSED], [MIPS], "by_epoch",
     )  # fmt: skip
-    faster = [min(x.speed(MARGIN, MIPS), x.speed(MARGIN, DECOMPOSED)) for x in looks.values()]
-    page.claim(
+    factors(
         "The searches lead to an order of magnitude of speedup",
-        told(lambda x: " and ".join(number(x.speed(MARGIN, name), digits=2) for name in (MIPS, DECOMPOSED)))
-        + " times as fast as Margin (MIPS and Decomp-MIPS)",
-        at_least(min(faster), ORDER, IN_SHAPE),
-        f"counted as such from {ORDER:g} times on, in shape from {IN_SHAPE:g}; the paper has 325,000 labels",
-    )
-    page.claim(
-        "Decomp-MIPS retains the accuracy of the exact method",
-        "test P@1 " + told(lambda x: f"{ours(x.by_time[DECOMPOSED])} against {ours(x.by_time[MARGIN])}"),
-        at_least(min(shares(lambda x: x.by_time[DECOMPOSED], lambda x: x.by_time[MARGIN])), KEEPS, NEARLY),
-        f"in equal time; retained is at least {KEEPS:.0%} of it everywhere, in shape {NEARLY:.0%}",
-    )
-    page.claim(
-        "Sampled-Softmax has extremely slow progress per iteration",
-        "training P@1 " + told(lambda x: f"{ours(x.by_epoch[SAMPLED])} against {ours(x.by_epoch[SOFTMAX])}"),
-        at_least(min(shares(lambda x: x.by_epoch[SOFTMAX], lambda x: x.by_epoch[SAMPLED])), IN_SHAPE, 1 / KEEPS),
-        f"counted as such if Softmax comes in equal epochs to {IN_SHAPE:g} times as much, in shape if to more",
-    )
-    page.claim(
-        "Sampled-Softmax has fast iterations",
-        told(lambda x: number(x.speed(SOFTMAX, SAMPLED), digits=2)) + " times as fast as Softmax",
-        at_least(min(x.speed(SOFTMAX, SAMPLED) for x in looks.values()), ORDER, IN_SHAPE),
-        f"counted as such from {ORDER:g} times on, in shape from {IN_SHAPE:g}",
-    )
-    page.claim(
-        "Sampled-Softmax reaches no accuracy comparable to the other methods' in the end",
-        "test P@1 " + told(lambda x: ours(x.by_time[SAMPLED]) + " against "
-                           + ", ".join(ours(x.by_time[name]) for name in (SOFTMAX, *MARGINS))),
-        every(lambda x: [above(x.by_time[name], x.by_time[SAMPLED]) for name in (SOFTMAX, *MARGINS)]),
-        "in equal time; against Softmax, Margin, MIPS and Decomp-MIPS",
+        (MIPS, DECOMPOSED), MARGIN, (ORDER, ORDER_IN_SHAPE), "MIPS and Decomp-MIPS; the paper has 325,000 labels",
     )  # fmt: skip
-    larger = SOFTMAX.replace("-paper", "-large")
-    tried = {dataset: x.by_time for dataset, x in looks.items() if larger in x.by_time}
-    if tried:
-        page.claim(
-            "(ours) Softmax gains from rates beyond the paper's",
-            "test P@1 "
-            + "; ".join(f"{name} {ours(each[larger])} against {ours(each[SOFTMAX])}" for name, each in tried.items()),
-            verdict_of_orders(above(each[larger], each[SOFTMAX]) for each in tried.values()),
-            "in equal time, each at its best rate by validation rows, where a larger one did not diverge",
-        )
+    shares(
+        "Decomp-MIPS retains the accuracy of the exact method",
+        of(DECOMPOSED, MARGIN), (DECOMPOSED, MARGIN), "by_time", (KEEPS, NEARLY), "more than all is no less",
+    )  # fmt: skip
+    shares(
+        "Sampled-Softmax has extremely slow progress per iteration",
+        of(SOFTMAX, SAMPLED), (SOFTMAX, SAMPLED), "by_epoch", (TWICE, 1 / KEEPS),
+        "that of Softmax as a share of its own: extremely slow is half of it",
+    )  # fmt: skip
+    factors(
+        "Sampled-Softmax has fast iterations", [SAMPLED], SOFTMAX, (ORDER, ORDER_IN_SHAPE),
+        "beside Softmax; it draws one label in a hundred",
+    )  # fmt: skip
+    leads(
+        "Sampled-Softmax reaches no accuracy comparable to the other methods' in the end",
+        (SOFTMAX, *MARGINS), [SAMPLED], "by_time",
+    )  # fmt: skip
+    page.claim(
+        "All methods are run for a day, and are close to convergence then",
+        "–",
+        not_tested("ours are run for seconds, as long as each other"),
+    )
+    _own_claim(page, looks)
+
+
+def _less(first: Sequence[float | None], second: Sequence[float | None]) -> Estimate:
+    """Estimate the share of the better method's values that the worse has, seed by seed."""
+    pairs = list(zip(first, second, strict=True))
+    known = [None if a is None or b is None else (min(a, b), max(a, b)) for a, b in pairs]
+    return quotient([pair and pair[0] for pair in known], [pair and pair[1] for pair in known])
+
+
+def _own_claim(page: Page, looks: Mapping[str, _Looks]) -> None:
+    """Tell whether larger rates help the softmax; where all of them diverge, the experiment has none."""
+    small, large = f"{SOFTMAX}-{EPOCHS}", f"{SOFTMAX}-{LARGE}"
+    found = {
+        dataset: [Estimate.of(each.by_time[name]) for name in (large, small)] if large in each.known else None
+        for dataset, each in looks.items()
+    }
+    orders = {dataset: above(*pair) if pair else False for dataset, pair in found.items()}
+    page.claim(
+        "Softmax gains from rates beyond the paper's",
+        "test P@1 in equal time: "
+        + told(
+            {dataset: " against ".join(map(ours, pair)) if pair else "diverges" for dataset, pair in found.items()}
+        ),
+        judge_orders(orders if any(found.values()) else {}, "data sets"),
+        "each at its best rate by validation rows; where every larger rate diverged when they were tried, there is "
+        "no fit with one, which counts as a loss",
+        ours=True,
+    )
