@@ -1,27 +1,18 @@
-"""The rates of Fagan and Iyengar 2018: table 2, figure 3 (how much they matter), figure 2 (of two double sums)."""
+"""Every rate of Fagan and Iyengar 2018 on all rows of a data set: figure 3, and what other figures share with it."""
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
 
 from xsoftmax.lab.papers._fagan2018_losses import best_of, counts, loss, losses_of_seeds, lower, named
 from xsoftmax.lab.papers._fagan2018_names import (
     ALL_METHODS,
-    DATASETS,
     EXTREME,
-    HALF_WAY,
     IDENTICAL,
     IMPLICIT,
     LARGE,
-    LEARNS,
     METHODS,
     NCE,
     NCE_ONE,
-    PUBLISHED,
-    RAMAN,
-    ROWS_OF_STEP,
     STAND_IN,
     U_MAX,
     VANILLA,
@@ -31,10 +22,9 @@ from xsoftmax.lab.papers._fagan2018_names import (
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of
-from xsoftmax.lab.reproduction.page import Page, ours
+from xsoftmax.lab.reproduction.page import Page
 from xsoftmax.lab.reproduction.results import Results
-from xsoftmax.lab.reproduction.rules import TOLERANCE, agrees, judge_level, judge_numbers, judge_orders
-from xsoftmax.training.search import Search
+from xsoftmax.lab.reproduction.rules import agrees, judge_level, judge_numbers, judge_orders
 
 RATES = [10.0**exponent for exponent in range(-5, 4)]
 COLORS = ("#9c9c9c", "#30123b", "#4662d7", "#36a9e1", "#13b58d", "#72c93b", "#e0a010", "#f66b19", "#a01101")
@@ -43,41 +33,6 @@ UNITS = (
     "and Implicit SGD; for OVE, NCE and IS it sums the gradients of 100 rows; ours, of their mean, are 100 times "
     "as large as those shown."
 )
-SAME_POWER = "a rate agrees if it is the same power of ten; reproduced if all are, in shape if more than half are"
-
-
-class Chosen(NamedTuple):
-    """What a search chose: the rate, of how many trials, how many of these diverged, and rows of trials."""
-
-    rate: float
-    n: int
-    n_diverged: int
-    n_rows: int | None
-
-
-def chosen_by_search(results: Results, dataset: str, method: str) -> Chosen | None:
-    """Give the rate that a search chose, in the program's units; None where nothing was searched."""
-    for search in results.searches:
-        if (search.dataset, search.method) == (dataset, method):
-            return _chosen(search, method)
-    return None
-
-
-def _chosen(search: Search, method: str) -> Chosen:
-    losses = {
-        _rate(method, said["settings"]): math.inf if said["value"] is None else -said["value"]
-        for said in search.chosen["trials"]
-    }
-    rows = search.trials[0].status.get("data", {}).get("n_train") if search.trials else None
-    return Chosen(
-        min(losses, key=lambda rate: losses[rate]), len(losses), list(losses.values()).count(math.inf), rows
-    )
-
-
-def _rate(method: str, settings: Mapping[str, Any]) -> float:
-    """The nearest of ``RATES`` to a rate in the program's units: divisions by 100 leave 0.0099999."""
-    rate = settings["optimizer"]["learning_rate"] / ROWS_OF_STEP.get(method, 1)
-    return min(RATES, key=lambda known: abs(math.log(known / rate)))
 
 
 def tried(results: Results, method: str) -> dict[float, Estimate]:
@@ -85,92 +40,6 @@ def tried(results: Results, method: str) -> dict[float, Estimate]:
     return {
         rate: loss(results, STAND_IN, at(method, rate)) for rate in RATES if results.has(STAND_IN, at(method, rate))
     }
-
-
-def table_2(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
-    """Put the tuned rates beside the paper's."""
-    chosen = {
-        (dataset, method): found
-        for dataset in DATASETS
-        for method in METHODS
-        if (found := chosen_by_search(results, dataset, method))
-    }
-    if not chosen:
-        return
-    page.section(
-        "Table 2: tuned rates",
-        "Of each method's trials, on 10 % of the training rows in the paper, the one with the highest training "
-        f"log-likelihood after as many epochs as the fits have. {UNITS}",
-    )
-    rows, equal, close = [], [], 0
-    for (dataset, method), found in chosen.items():
-        printed = paper.get(dataset, {}).get(method)
-        n_rows = "–" if found.n_rows is None else f"{found.n_rows:,}"
-        shown = "–" if printed is None else f"{printed:g}"
-        rows.append([named(dataset), METHODS[method], n_rows, shown, f"{found.rate:g}",
-                     f"{found.n_diverged} of {found.n}"])  # fmt: skip
-        if printed is not None:
-            gap = abs(math.log10(found.rate / printed))
-            equal.append(gap < 0.5)
-            close += gap < 1.5
-    page.table(["data set", "method", "rows of trials", "paper", "ours", "trials diverged"], rows)
-    page.claim(
-        "The tuned rates of Table 2",
-        f"{sum(equal)} of {len(equal)} equal, {close} within a factor of 10",
-        judge_numbers(equal, SAME_POWER),
-        "the program begins u at 0, takes the first 10 % of the rows, draws five classes or passes over the data "
-        "three times, and normalises OVE, NCE and IS twice",
-    )
-    _transfer(results, page, {method: found for (dataset, method), found in chosen.items() if dataset == STAND_IN})
-    _of_the_paper(results, page, {key: found.rate for key, found in chosen.items()}, paper)
-
-
-def _transfer(results: Results, page: Page, chosen: Mapping[str, Chosen]) -> None:
-    """Compare the rates that were best on 10 % of the rows with those that are on all of them."""
-    rows, orders, told = [], [], []
-    for method, found in chosen.items():
-        losses = {rate: each for rate, each in tried(results, method).items() if each.n}
-        if not losses:
-            continue
-        best = min(losses, key=lambda rate: losses[rate].mean)
-        here = loss(results, STAND_IN, method)
-        orders.append(False if best == found.rate else lower(losses[best], here))
-        cells = [METHODS[method], f"{found.rate:g}", ours(here), f"{best:g}", ours(losses[best])]
-        rows.append([*cells, number(here.mean / losses[best].mean, digits=2)])
-        told.append(f"{METHODS[method]} {rows[-1][-1]}")
-    if not rows:
-        return
-    page.text(
-        f"What a rate of 10 % of the rows is worth on all of them, on {named(STAND_IN)}: the log-loss at the rate "
-        "that the search chose, and at the best rate of the seven in the section of Figure 3, which are of all rows."
-    )
-    page.table(["method", "rate of 10 %", "log-loss", "best rate of all rows", "log-loss", "factor"], rows)
-    page.claim(
-        f"The search on 10 % of the rows finds no method's best rate of all rows ({named(STAND_IN)})",
-        "log-loss at the rate of the search, in units of the best: " + "; ".join(told),
-        judge_orders(orders, "methods"),
-        ours=True,
-    )
-
-
-def _of_the_paper(
-    results: Results, page: Page, chosen: Mapping[tuple[str, str], float], paper: Mapping[str, Any]
-) -> None:
-    """Tell where the paper's rate ends below that of our search, both with one class a step and one pass."""
-    better = []
-    for (dataset, method), rate in chosen.items():
-        at_paper, at_ours = loss(results, dataset, PUBLISHED[method]), loss(results, dataset, method)
-        printed = paper.get(dataset, {}).get(method)
-        if method not in ROWS_OF_STEP and printed is not None and lower(at_paper, at_ours):
-            better.append(
-                f"{named(dataset)}, {METHODS[method]}: {number(at_paper.mean, digits=3)} at the paper's {printed:g}, "
-                f"{number(at_ours.mean, digits=3)} at our {rate:g}"
-            )
-    if better:
-        page.text(
-            "Of vanilla SGD, U-max and Implicit SGD the paper's rate (with u from 0) ends lower than that of our "
-            "search (with u from log K) here: " + "; ".join(better) + "."
-        )
 
 
 def every_rate(results: Results, page: Page, rates: Sequence[float]) -> None:
@@ -186,11 +55,11 @@ def every_rate(results: Results, page: Page, rates: Sequence[float]) -> None:
     panels = [
         Panel(ALL_METHODS[method], lines, "epoch", "training log-loss (nats)", y_scale="log")
         for method, losses in found.items()
-        if (lines := [line for rate in losses for line in _curve(results, method, rate)])
+        if (lines := [line for rate in losses for line in curve(results, method, rate)])
     ]
     page.figure("rates", figure_of(panels), "Means over seeds; a rate at which all seeds diverged has no curve")
     columns = [rate for rate in RATES if any(rate in losses for losses in found.values())]
-    rows = [[ALL_METHODS[method], *(_cell(losses.get(rate)) for rate in columns)] for method, losses in found.items()]
+    rows = [[ALL_METHODS[method], *(cell(losses.get(rate)) for rate in columns)] for method, losses in found.items()]
     page.table(["final log-loss at rate", *(f"{rate:g}" for rate in columns)], rows)
     own = {method: losses for method, losses in found.items() if method in METHODS}
     _claim_lowest(results, page, own, rates)
@@ -200,13 +69,14 @@ def every_rate(results: Results, page: Page, rates: Sequence[float]) -> None:
     _claim_nce_one(page, found)
 
 
-def _curve(results: Results, method: str, rate: float) -> list[Line]:
-    curve = results.curve(STAND_IN, at(method, rate))
-    if curve.empty:
+def curve(results: Results, method: str, rate: float) -> list[Line]:
+    """Draw the mean of those seeds that did not diverge; nothing if there is none."""
+    mean = results.curve(STAND_IN, at(method, rate))
+    if mean.empty:
         return []
     style = {"color": COLORS[RATES.index(rate)], "linestyle": "-"}
-    losses = -curve["train_log_likelihood"].to_numpy(dtype=float)
-    return [Line(f"{rate:g}", curve["epoch"].to_numpy(dtype=float), losses, method="rate", style=style)]
+    losses = -mean["train_log_likelihood"].to_numpy(dtype=float)
+    return [Line(f"{rate:g}", mean["epoch"].to_numpy(dtype=float), losses, method="rate", style=style)]
 
 
 def _of_seeds(results: Results, method: str, rates: Sequence[float]) -> list[dict[float, float]]:
@@ -279,7 +149,7 @@ def _claim_robust(
     )
 
 
-def _start(results: Results) -> float:
+def start(results: Results) -> float:
     """Give the log-loss of W = 0."""
     method = next(fit.method for fit in results.fits if fit.dataset == STAND_IN)
     return math.log(results.of(STAND_IN, method)[0].status["data"]["n_classes"])
@@ -290,9 +160,9 @@ def _claim_large(results: Results, page: Page, rate: float) -> None:
         losses = losses_of_seeds(results, STAND_IN, at(U_MAX, rate))
         page.claim(
             f"At a rate of {rate:g} U-max's log-loss is extremely large",
-            _cell(Estimate.of(losses)),
+            cell(Estimate.of(losses)),
             judge_level(
-                Estimate.of(each / _start(results) for each in losses),
+                Estimate.of(each / start(results) for each in losses),
                 at_least=EXTREME,
                 near=LARGE,
                 of="log-loss in units of that of W = 0",
@@ -332,7 +202,7 @@ def _claims_of_vanilla(results: Results, page: Page, found: Mapping[str, Mapping
         f"{named(STAND_IN)}; equal rates are too close to tell",
     )
     shared = [rate for rate in found[VANILLA] if found[VANILLA][rate].n and rate in found[U_MAX]]
-    equal = [rate for rate in shared if _of_rate(results, VANILLA, rate) == _of_rate(results, U_MAX, rate)]
+    equal = [rate for rate in shared if of_rate(results, VANILLA, rate) == of_rate(results, U_MAX, rate)]
     page.claim(
         "The difference between vanilla SGD and U-max is largely explained by the smaller rates of vanilla SGD",
         f"the same log-loss at {len(equal)} of the {len(shared)} rates at which vanilla SGD does not overflow, to "
@@ -348,7 +218,8 @@ def _claims_of_vanilla(results: Results, page: Page, found: Mapping[str, Mapping
         )
 
 
-def _of_rate(results: Results, method: str, rate: float) -> list[float]:
+def of_rate(results: Results, method: str, rate: float) -> list[float]:
+    """Give the final log-loss of each seed."""
     return losses_of_seeds(results, STAND_IN, at(method, rate))
 
 
@@ -362,7 +233,7 @@ def _claim_nce_one(page: Page, found: Mapping[str, Mapping[float, Estimate]]) ->
         one, many = found[NCE_ONE], found[NCE]
         page.claim(
             "NCE with one row and one class a step and NCE with 100 and 5 perform near identically",
-            "; ".join(f"at {rate:g} {_cell(one[rate])} and {_cell(many[rate])}" for rate in shared),
+            "; ".join(f"at {rate:g} {cell(one[rate])} and {cell(many[rate])}" for rate in shared),
             judge_numbers(
                 [agrees(many[rate].mean, one[rate], IDENTICAL) for rate in shared],
                 f"two log-losses agree within {IDENTICAL:.0%} or two standard errors; reproduced if they do at all "
@@ -372,74 +243,8 @@ def _claim_nce_one(page: Page, found: Mapping[str, Mapping[float, Estimate]]) ->
         )
 
 
-def figure_2(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
-    """Compare the two double sums at every rate."""
-    proposed, theirs = tried(results, U_MAX), tried(results, RAMAN)
-    shared = [rate for rate in numbers["double_sum_rates"] if rate in proposed and rate in theirs]
-    if not shared:
-        return
-    page.section(
-        "Figure 2: the proposed double sum against that of Raman et al.",
-        f"U-max on either, on all rows of {named(STAND_IN)} in place of Eurlex. The authors' stored program has "
-        "errors in its variant of Raman et al. (an exponential of an exponential in the gradient of u, and no features "
-        "in that of the true class), so that this comparison is made anew here with the paper's eq. 8. U-max's guard "
-        "takes its own bound for each: of the scores for eq. 8, of their differences for eq. 6.",
-    )
-    panels = [
-        Panel(title, lines, "epoch", "training log-loss (nats)", y_scale="log")
-        for title, method in (("proposed double sum", U_MAX), ("Raman et al.", RAMAN))
-        if (lines := [line for rate in shared for line in _curve(results, method, rate)])
-    ]
-    finals = [
-        Line(label, np.array(shared), np.array([losses[rate].mean for rate in shared]), method=method)
-        for label, losses, method in (("proposed", proposed, U_MAX), ("Raman et al.", theirs, RAMAN))
-    ]
-    panels.append(Panel("at the end", finals, "rate", "training log-loss (nats)", "log", "log"))
-    page.figure("double-sums", figure_of(panels), "U-max with either double sum, by rate; means over seeds")
-    ratios = {rate: theirs[rate].mean / proposed[rate].mean for rate in shared}
-    rows = [
-        [f"{rate:g}", _cell(proposed[rate]), _cell(theirs[rate]), number(ratios[rate], digits=2)] for rate in shared
-    ]
-    page.table(["rate", "proposed", "Raman et al.", "Raman / proposed"], rows)
-    orders = {f"{rate:g}": lower(proposed[rate], theirs[rate]) for rate in shared}
-    page.claim(
-        "The proposed double sum has the lower log-loss at every rate",
-        f"at {sum(order is True for order in orders.values())} of {len(shared)} rates",
-        judge_orders(orders, "rates"),
-        f"{named(STAND_IN)} in place of Eurlex, and eq. 8 in place of the stored program's variant; by eq. 8 the "
-        "true class is pushed by 1 − exp(s − u) at every step, which no draw makes noisy",
-    )
-    _claim_average(results, page, shared, numbers["double_sums"])
-
-
-def _claim_average(results: Results, page: Page, shared: Sequence[float], paper: float) -> None:
-    """Claim the paper's average factor, over those rates at which both sums learn."""
-    level = LEARNS * _start(results)
-    learning = [
-        rate
-        for rate in shared
-        if all(each < level for method in (U_MAX, RAMAN) for each in _of_rate(results, method, rate))
-    ]
-    factors = [
-        [theirs / mine for mine, theirs in zip(*(_of_rate(results, m, rate) for m in (U_MAX, RAMAN)), strict=False)]
-        for rate in learning
-    ]
-    means = Estimate.of(sum(of_seed) / len(of_seed) for of_seed in zip(*factors, strict=False))
-    page.claim(
-        f"On average its log-loss is {paper} times lower",
-        f"over the {len(learning)} of {len(shared)} rates at which both end below the log-loss of W = 0",
-        judge_level(
-            means,
-            at_least=(1 - TOLERANCE) * paper,
-            near=1 + HALF_WAY * (paper - 1),
-            of="the mean factor",
-            digits=2,
-        ),
-        "the stored variant of Raman et al. has errors in both gradients",
-    )
-
-
-def _cell(each: Estimate | None) -> str:
+def cell(each: Estimate | None) -> str:
+    """Write a log-loss, and how many seeds diverged."""
     if each is None:
         return "–"
     if not each.n:

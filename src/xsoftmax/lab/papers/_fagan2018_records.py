@@ -59,7 +59,7 @@ def normalised_twice(results: Results, page: Page, numbers: Mapping[str, Any]) -
     page.text(
         f"Above the floor are {sum(higher[m] for m in BIASED)} of the {3 * len(losses_stored)} losses of OVE, NCE "
         f"and IS, and {sum(higher[m] for m in UNBIASED)} of the {3 * len(losses_stored)} of the other methods. (IS "
-        "on Bibtex and OVE on Wiki-small are in Table 3 with ratios of another denominator than the rest of the row.)",
+        "on Bibtex and OVE on Wiki-small have ratios of another denominator than the rest of their rows.)",
         "What our own runs show: the same baselines with the rates of the paper's Table 2 (times 100: see Table 2), "
         "each model scored both ways. Where the two columns of ours differ by far, the model is confidently wrong of "
         "some rows, for which normalising twice asks next to no price; it is likely that the paper's rates were "
@@ -109,10 +109,10 @@ def unequal_work(results: Results, page: Page, numbers: Mapping[str, Any]) -> No
     records = numbers["records"]
     page.section(
         "Table 3's other columns are of unequal work",
-        "The paper says that U-max and Implicit SGD draw one row and one class a step, for 50 epochs. The program "
-        f"that Table 3's numbers come from ({records['commit']}) draws five classes a step for U-max and vanilla SGD, "
-        "and one for Implicit SGD, which passes over the data three times where the others do so once: the rate falls by "
-        "0.9 after three passes, 150 in all.",
+        "The paper says that U-max and Implicit SGD draw one row and one class a step, for 50 epochs. The numbers of "
+        f"Table 3 come from another program ({records['commit']}): U-max and vanilla SGD draw five classes a step "
+        "there. Implicit SGD draws one, and passes over the data three times where the others do so once: its rate "
+        "falls by 0.9 after three passes, of 150 in all.",
         "Below are both, with the rates of Table 2 and u from 0, as in that program. Two differences are left: the "
         "program takes rows in the order of the file and ours come in a new order each epoch, which is the only one "
         "that we offer; and it draws among all classes and takes no step if that gives the true one, where we draw "

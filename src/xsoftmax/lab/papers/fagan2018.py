@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from xsoftmax.lab.papers._fagan2018_checks import convergence, speed
+from xsoftmax.lab.papers._fagan2018_double_sums import figure_2
 from xsoftmax.lab.papers._fagan2018_losses import (
     best_of,
     called,
@@ -18,8 +19,9 @@ from xsoftmax.lab.papers._fagan2018_losses import (
     told,
 )
 from xsoftmax.lab.papers._fagan2018_names import BIASED, DATASETS, HALF_WAY, IMPLICIT, METHODS, U_MAX, VANILLA
-from xsoftmax.lab.papers._fagan2018_rates import every_rate, figure_2, table_2
+from xsoftmax.lab.papers._fagan2018_rates import every_rate
 from xsoftmax.lab.papers._fagan2018_records import normalised_twice, unequal_work
+from xsoftmax.lab.papers._fagan2018_table_2 import table_2
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Panel, figure_of, lines_of
