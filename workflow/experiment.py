@@ -98,6 +98,8 @@ class Task:
     seeds : list of int
     budget, evaluate : dict
         As in the config.
+    budgets : dict
+        Of methods whose fits train for longer, or less long, than the others'.
     changes : dict
         What the config changes of each method.
     methods : dict
@@ -115,6 +117,7 @@ class Task:
     seeds: list[int]
     budget: dict[str, Any]
     evaluate: dict[str, Any]
+    budgets: dict[str, dict[str, Any]]
     changes: dict[str, dict[str, Any]]
     methods: dict[str, dict[str, Any]]
     likes: dict[str, str]
@@ -150,10 +153,18 @@ class Task:
         """Tell where ``method`` asks to be trained, or ``auto`` to choose."""
         return self.changes.get(AUTO, {}).get("device", "numba") if method == AUTO else self.built[method].device
 
+    def budget_of(self, method: str) -> dict[str, Any]:
+        """Return how long fits of ``method`` train."""
+        return self.budgets.get(method, self.budget)
+
+    def plan_of(self, method: str) -> dict[str, Any]:
+        """Return how long fits of ``method`` train, and when they are looked at."""
+        return self.budget_of(method) | self.evaluate
+
     @property
     def plan(self) -> dict[str, Any]:
-        """Return how long fits train, and when they are looked at."""
-        return self.budget | self.evaluate
+        """Return how long fits train, and when they are looked at; of methods with budgets of their own, these."""
+        return self.budget | self.evaluate | ({"budgets": self.budgets} if self.budgets else {})
 
 
 @dataclass(frozen=True)
@@ -289,8 +300,11 @@ def _task(config: dict[str, Any], dataset: str, methods: Mapping[str, Any]) -> T
     own, where = config["for"].get(dataset, {}), f"config: for: {dataset}" if dataset in config["for"] else "config"
     budget, evaluate = own.get("budget", config["budget"]), own.get("evaluate", config["evaluate"])
     evaluate = {key: value for key, value in config["evaluate"].items() if key == "keep"} | evaluate
-    _check_evaluations(budget, evaluate, where)
     names = own.get("methods", config["methods"])
+    every = config["budgets"] | own.get("budgets", {})
+    budgets = {name: of_method for name, of_method in every.items() if name in names}
+    for each in (budget, *budgets.values()):
+        _check_evaluations(each, evaluate, where)
     _check_known(f"{where}: methods: unknown method", names, [*methods, *config["define"], AUTO])
     likes = {name: config["define"][name]["like"] for name in names if name in config["define"]}
     defined = {name: _defined(config, name) for name in likes}
@@ -312,7 +326,7 @@ def _task(config: dict[str, Any], dataset: str, methods: Mapping[str, Any]) -> T
         name: _points(name, grid, chosen, built) for name, grid in search.get("grid", {}).items() if name in names
     }
     seeds = own.get("seeds", config["seeds"])
-    return Task(seeds, budget, evaluate, changes, chosen, likes, built, search, grid)
+    return Task(seeds, budget, evaluate, budgets, changes, chosen, likes, built, search, grid)
 
 
 def _search(config: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -371,14 +385,16 @@ def _check_used(config: dict[str, Any], tasks: Mapping[str, Task], known: Iterab
     for name in config["once"]:
         if name not in everywhere:
             raise InputError(f"config: once: {name!r} is not among methods; add it there or leave it out here")
-    places = [(f"config: {key}", config[key], everywhere) for key in ("define", "set", "ranks")]
+    places = [(f"config: {key}", config[key], everywhere) for key in ("define", "set", "ranks", "budgets")]
     places += [("config: search: grid", (config["search"] or {}).get("grid", {}), everywhere)]
     places += [
         (f"config: for: {name}: search: grid", (own.get("search") or {}).get("grid", {}), tasks[name].methods)
         for name, own in config["for"].items()
     ]
     places += [
-        (f"config: for: {name}: set", own.get("set", {}), tasks[name].methods) for name, own in config["for"].items()
+        (f"config: for: {name}: {key}", own.get(key, {}), tasks[name].methods)
+        for name, own in config["for"].items()
+        for key in ("set", "budgets")
     ]
     for where, named, among in places:
         _check_known(f"{where}: unknown method", named, known)

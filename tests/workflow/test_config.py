@@ -78,6 +78,9 @@ def searched(grid):
         ({"evaluate": {"at": [1, 60, 70]}}, "evaluate.at: 60 is beyond budget.epochs, 50"),
         ({"budget": {"seconds": 2.5}, "evaluate": {"at": [1, 3]}}, "evaluate.at: 3 is beyond budget.seconds, 2.5"),
         ({"evaluate": {"at": [2, 1]}}, "evaluations are at .*rising"),
+        ({"budgets": {"softmax": {}}}, "budgets.softmax"),
+        ({"budgets": {"sgd": {"epochs": 1}}}, "config: budgets: sgd is not among methods; add it there"),
+        ({"budgets": {"softmax": {"epochs": 40}}}, "evaluate.at: 50 is beyond budget.epochs, 40"),
         ({"for": {"mnist": {}}}, "for: unknown data set 'mnist'; known: icd10"),
         ({"for": {"icd10": {"seeds": []}}}, "for.icd10.seeds"),
         ({"for": {"icd10": {"sets": {}}}}, "for.icd10: .*sets"),
@@ -322,6 +325,19 @@ def test_single_data_sets_may_differ():
     assert tasks["digits"].changes == {"softmax": {"bias": False} | rate}
     assert tasks["digits"].settings("softmax")["optimizer"]["learning_rate"] == 0.5
     assert tasks["icd10"].changes == {"softmax": rate}
+
+
+def test_single_methods_may_have_budgets_of_their_own():
+    own = {"budgets": {"u-max": {"epochs": 9}}}
+    config = quickstart(
+        datasets=["digits", "icd10"], methods=["softmax", "u-max"], set={}, evaluate={"points": 3},
+        budgets={"u-max": {"epochs": 7}}, **{"for": {"digits": own}},
+    )  # fmt: skip
+    tasks = Experiment.from_config(config, CONFIG).tasks
+    assert tasks["icd10"].plan_of("u-max") == {"epochs": 7, "points": 3}
+    assert tasks["digits"].plan_of("u-max") == {"epochs": 9, "points": 3}
+    assert tasks["icd10"].plan_of("softmax") == config["budget"] | {"points": 3}
+    assert tasks["digits"].plan["budgets"] == own["budgets"]  # what DVC looks at
 
 
 def test_trials_are_all_points_of_a_grid():

@@ -47,7 +47,9 @@ rule train:
         changes=lambda wildcards: as_json(
             task_of(wildcards).changes.get(wildcards.method, {})
         ),
-        options=lambda wildcards: train_options(task_of(wildcards).plan)
+        options=lambda wildcards: train_options(
+            task_of(wildcards).plan_of(wildcards.method)
+        )
         + ranks_options(wildcards),
         program=program_of,
         source=lambda wildcards: source(

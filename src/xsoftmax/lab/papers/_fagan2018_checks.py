@@ -1,0 +1,92 @@
+"""Two more claims of Fagan and Iyengar 2018: that the optimum is reached, and that all steps take about as long."""
+
+import math
+
+from xsoftmax.lab.papers._fagan2018_losses import called, named
+from xsoftmax.lab.papers._fagan2018_names import (
+    BIASED,
+    CONVERGED,
+    DATASETS,
+    IMPLICIT,
+    NEAR_SPEED,
+    NEARLY,
+    OPTIMUM,
+    SAME_SPEED,
+    STAND_IN,
+    U_MAX,
+    WITH_L2,
+)
+from xsoftmax.lab.report.tables import number
+from xsoftmax.lab.reproduction.estimates import Estimate, above
+from xsoftmax.lab.reproduction.page import Page, ours
+from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.lab.reproduction.rules import judge_level, judge_orders, not_tested
+from xsoftmax.training.folders import Fit
+
+PENALISED = "end.regularized_log_loss"
+
+
+def convergence(results: Results, page: Page) -> None:
+    """Compare where methods end with the optimum that L-BFGS finds, all with the same L2 penalty."""
+    found = {method: name for method, name in WITH_L2.items() if results.has(STAND_IN, name)}
+    if not results.has(STAND_IN, OPTIMUM) or not found:
+        return
+    page.section(
+        "The optimum",
+        "The paper sets the penalty to 0, and then there need be no optimum: where classes can be separated, the "
+        f"likelihood rises for ever. With an L2 penalty of 1 there is one, which L-BFGS finds. On {named(STAND_IN)}, "
+        "log-loss plus penalty per training row, where each fit ended: 100 epochs, and a rate that falls to 2 % of "
+        "where it began. NCE and IS are not here, as their steps take no such penalty.",
+    )
+    optimum = results.estimate(STAND_IN, OPTIMUM, PENALISED)
+    losses = {method: Estimate.of(results.values(STAND_IN, name, PENALISED)) for method, name in found.items()}
+    excess = {
+        method: Estimate.of(
+            None if value is None else value / optimum.mean - 1 for value in results.values(STAND_IN, name, PENALISED)
+        )
+        for method, name in found.items()
+    }
+    rows = [["L-BFGS", number(optimum.mean, digits=4), "–"]]
+    rows += [[called(m), ours(losses[m], 4), ours(excess[m], 4)] for m in found]
+    page.table(["method", "log-loss and penalty", "relative excess"], rows)
+    exact = results.is_optimum(STAND_IN, OPTIMUM)
+    for method in (IMPLICIT, U_MAX):
+        if method in excess:
+            page.claim(
+                f"{called(method)} converges to the optimum of the likelihood",
+                f"{number(losses[method].mean, digits=4)} against {number(optimum.mean, digits=4)} of L-BFGS",
+                judge_level(excess[method], at_most=CONVERGED, near=NEARLY, of="the relative excess", digits=4)
+                if exact
+                else not_tested("L-BFGS has not converged"),
+                "with an L2 penalty, without which there need be no optimum",
+            )
+    biased = [method for method in BIASED if method in losses]
+    page.claim(
+        "Biased methods stop short of the optimum, where Implicit SGD and U-max go on",
+        "; ".join(f"{called(m)} {number(losses[m].mean, digits=4)}" for m in losses),
+        judge_orders([above(losses[worse], losses[m]) for worse in biased for m in (IMPLICIT, U_MAX) if m in losses]),
+        "of OVE; the steps of NCE and IS take no L2 penalty",
+    )
+
+
+def speed(results: Results, page: Page) -> None:
+    """Compare the seconds of a step of Implicit SGD and of U-max, by the fastest part of each fit."""
+    ratios = []
+    for dataset in DATASETS:
+        if results.has(dataset, IMPLICIT) and results.has(dataset, U_MAX):
+            times = [[_least_seconds(fit) for fit in results.of(dataset, method)] for method in (IMPLICIT, U_MAX)]
+            ratios.append([mine / theirs for mine, theirs in zip(*times, strict=False)])
+    means = Estimate.of(sum(of_seed) / len(of_seed) for of_seed in zip(*ratios, strict=False))
+    page.claim(
+        "An iteration of Implicit SGD is roughly as fast as one of U-max",
+        "seconds of a step in the fastest part of each fit, mean ratio over data sets",
+        judge_level(means, at_most=SAME_SPEED, near=NEAR_SPEED, of="the ratio", digits=2),
+        "other programs ran on the machine at the same time, so that its fastest part stands for a fit",
+    )
+
+
+def _least_seconds(fit: Fit) -> float:
+    """Give the seconds of a step in the fastest part of a fit, from one look to the next."""
+    steps, seconds = (fit.history[key].diff().iloc[1:] for key in ("step", "seconds"))
+    each = seconds / steps.where(steps > 0)
+    return float(each.min()) if each.notna().any() else math.nan

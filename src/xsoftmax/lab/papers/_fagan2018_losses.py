@@ -1,0 +1,73 @@
+"""Fagan and Iyengar 2018: training log-losses over seeds, and what is said of them."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from xsoftmax.lab.papers._fagan2018_names import ALL_METHODS, DATASETS
+from xsoftmax.lab.reproduction.estimates import Estimate, above
+from xsoftmax.lab.reproduction.results import Results
+
+ONCE, TWICE = "train.log_likelihood", "train.log_likelihood_normalised_twice"
+
+
+def losses_of_seeds(results: Results, dataset: str, method: str, measure: str = ONCE) -> list[float]:
+    """Give the log-loss of each seed; infinite where it diverged, none where nothing was trained."""
+    if not results.has(dataset, method):
+        return []
+    return [math.inf if value is None else -value for value in results.values(dataset, method, measure)]
+
+
+def loss(results: Results, dataset: str, method: str, measure: str = ONCE) -> Estimate:
+    """Give the mean log-loss of those seeds that did not diverge."""
+    return Estimate.of(losses_of_seeds(results, dataset, method, measure))
+
+
+def ratio(upper: Estimate, lower_one: Estimate) -> Estimate:
+    """Divide two means; the error is that of independent ones, to first order, and one that is not known counts 0."""
+    mean = upper.mean / lower_one.mean
+    relative = math.hypot(*(each.error / each.mean for each in (upper, lower_one) if math.isfinite(each.error)))
+    known = math.isfinite(upper.error) or math.isfinite(lower_one.error)
+    return Estimate(mean, abs(mean) * relative if known else math.nan, upper.n, upper.n_diverged)
+
+
+def lower(better: Estimate, worse: Estimate) -> bool | None:
+    """Tell whether the first loss is the lower one; where all seeds of one diverged, two at least, the other's is."""
+    if better.n and worse.n:
+        return above(worse, better)
+    if better.n == worse.n or max(better.n_diverged, worse.n_diverged) < 2:
+        return None
+    return better.n > 0
+
+
+def lowest(losses: Mapping[str, Estimate], method: str) -> bool | None:
+    """Tell whether a method's loss is below all others'; None if that is too close to tell of one of them."""
+    orders = [lower(losses[method], other) for name, other in losses.items() if name != method]
+    if False in orders:
+        return False
+    return None if None in orders or not orders else True
+
+
+def counts(hits: Iterable[Sequence[bool]]) -> Estimate:
+    """Count for each seed how many are true, and take the mean over seeds."""
+    return Estimate.of(float(sum(of_seed)) for of_seed in zip(*hits, strict=False))
+
+
+def best_of(losses: Mapping[str, Estimate]) -> str:
+    """Name the method with the lowest mean loss."""
+    return min((name for name in losses if losses[name].n), key=lambda name: losses[name].mean)
+
+
+def told(orders: Mapping[str, bool | None]) -> str:
+    """Write orders by what they are of."""
+    words = {True: "yes", False: "no", None: "too close"}
+    return "; ".join(f"{name} {words[order]}" for name, order in orders.items())
+
+
+def named(dataset: str) -> str:
+    """Give the paper's name of a data set."""
+    return DATASETS[dataset]
+
+
+def called(method: str) -> str:
+    """Give the paper's name of a method."""
+    return ALL_METHODS[method]
