@@ -78,8 +78,8 @@ def come(results: Results, dataset: str) -> str:
 
 
 def worst(values: Iterable[Estimate]) -> Estimate:
-    """Give the greatest of several; one without a value is worse than all."""
-    return max(values, key=lambda value: value.mean if math.isfinite(value.mean) else math.inf)
+    """Give the greatest of several; one without a value, or whose error is not known, comes before all."""
+    return max(values, key=lambda value: value.mean if math.isfinite(value.mean + value.half_width) else math.inf)
 
 
 def judge_approach(results: Results, datasets: Sequence[str]) -> Finding:
