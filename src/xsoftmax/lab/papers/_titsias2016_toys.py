@@ -104,7 +104,8 @@ def figure_1(results: Results, page: Page) -> None:
             "200 draws of ten values without features, and 200 points of five classes in the plane; the paper's own "
             "numbers are not known, ours are generated. Scores in the plane are linear without a bias, and nothing "
             "is penalised. OVE-SGD takes ten rows and one other class of each a step, as many steps as the paper's "
-            "figure shows. L-BFGS stays where it has converged.",
+            "figure shows. L-BFGS stays where it has converged. Propositions 1 to 3 are theorems, of which "
+            "tests/training/test_optimum.py checks the second and tests/objectives/test_bouchard.py the third.",
         )
         page.figure(
             "toys", figure_of(panels), "Probabilities; borders between classes; bounds of the sum of 200 rows"
