@@ -143,7 +143,9 @@ def test_what_no_fit_measures_is_no_judge():
     for column in ("accuracy", "objective", "final_accuracy"):
         with pytest.raises(InputError, match=f"unknown column '{column}'; known: validation_log_likelihood, "):
             metrics.judge_of_split(column)
-    assert {"validation_accuracy", "train_log_likelihood", "validation_psp_at_3"} <= set(metrics.judging_columns())
+    assert {"validation_accuracy", "train_log_likelihood", "validation_psp_at_3", "objective"} <= set(
+        metrics.judging_columns()
+    )
     assert not {column for column in metrics.judging_columns() if column.startswith("test")}
 
 

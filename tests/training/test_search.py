@@ -43,6 +43,22 @@ def test_of_a_metric_whose_lower_values_are_better_the_lowest(folder, monkeypatc
     assert (found["name"], found["value"]) == ("slow", 0.25)
 
 
+def test_the_lowest_objective_is_taken(folder):
+    for name, value in (("slow", 0.25), ("swift", 0.5)):
+        path = folder / name / "history.csv"
+        pd.read_csv(path).assign(objective=value).to_csv(path, index=False)
+    found = choose(folder, GRID, "objective")
+    assert (found["name"], found["value"]) == ("slow", 0.25)
+
+
+def test_an_objective_without_a_value_is_named(folder):
+    for name in ("slow", "swift"):
+        path = folder / name / "history.csv"
+        pd.read_csv(path).assign(objective="").to_csv(path, index=False)
+    with pytest.raises(InputError, match="column objective is empty; choose by another"):
+        choose(folder, GRID, "objective")
+
+
 @pytest.mark.parametrize(
     ("by", "message"),
     [

@@ -91,7 +91,8 @@ def choose(folder: Path, grid: Mapping[str, Mapping[str, Any]], by: str) -> dict
     grid : mapping of str to mapping
         What each trial changes of its method, by its name.
     by : str
-        A metric's column of ``history.csv``, such as ``validation_log_likelihood``.
+        A metric's column of ``history.csv``, such as ``validation_log_likelihood``; or ``objective``, what the
+        method minimises.
 
     Returns
     -------
@@ -104,7 +105,7 @@ def choose(folder: Path, grid: Mapping[str, Mapping[str, Any]], by: str) -> dict
     InputError
         If there is no such column, or all trials diverged.
     """
-    sign = metrics.judge_of_split(by).sign
+    sign = metrics.sign_of(by)
     trials: list[dict[str, Any]] = [
         {"name": name, "settings": settings, "value": _value(_trial(folder / name), by)}
         for name, settings in grid.items()

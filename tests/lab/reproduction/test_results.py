@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from lab.reproduction.made_up import results_of, write_fit
+from xsoftmax.cli import main
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.reproduction.results import Estimate, Results, first_at, middle
 
@@ -71,3 +72,62 @@ def test_levels_are_reached_between_looks():
 def test_the_middle_of_what_is_there():
     assert middle([None, 3.0, 1.0, math.nan, 2.0]) == 2
     assert math.isnan(middle([]))
+
+
+METHODS = """
+optimum: {objective: {name: softmax}, proposal: {name: all}, optimizer: {name: lbfgs}, l2: 1.0}
+steps:
+  objective: {name: one-vs-each}
+  proposal: {name: uniform, n_sampled: 1}
+  optimizer: {name: sgd, learning_rate: 0.001}
+"""
+
+
+@pytest.fixture(scope="module")
+def fitted(prepare, tmp_path_factory):
+    """Real fits on overlapping clouds: an optimum, and three seeds of what a few short steps leave."""
+    folder, rng = tmp_path_factory.mktemp("fits"), np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    X = np.eye(3)[y] + rng.normal(size=(300, 3))
+    prepared = prepare(X, y, 3, n_test=150, name="clouds", path=folder / "clouds.h5")
+    (folder / "methods.yaml").write_text(METHODS)
+    for method, seeds in (("optimum", 1), ("steps", 3)):
+        for seed in range(seeds):
+            fit = str(folder / "clouds" / method / f"seed-{seed}")
+            options = ["--methods", str(folder / "methods.yaml"), "--method", method, "--seed", str(seed)]
+            main(["train", str(prepared), *options, "--epochs", "100" if seeds == 1 else "1", "-o", fit])
+            main(["evaluate", f"{fit}/model.h5", str(prepared), "-o", f"{fit}/metrics.json"])
+    return folder
+
+
+def read(folder, seeds=3):
+    fits = [fit for fit in sorted(folder.glob("*/*/seed-*")) if int(fit.name[-1]) < seeds]
+    return Results.read("real", fits, [], [folder / "clouds.h5"])
+
+
+def test_models_are_compared_on_the_same_test_rows(fitted):
+    results = read(fitted)
+    assert results.is_optimum("clouds", "optimum")
+    for measure in ("log_likelihood", "accuracy"):
+        found = results.difference("clouds", "optimum", "steps", measure)
+        means = [results.estimate("clouds", method, f"test.{measure}").mean for method in ("optimum", "steps")]
+        assert found.mean == pytest.approx(means[0] - means[1], abs=1e-6)
+        assert 0 < found.half_width < 0.2
+    assert results.difference("clouds", "optimum", "steps", "log_likelihood").is_above is True
+    assert results.difference("clouds", "steps", "optimum", "log_likelihood").is_above is False
+    assert results.difference("clouds", "optimum", "optimum", "log_likelihood").is_above is None
+
+
+def test_one_seed_of_what_draws_gives_no_order_on_rows(fitted):
+    found = read(fitted, seeds=1).difference("clouds", "optimum", "steps", "log_likelihood")
+    assert found.mean > 0
+    assert math.isnan(found.half_width)
+    assert found.is_above is None
+
+
+def test_rows_of_a_method_that_diverged_give_no_order(fitted, tmp_path):
+    write_fit(tmp_path, "clouds", "lost", 0, ended="diverged")
+    results = Results.read(
+        "real", [*fitted.glob("*/optimum/*"), *tmp_path.glob("*/lost/*")], [], [fitted / "clouds.h5"]
+    )
+    assert results.difference("clouds", "optimum", "lost", "accuracy").is_above is None

@@ -17,6 +17,8 @@ from xsoftmax.internal.fingerprint import modules_below
 
 # The column that judges weights and trials if no other is named; it is the first one in tables.
 JUDGE = "log_likelihood"
+# The column of what a method minimises, its penalty included: no metric of rows, but it may choose a trial.
+OBJECTIVE = "objective"
 # What stands before a metric's column in files of several splits.
 SPLITS = ("train", "validation", "test")
 WHEN = ("fit", "end")
@@ -215,13 +217,18 @@ def judge_of(column: str) -> Metric:
 
 def why_empty(column: str) -> str:
     """Say, in brackets, which data have no value of a metric: those of the other kind of labels; else nothing."""
-    needs = known()[column].needs
+    needs = known()[column].needs if column in known() else ()
     return next((f" ({column} needs {need}: {UNKNOWN[need]})" for need in KINDS if need in needs), "")
 
 
 def judging_columns() -> list[str]:
     """Name the columns of ``history.csv`` that may choose a trial: those of test rows may not."""
-    return [f"{split}_{column}" for split in ("validation", "train") for column in columns("fit")]
+    return [*(f"{split}_{column}" for split in ("validation", "train") for column in columns("fit")), OBJECTIVE]
+
+
+def sign_of(column: str) -> int:
+    """Give what makes more the better of a column that may choose a trial: see ``judging_columns``."""
+    return -1 if column == OBJECTIVE else judge_of_split(column).sign
 
 
 def judge_of_split(column: str) -> Metric:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.evaluation.metrics import judge_of_split
+from xsoftmax.evaluation.metrics import sign_of
 from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.training.folders import flatten
@@ -56,7 +56,7 @@ def regrets(searches: Sequence[Mapping[str, Any]], key: str) -> dict[str, dict[f
     found: dict[str, dict[float, list[float]]] = {}
     for search in searches:
         best: dict[float, float] = {}
-        sign = judge_of_split(search["by"]).sign
+        sign = sign_of(search["by"])
         for trial in search["trials"]:
             value = flatten(trial["settings"]).get(key)
             if value is not None:

@@ -1,6 +1,7 @@
 """Titsias 2016 without real data: figures 1 and 2, and what all of its figures share."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,43 +11,88 @@ from scipy.special import softmax
 from xsoftmax.lab.report.appearance import BLUE, GREEN, VERMILION
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.drawings import Borders, Series, bars, plane
+from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
-from xsoftmax.lab.reproduction.page import Page, Verdict, above, ours, verdict_of_orders
-from xsoftmax.lab.reproduction.results import Estimate, Results
+from xsoftmax.lab.reproduction.page import Page, ours
+from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.lab.reproduction.rules import Finding, judge_level, judge_orders, not_tested
 from xsoftmax.model import Model
+from xsoftmax.training.folders import Fit
 
 VALUES, CLOUDS, MANY = "ten-values", "five-gaussians", "zipf-1m"
 SOFT, OVE, BOUCHARD, SGD = "softmax-lbfgs", "one-vs-each-batch", "bouchard", "one-vs-each-sgd"
 SCALED = "one-vs-each-scaled"
 METHODS = {SOFT: "SOFT", BOUCHARD: "BOUCHARD", OVE: "OVE", SGD: "OVE-SGD"}
 COLORS = {SOFT: BLUE, OVE: VERMILION, BOUCHARD: GREEN, SGD: VERMILION}  # the paper's
-EXACT = 1e-3  # of a probability
+# An estimated probability is the exact one if it is off by no more; a hundredth of it is no over- or underestimate.
+EXACT = 1e-3
 EXACT_RATIO = 0.01
-NEAR = 0.1
+# OVE-SGD approaches OVE's maximum if what is left of the way is so small a share of that maximum, nearly for the
+# shape. The way from no weights is no measure: its start is so low that any training goes most of it. A bound is at
+# its end if it rises no more than so in a last epoch.
+NEAR_END, NEARLY = 0.05, 0.2
+# Weights are remarkably close if their norm by eq. 17 is so small. The paper has no number for the plane; in its
+# Table 2 OVE's norms are .05, .09 and .50, BOUCHARD's .25 at least.
+CLOSE, CLOSE_IN_SHAPE = 0.1, 0.2
+# Doubly stochastic steps perform well if so much is left of the error that they begin with; in the paper's Figure 2c
+# it falls from .7 to the foot of an axis whose marks are .1 apart.
+WELL, WELL_IN_SHAPE = 0.1, 0.3
 
 
 def bounds_of(results: Results, dataset: str) -> list[Line]:
-    """Lines of the bounds over epochs, in the paper's colours; a bound that is estimated from draws is dashed."""
+    """Lines of the bounds over iterations, in the paper's colours; a bound that is estimated from draws is dashed."""
     lines = lines_of(results, dataset, METHODS, "objective", of_y=lambda loss: -loss, from_evaluation=1)
-    return [replace(line, style=_style(line.method)) for line in lines if line.method]
+    return [
+        replace(line, x=line.x * batches_of(results.of(dataset, line.method)[0]), style=_style(line.method))
+        for line in lines
+        if line.method
+    ]
 
 
 def _style(method: str) -> dict[str, str]:
     return {"color": COLORS[method], "linestyle": "--" if method == SGD else "-", "marker": ""}
 
 
-def share_of_way(results: Results, dataset: str) -> float:
-    """Tell how much of the way from no weights to OVE's bound the stochastic steps have come; 1 is all of it."""
-    start = Estimate.of(-float(fit.history["objective"].iloc[0]) for fit in results.of(dataset, SGD)).mean
-    reached, best = results.bound(dataset, SGD).mean, results.bound(dataset, OVE).mean
-    return (reached - start) / (best - start)
+def batches_of(fit: Fit) -> int:
+    """Count the iterations of an epoch: its minibatches, or one of L-BFGS."""
+    size = fit.status.get("parameters", {}).get("batch", {}).get("size", 1)
+    return -(-fit.status.get("data", {}).get("n_train", 1) // size) if fit.method == SGD else 1
 
 
-def approach(results: Results, datasets: Sequence[str]) -> Verdict:
-    """Judge whether OVE-SGD comes to OVE's bound: 95 % of the way at least, and beyond BOUCHARD's maximum."""
-    farthest = max((abs(1 - share_of_way(results, key)) for key in datasets), default=float("nan"))
-    beyond = all(above(results.bound(key, SGD), results.bound(key, BOUCHARD)) for key in datasets)
-    return Verdict.REPRODUCED if farthest <= 0.05 and beyond else Verdict.IN_SHAPE if farthest <= 0.2 else Verdict.NOT
+def iterations_of(fit: Fit) -> float:
+    """Count the iterations of a fit."""
+    return batches_of(fit) * fit.status.get("epoch", math.nan)
+
+
+def left_of_the_way(results: Results, dataset: str) -> Estimate:
+    """Tell how far OVE-SGD's bound is below OVE's maximum, as a share of that maximum."""
+    best, reached = results.bound(dataset, OVE), results.bound(dataset, SGD)
+    error = math.hypot(best.error, reached.error)
+    return Estimate((best.mean - reached.mean) / abs(best.mean), error / abs(best.mean), reached.n)
+
+
+def come(results: Results, dataset: str) -> str:
+    """Say how far OVE-SGD has come."""
+    reached, best = results.bound(dataset, SGD), results.bound(dataset, OVE)
+    return f"{ours(reached)} of {ours(best)}, {left_of_the_way(results, dataset).mean:.1%} below"
+
+
+def worst(values: Iterable[Estimate]) -> Estimate:
+    """Give the greatest of several; one without a value, or whose error is not known, comes before all."""
+    return max(values, key=lambda value: value.mean if math.isfinite(value.mean + value.half_width) else math.inf)
+
+
+def judge_approach(results: Results, datasets: Sequence[str]) -> Finding:
+    """Judge whether OVE-SGD comes to OVE's maximum, where it comes least near."""
+    left = worst(left_of_the_way(results, key) for key in datasets)
+    of = "what is left to OVE's maximum, as a share of it" + (", the most of all data sets" if datasets[1:] else "")
+    return judge_level(left, at_most=NEAR_END, near=NEARLY, of=of)
+
+
+def exactly(results: Results, dataset: str, methods: Sequence[str], value: float) -> Estimate:
+    """Give a value that follows from methods' optima; its error is not known where one has not converged."""
+    optima = all(results.is_optimum(dataset, method) for method in methods)
+    return Estimate.exact(value) if optima else Estimate.of([value])
 
 
 def figure_1(results: Results, page: Page) -> None:
@@ -57,8 +103,9 @@ def figure_1(results: Results, page: Page) -> None:
             "Figure 1: ten probabilities, five clouds",
             "200 draws of ten values without features, and 200 points of five classes in the plane; the paper's own "
             "numbers are not known, ours are generated. Scores in the plane are linear without a bias, and nothing "
-            "is penalised. OVE-SGD takes ten rows and one other class of each a step. L-BFGS stays where it has "
-            "converged.",
+            "is penalised. OVE-SGD takes ten rows and one other class of each a step, as many steps as the paper's "
+            "figure shows. L-BFGS stays where it has converged. Propositions 1 to 3 are theorems, of which "
+            "tests/training/test_optimum.py checks the second and tests/objectives/test_bouchard.py the third.",
         )
         page.figure(
             "toys", figure_of(panels), "Probabilities; borders between classes; bounds of the sum of 200 rows"
@@ -72,16 +119,18 @@ def _probabilities(results: Results, page: Page) -> list[Panel]:
     with results.data(VALUES) as data:
         shares = data.class_counts / data.class_counts.sum()
     p = {method: _mean_probability(results, VALUES, method) for method in methods}
+    off = float(np.abs(p[OVE] - shares).max())
     page.claim(
         "Without features OVE gives the exact probabilities (Proposition 2, Figure 1a)",
-        f"at most {np.abs(p[OVE] - shares).max():.1e} from the shares",
-        Verdict.REPRODUCED if np.abs(p[OVE] - shares).max() < EXACT else Verdict.NOT,
+        f"at most {off:.1e} from the shares",
+        judge_level(exactly(results, VALUES, [OVE], off), at_most=EXACT, of="the largest difference from a share"),
     )
     ratios = (p[BOUCHARD] / shares)[np.argsort(shares)]
+    sides = [exactly(results, VALUES, [BOUCHARD], float(ratio)) for ratio in (ratios[-1], 1 / ratios[0])]
     page.claim(
-        "Bouchard's bound overestimates large probabilities and underestimates small ones",
+        "Bouchard's bound tends to overestimate large probabilities and underestimate small ones (Figure 1a)",
         f"{ratios[-1]:.2f} times the largest share, {ratios[0]:.2f} times the smallest",
-        verdict_of_orders([bool(ratios[-1] > 1 + EXACT_RATIO), bool(ratios[0] < 1 - EXACT_RATIO)]),
+        judge_orders([_beyond(side) for side in sides], "probabilities, the largest and the smallest"),
     )
     series = [Series("share of the draws", "#c8c8c8", shares)]
     series += [Series(METHODS[method], COLORS[method], p[method]) for method in methods]
@@ -109,23 +158,34 @@ def _clouds(results: Results, page: Page) -> list[Panel]:
     page.claim(
         "In the plane OVE's bound is tighter than Bouchard's (Figure 1c)",
         "; ".join(f"{METHODS[method]} {number(n * value.mean, digits=4)}" for method, value in found.items()),
-        verdict_of_orders([above(found[OVE], found[BOUCHARD])]),
+        judge_orders([above(found[OVE], found[BOUCHARD])], "comparison"),
     )
     if SGD in found:
-        share = share_of_way(results, CLOUDS)
-        page.claim("OVE-SGD comes to OVE's bound (Figure 1c)", f"{share:.1%} of the way", approach(results, [CLOUDS]))
+        page.claim(
+            "In the plane OVE-SGD comes to OVE's bound (Figure 1c)",
+            come(results, CLOUDS),
+            judge_approach(results, [CLOUDS]),
+        )
     norms = [results.estimate(CLOUDS, method, "weight_distance") for method in (OVE, BOUCHARD)]
     page.claim(
         "In the plane OVE's weights are remarkably close to exact softmax's",
         f"norm {ours(norms[0])}; Bouchard's {ours(norms[1])}",
-        Verdict.REPRODUCED if norms[0].mean < NEAR else verdict_of_near(norms[0], norms[1]),
+        judge_level(norms[0], at_most=CLOSE, near=CLOSE_IN_SHAPE, of="the norm"),
+    )
+    page.claim(
+        "Bouchard's bound can become very slow with stochastic steps, as each row has a parameter to tune, and "
+        "cannot easily be scaled up",
+        "it is trained by full gradients alone, which solve for these parameters",
+        not_tested("no method here joins Bouchard's bound with stochastic steps"),
     )
     return panels
 
 
-def verdict_of_near(first: Estimate, second: Estimate) -> Verdict:
-    """Judge a distance that is not small, but may be less than half of another one."""
-    return Verdict.IN_SHAPE if first.mean < second.mean / 2 else Verdict.NOT
+def _beyond(ratio: Estimate) -> bool | None:
+    """Tell whether a ratio is above 1, or below, by more than ``EXACT_RATIO``."""
+    if not abs(ratio.mean - 1) > EXACT_RATIO:
+        return None
+    return above(ratio, Estimate.exact(1.0))
 
 
 def figure_2(results: Results, page: Page) -> None:
@@ -150,20 +210,22 @@ def figure_2(results: Results, page: Page) -> None:
     page.claim(
         "Doubly stochastic steps come close to the optimum's probabilities (Figure 2c)",
         f"the error falls from {start:.3f} to {ours(end)}",
-        _fallen(end.mean / start),
+        judge_level(
+            Estimate(end.mean / start, end.error / start, end.n),
+            at_most=WELL,
+            near=WELL_IN_SHAPE,
+            of="what is left of the first error, as a share of it",
+        ),
     )
     if results.has(MANY, SCALED):
         scaled = results.estimate(MANY, SCALED, "end.frequency_error")
         page.claim(
-            "(ours) The rate 0.5/b of section 4.1 is along sums that are not scaled to all classes",
+            "The rate 0.5/b of section 4.1 is along sums that are not scaled to all classes",
             f"scaled: {ours(scaled)}; not scaled: {ours(end)}",
-            verdict_of_orders([above(scaled, end)]),
-            "the paper does not say; only one of them converges as its Figure 2c does",
+            judge_orders([above(scaled, end)], "comparison"),
+            "the paper does not say; its Figure 2c converges",
+            ours=True,
         )
-
-
-def _fallen(share: float) -> Verdict:
-    return Verdict.REPRODUCED if share < NEAR else Verdict.IN_SHAPE if share < 0.5 else Verdict.NOT
 
 
 def _sorted(results: Results) -> Panel:
