@@ -1,65 +1,47 @@
 """Ruiz, Titsias, Dieng and Blei, Augment and reduce, ICML 2018: tables 2 and 3, figure 2, section 4.1."""
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-from scipy.special import softmax
-
+from xsoftmax.lab.papers._ruiz2018_local_steps import as_published, entropy
+from xsoftmax.lab.papers._ruiz2018_names import (
+    AR,
+    BIBTEX,
+    DATASETS,
+    EXACT,
+    LOGISTIC,
+    METHODS,
+    MNIST,
+    OMNIGLOT,
+    OVE,
+    PROBIT,
+    signed,
+    told_numbers,
+)
+from xsoftmax.lab.papers._ruiz2018_toy import toy
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.estimates import Difference, Estimate, above, paired
+from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.figures import Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import Page, comparison, ours
 from xsoftmax.lab.reproduction.results import Results, middle
 from xsoftmax.lab.reproduction.rules import agrees, judge_level, judge_numbers, judge_orders, not_tested
 
-TOY = "zipf-300k"
-MNIST, BIBTEX, OMNIGLOT = "mnist-whole", "bibtex-whole", "omniglot-whole"
-DATASETS = {MNIST: "MNIST", BIBTEX: "Bibtex", OMNIGLOT: "Omniglot"}
-EXACT, OVE, AR, PROBIT, LOGISTIC = (
-    "exact",
-    "one-vs-each-advi",
-    "augment-reduce-advi",
-    "probit-advi",
-    "logistic-advi",
-)
-METHODS = {
-    EXACT: "exact softmax",
-    OVE: "OVE",
-    AR: "A&R softmax",
-    PROBIT: "A&R probit",
-    LOGISTIC: "A&R logistic",
-}
-LOCAL_STEPS = {
-    "advi": "0.01",
-    "no-entropy": "0.01, no entropy",
-    "long": "0.1",
-    "long-no-entropy": "0.1, no entropy",
-    "published": "as published",
-}
 MEASURES = {"log_likelihood": "log-likelihood", "accuracy": "accuracy"}
-LIKELIHOOD, ACCURACY, SAMPLED = "test.log_likelihood", "test.accuracy", "test.log_likelihood_sampled"
 
-# The levels of claims that the paper makes in words.
 # A bound that is "close" to another, or "nearly achieves" a log-likelihood, is off by so small a share of what the
-# exact softmax has gained over equal scores.
+# exact softmax gains over equal scores. The paper has these words and no number.
 CLOSE, ROUGHLY_CLOSE = 0.05, 0.1
-# "By orders of magnitude" is by two at least; one would be its shape.
-ORDERS_OF_MAGNITUDE, ONE_ORDER = 100, 10
-# Errors of the toy are "similar" in the paper at a ratio of 1.22.
-SIMILAR, ROUGHLY_SIMILAR = 1.25, 2
 
 
 def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     """Put the paper's tables and figures beside ours."""
     _table_3(results, page, numbers["table_3"])
     _elsewhere(page, numbers["elsewhere"])
-    _as_published(results, page, numbers["table_3"])
-    _entropy(results, page)
+    as_published(results, page, numbers["table_3"])
+    entropy(results, page)
     _table_2(results, page, numbers["table_2"])
     _figure_2(results, page)
-    _toy(results, page, numbers["toy"])
+    toy(results, page, numbers["toy"])
 
 
 def _table_3(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
@@ -83,7 +65,7 @@ def _table_3(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
         }
         page.claim(
             f"The test {words} of every method in Table 3",
-            _told_numbers(found),
+            told_numbers(found),
             judge_numbers(found.values()),
             "our local steps have the entropy's gradient and count visits, and the programs' start differs",
         )
@@ -112,19 +94,10 @@ def _claim_orders(
             first, second = (results.estimate(key, method, f"test.{measure}") for method in (better, worse))
             told.append(
                 f"{DATASETS[key]}, {METHODS[better]} {number(first.mean, digits=3)} against {METHODS[worse]} "
-                f"{number(second.mean, digits=3)}: {_signed(found)}"
+                f"{number(second.mean, digits=3)}: {signed(found)}"
             )
             orders.append(found.is_above)
     page.claim(says, "; ".join(told), judge_orders(orders), why)
-
-
-def _signed(found: Difference) -> str:
-    return ("+" if found.mean > 0 else "") + number(found.mean, found.half_width, digits=4)
-
-
-def _told_numbers(found: Mapping[str, bool]) -> str:
-    others = ", ".join(name for name, agree in found.items() if not agree)
-    return f"{sum(found.values())} of {len(found)} agree{f'; not {others}' if others else ''}"
 
 
 def _elsewhere(page: Page, paper: Mapping[str, Any]) -> None:
@@ -152,99 +125,6 @@ def _elsewhere(page: Page, paper: Mapping[str, Any]) -> None:
 
 def _printed(row: Mapping[str, float]) -> str:
     return f"{number(row['log_likelihood'], digits=3)} / {number(row['accuracy'], digits=3)}"
-
-
-def _as_published(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
-    page.section(
-        "As the authors' program scores and trains",
-        "Their likelihoods of probit and logistic models are estimated by 1,000 draws from N(5, 5²) and floored at "
-        "-26 a row; their program's local step is 0.001 and lacks the gradient of the entropy. Here are our models "
-        "of both kinds, scored exactly and their way. Their weights' random start is not repeated.",
-    )
-    rows, numbers, nearer = [], {}, {}
-    for key, name in DATASETS.items():
-        for method in ("probit", "logistic"):
-            printed = paper[key][f"{method}-advi"]["log_likelihood"]
-            kinds = [kind for kind in ("advi", "published") if results.has(key, f"{method}-{kind}")]
-            for kind in kinds:
-                estimates = [
-                    results.estimate(key, f"{method}-{kind}", measure)
-                    for measure in (LIKELIHOOD, "test.log_likelihood_floored", SAMPLED)
-                ]
-                trained = "by the formulas" if kind == "advi" else "as published"
-                rows.append([f"{name}, {method}", trained, number(printed, digits=3), *map(ours, estimates)])
-            if "published" in kinds:
-                numbers[f"{name} {method}"] = agrees(printed, results.estimate(key, f"{method}-published", SAMPLED))
-                published = _distance(results.values(key, f"{method}-published", SAMPLED), printed)
-                formulas = _distance(results.values(key, f"{method}-advi", LIKELIHOOD), printed)
-                nearer[f"{name} {method}"] = (formulas, published)
-    page.table(["model", "trained", "paper", "exact", "exact, floored", "sampled, floored"], rows)
-    page.claim(
-        "Trained and scored as the authors' program does, probit and logistic have the paper's test log-likelihood",
-        _told_numbers(numbers),
-        judge_numbers(numbers.values()),
-        "the program's random start is not repeated, and its epochs leave out a remainder of the rows",
-        ours=True,
-    )
-    page.claim(
-        "Trained and scored so, they are nearer to it than by the formulas",
-        "; ".join(
-            f"{name}: {number(published.mean, digits=3)} off, not {number(formulas.mean, digits=3)}"
-            for name, (formulas, published) in nearer.items()
-        ),
-        judge_orders([above(formulas, published) for formulas, published in nearer.values()]),
-        ours=True,
-    )
-
-
-def _distance(values: Iterable[float | None], printed: float) -> Estimate:
-    return Estimate.of(None if value is None else abs(value - printed) for value in values)
-
-
-def _entropy(results: Results, page: Page) -> None:
-    page.section(
-        "Ablation: what the entropy's gradient is worth",
-        "The bound's gradient in the scale of q has a term 1/σ, of q's entropy, which the authors' program lacks: "
-        "without it σ falls towards 0. Here are local steps of two lengths with and without it, and those of the "
-        "program: 0.001 without the entropy, from (μ, σ) = (0, 1), where ours begin at the best bound of equal "
-        "scores. Test log-likelihood / accuracy / bound per training row.",
-    )
-    rows, pairs = [], {}
-    for key, name in DATASETS.items():
-        for kind in ("probit", "logistic"):
-            there = {step: f"{kind}-{step}" for step in LOCAL_STEPS if results.has(key, f"{kind}-{step}")}
-            if len(there) > 1:
-                cells = (_outcome(results, key, there.get(step)) for step in LOCAL_STEPS)
-                rows.append([f"{name}, {kind}", *cells])
-            for step, without in (("advi", "no-entropy"), ("long", "long-no-entropy")):
-                if without in there:
-                    pairs[f"{name}, {kind}, {LOCAL_STEPS[step]}"] = (key, there[step], there[without])
-    page.table(["model", *LOCAL_STEPS.values()], rows)
-    likelihoods = {name: results.difference(*pair, "log_likelihood") for name, pair in pairs.items()}
-    page.claim(
-        "Leaving out the entropy's gradient costs test log-likelihood",
-        f"{'; '.join(f'{name}: {_signed(found)}' for name, found in likelihoods.items())} nats",
-        judge_orders([found.is_above for found in likelihoods.values()]),
-        "local steps as short as the paper's hardly move σ: where q begins matters more",
-        ours=True,
-    )
-    bounds = {
-        name: (results.bound(key, whole), results.bound(key, without))
-        for name, (key, whole, without) in pairs.items()
-    }
-    page.claim(
-        "Leaving out the entropy's gradient loosens the bound",
-        f"{'; '.join(f'{name}: {number(a.mean - b.mean, digits=4)}' for name, (a, b) in bounds.items())} nats",
-        judge_orders([above(whole, without) for whole, without in bounds.values()]),
-        ours=True,
-    )
-
-
-def _outcome(results: Results, dataset: str, method: str | None) -> str:
-    if method is None:
-        return "–"
-    found = [results.estimate(dataset, method, LIKELIHOOD), results.estimate(dataset, method, ACCURACY)]
-    return " / ".join(ours(estimate) for estimate in [*found, results.bound(dataset, method)])
 
 
 def _table_2(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
@@ -347,112 +227,3 @@ def _rigorous(results: Results, page: Page, there: Mapping[str, str]) -> None:
             f"least distance: {where}, {number(least[where], digits=4)} nats per training row",
             judge_orders(orders, of="models"),
         )
-
-
-def _toy(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
-    if not results.has(TOY, AR):
-        return
-    with results.data(TOY) as data:
-        counts = data.class_counts
-        n_rows, n_classes = data.n_samples("train"), data.n_classes
-    share = counts / counts.sum()
-    page.section(
-        "Section 4.1: ten thousand probabilities",
-        f"{n_rows:,} draws of {n_classes:,} classes that occur (9,035 in the paper); biases are all there is to "
-        "learn. The bound is that of 5,000 rows, times the number of rows; the error is the mean over classes of the "
-        "distance between the model's probability and the class's share of the rows, which maximises the likelihood. "
-        "60,000 steps of the paper's 500,000.",
-    )
-    distances = {
-        method: [np.abs(softmax(model.b.astype(np.float64)) - share) for model in results.models(TOY, method)]
-        for method in paper
-    }
-    bounds = {method: _times(results.bound(TOY, method), n_rows) for method in paper}
-    _toy_table(results, page, paper, bounds, distances)
-    _claim_bounds(page, paper, bounds)
-    _claim_errors(page, paper, distances)
-
-
-def _times(estimate: Estimate, factor: float) -> Estimate:
-    return Estimate(estimate.mean * factor, estimate.error * factor, estimate.n, estimate.n_diverged)
-
-
-def _ratio(first: Estimate, second: Estimate) -> Estimate:
-    ratio = first.mean / second.mean
-    error = abs(ratio) * math.hypot(first.error / first.mean, second.error / second.mean)
-    return Estimate(ratio, error, min(first.n, second.n))
-
-
-def _mean_error(distances: Iterable[np.ndarray]) -> Estimate:
-    return Estimate.of(float(each.mean()) for each in distances)
-
-
-def _toy_table(
-    results: Results,
-    page: Page,
-    paper: Mapping[str, Any],
-    bounds: Mapping[str, Estimate],
-    distances: Mapping[str, list[np.ndarray]],
-) -> None:
-    rows = []
-    for method, numbers in paper.items():
-        error = _mean_error(distances[method])
-        minutes = middle(results.values(TOY, method, "fit.seconds_per_epoch")) / 60
-        rows.append([
-            METHODS[method],
-            f"{numbers['bound']:.3g}", f"{bounds[method].mean:.3g}",
-            f"{numbers['error']:.2e}", f"{error.mean:.2e} ± {error.error:.0e}",
-            number(numbers["minutes"], digits=3), number(minutes, digits=4),
-        ])  # fmt: skip
-    page.table(["method", "bound, paper", "ours", "error, paper", "ours", "minutes per epoch, paper", "ours"], rows)
-
-
-def _claim_bounds(page: Page, paper: Mapping[str, Any], bounds: Mapping[str, Estimate]) -> None:
-    told = f"{bounds[AR].mean:.3g} and {bounds[OVE].mean:.3g}"
-    page.claim(
-        f"On the toy the bounds are {paper[AR]['bound']:.3g} (A&R) and {paper[OVE]['bound']:.3g} (OVE)",
-        told,
-        judge_numbers([agrees(numbers["bound"], bounds[method]) for method, numbers in paper.items()]),
-    )
-    page.claim(
-        "On the toy A&R's bound is tighter by orders of magnitude",
-        told,
-        judge_level(
-            _ratio(bounds[OVE], bounds[AR]),
-            at_least=ORDERS_OF_MAGNITUDE,
-            near=ONE_ORDER,
-            of="OVE's bound by A&R's",
-            digits=0,
-        ),
-    )
-
-
-def _claim_errors(page: Page, paper: Mapping[str, Any], distances: Mapping[str, list[np.ndarray]]) -> None:
-    errors = {method: _mean_error(each) for method, each in distances.items()}
-    told = f"{errors[AR].mean:.2e} and {errors[OVE].mean:.2e}"
-    page.claim(
-        f"On the toy the mean absolute errors are {paper[AR]['error']:.2e} (A&R) and {paper[OVE]['error']:.2e} (OVE)",
-        told,
-        judge_numbers([agrees(numbers["error"], errors[method]) for method, numbers in paper.items()]),
-    )
-    larger, smaller = sorted(errors.values(), key=lambda error: -error.mean)
-    page.claim(
-        "On the toy the probabilities are estimated similarly well by both",
-        told,
-        judge_level(
-            _ratio(larger, smaller),
-            at_most=SIMILAR,
-            near=ROUGHLY_SIMILAR,
-            of="the larger error by the smaller",
-        ),
-    )
-    found = paired(distances[AR], distances[OVE])
-    page.claim(
-        "On the toy the difference of the errors is not statistically significant",
-        f"{found.mean:.1e} ± {found.half_width:.1e}, of the classes and of the seeds together",
-        judge_level(
-            Estimate(abs(found.mean) / found.half_width, 0.0, len(distances[AR])),
-            at_most=1,
-            of="the difference by half of its 95 % interval",
-        ),
-    )
