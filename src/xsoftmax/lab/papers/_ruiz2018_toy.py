@@ -42,8 +42,8 @@ def toy(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     }
     bounds = {method: _times(results.bound(TOY, method), n_rows) for method in paper}
     _toy_table(results, page, paper, bounds, distances)
-    _claim_bounds(page, paper, bounds)
-    _claim_errors(page, paper, distances)
+    claim_bounds(page, paper, bounds)
+    claim_errors(page, paper, distances)
 
 
 def _probabilities(model: Any) -> np.ndarray:
@@ -84,7 +84,8 @@ def _toy_table(
     page.table(["method", "bound, paper", "ours", "error, paper", "ours", "minutes per epoch, paper", "ours"], rows)
 
 
-def _claim_bounds(page: Page, paper: Mapping[str, Any], bounds: Mapping[str, Estimate]) -> None:
+def claim_bounds(page: Page, paper: Mapping[str, Any], bounds: Mapping[str, Estimate]) -> None:
+    """Judge what the paper says of the toy's bounds."""
     told = f"{bounds[AR].mean:.3g} and {bounds[OVE].mean:.3g}"
     page.claim(
         f"On the toy the bounds are {paper[AR]['bound']:.3g} (A&R) and {paper[OVE]['bound']:.3g} (OVE)",
@@ -104,7 +105,8 @@ def _claim_bounds(page: Page, paper: Mapping[str, Any], bounds: Mapping[str, Est
     )
 
 
-def _claim_errors(page: Page, paper: Mapping[str, Any], distances: Mapping[str, list[np.ndarray]]) -> None:
+def claim_errors(page: Page, paper: Mapping[str, Any], distances: Mapping[str, list[np.ndarray]]) -> None:
+    """Judge what the paper says of the toy's errors; ``distances`` are of each seed's probabilities."""
     errors = {method: _mean_error(each) for method, each in distances.items()}
     told = f"{errors[AR].mean:.2e} and {errors[OVE].mean:.2e}"
     page.claim(
