@@ -83,7 +83,7 @@ def _table_3(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
             f"The test {words} of every method in Table 3",
             told_numbers(found),
             judge_numbers(found.values()),
-            "our local steps have the entropy's gradient and count visits, and the programs' start differs",
+            "our weights begin at 0, and our local steps count visits and have the entropy's gradient",
         )
     _claim_orders(
         results,
@@ -151,8 +151,8 @@ def _printed(row: Mapping[str, float]) -> str:
 def _table_2(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     page.section(
         "Table 2: time per epoch",
-        "Seconds, medians over seeds. Our fits ran side by side, and beside other work: the times show the size, and "
-        "no order between methods follows from them.",
+        "Seconds, medians over seeds. Our fits run side by side, as the workflow starts them: their times show a "
+        "size, and no order of methods follows from them.",
     )
     rows, ratios = [], {}
     for key, times in paper.items():
