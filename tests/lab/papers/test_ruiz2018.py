@@ -29,9 +29,10 @@ ACCURACIES = "The test accuracy of every method in Table 3"
 HIGHEST = "In general softmax A&R has the highest test log-likelihood of OVE and the three models of A&R"
 LOGISTIC_AHEAD = "Logistic A&R predicts better than OVE on Omniglot and Bibtex"
 AS_PUBLISHED = (
-    "Trained and scored as the authors' program does, probit and logistic have the paper's test log-likelihood"
+    "As the authors' program trains and scores, probit and logistic have the paper's test log-likelihoods on MNIST "
+    "and Bibtex"
 )
-NEARER = "Trained and scored so, they are nearer to it than by the formulas"
+NEARER = "So trained and scored, they are nearer to the paper's than by the formulas"
 ENTROPY_LIKELIHOOD = "Leaving out the entropy's gradient costs test log-likelihood"
 ENTROPY_BOUND = "Leaving out the entropy's gradient loosens the bound"
 TIGHTER = "A&R's bound is tighter than OVE's on MNIST and Omniglot"
