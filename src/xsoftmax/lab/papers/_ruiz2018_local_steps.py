@@ -46,8 +46,8 @@ def as_published(results: Results, page: Page, paper: Mapping[str, Any]) -> None
                 nearer[f"{name} {method}"] = (formulas, published)
     page.table(["model", "trained", "paper", "exact", "exact, floored", "sampled, floored"], rows)
     page.claim(
-        "As the authors' program trains and scores, probit and logistic have the paper's test log-likelihoods on MNIST "
-        "and Bibtex",
+        "As the authors' program trains and scores, probit and logistic have the paper's test log-likelihoods on "
+        "MNIST and Bibtex",
         told_numbers(numbers),
         judge_numbers(numbers.values()),
         "the program starts from random weights, ours from 0",
