@@ -1,0 +1,30 @@
+"""Ruiz et al. 2018: data sets, methods, and how numbers are told on its page."""
+
+from collections.abc import Mapping
+
+from xsoftmax.lab.report.tables import number
+from xsoftmax.lab.reproduction.estimates import Difference
+
+MNIST, BIBTEX, OMNIGLOT = "mnist-whole", "bibtex-whole", "omniglot-whole"
+DATASETS = {MNIST: "MNIST", BIBTEX: "Bibtex", OMNIGLOT: "Omniglot"}
+EXACT, OVE, AR = "exact", "one-vs-each-advi", "augment-reduce-advi"
+PROBIT, LOGISTIC = "probit-advi", "logistic-advi"
+METHODS = {
+    EXACT: "exact softmax",
+    OVE: "OVE",
+    AR: "A&R softmax",
+    PROBIT: "A&R probit",
+    LOGISTIC: "A&R logistic",
+}
+LIKELIHOOD, ACCURACY = "test.log_likelihood", "test.accuracy"
+
+
+def signed(found: Difference) -> str:
+    """Write a difference with its sign and half of its interval."""
+    return ("+" if found.mean > 0 else "") + number(found.mean, found.half_width, digits=4)
+
+
+def told_numbers(found: Mapping[str, bool]) -> str:
+    """Say how many numbers agree, and which do not."""
+    others = ", ".join(name for name, agree in found.items() if not agree)
+    return f"{sum(found.values())} of {len(found)} agree{f'; not {others}' if others else ''}"
