@@ -8,10 +8,10 @@ that is not flexible enough ends elsewhere than the softmax. With the proposal `
 on x. r = 1 is the baseline of Bamler and Mandt 2020 (their regularizer g is on s alone), r = n_sampled that of Mnih
 and Teh and of Fagan and Iyengar 2018. Cost of a step: n_sampled + 1 rows.
 
-With ``learns_normalizer``, s - z stands for s in the two contrasts, z = 10 v being one number of the whole fit. Scores
-that begin at 0 need not learn for every class that its log-probability is about -log K. v begins at 0 and moves with
-each sample by Adagrad, at the weights' rate, as in Bamler and Mandt's published code. Softmax probabilities do not
-depend on z, so models have none.
+With ``learns_normalizer``, s - z stands for s in the two contrasts, z = 10 v being one number of the whole fit.
+Scores that begin at 0 then need not learn for every class that its log-probability is about -log K. v begins at 0 and
+moves with each sample by Adagrad, at the weights' rate, as in Bamler and Mandt's published code. Softmax
+probabilities do not depend on z, so models have none.
 """
 
 import math
