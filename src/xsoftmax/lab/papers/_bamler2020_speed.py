@@ -75,9 +75,9 @@ def speed(results: Results, page: Page) -> None:
         "Time to the accuracy of the baselines",
         f"A baseline has converged where its accuracy on up to 1,000 test rows is first {CONVERGED:.0%} of its own "
         "best. The table says when that is, and when the proposed method is as accurate, its tree's fit included. "
-        "Times are interpolated between evaluations, and ratios are geometric means over seeds. A dash: the proposed "
-        "method is not there in the given time, by one seed at least, and the ratio is below the one that is told. The "
-        "last column is what could be seen at most, since the fit of the tree comes first.",
+        "Times are interpolated between evaluations, and ratios are geometric means over seeds. A dash: the "
+        "proposed method is not there in the given time, by one seed at least, and the ratio is below the one that "
+        "is told. The last column is what could be seen at most, since the fit of the tree comes first.",
     )
     races = {
         (name, BASELINES[method]): found

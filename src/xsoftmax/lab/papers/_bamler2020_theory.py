@@ -37,8 +37,8 @@ def unbiased(results: Results, page: Page) -> None:
     page.section(
         "Theorem 1: the bias, and its removal",
         "Scores of negative sampling lack log p_n, which is added at prediction. On a generated data set with few "
-        "distinct rows, a linear model can give each row any scores, and the best possible log-likelihood of training "
-        "rows is that of the frequencies of their labels.",
+        "distinct rows, a linear model can give each row any scores, and the best possible log-likelihood of "
+        "training rows is that of the frequencies of their labels.",
     )
     _claim_identical(results, page)
     _claim_removed(results, page)
@@ -111,13 +111,14 @@ def _claim_removed(results: Results, page: Page) -> None:
                 differences += [gains[measure] for measure in MEASURES]
     if rows:
         page.text(
-            f"On the other data sets, what correction gains on {MOST_ROWS:,} test rows, with half of the 95 % interval:"
+            f"On the other data sets, what correction gains on {MOST_ROWS:,} test rows, with half of the 95 % "
+            "interval:"
         )
         page.table(["", *MEASURES.values()], rows)
     page.claim(
         says,
-        f"{sum(each.mean > 0 for each in differences)} of {len(differences)} log-likelihoods and accuracies are higher "
-        "with the correction",
+        f"{sum(each.mean > 0 for each in differences)} of {len(differences)} log-likelihoods and accuracies are "
+        "higher with the correction",
         judge_orders([each.is_above for each in differences], "comparisons on the same test rows"),
     )
 
@@ -138,10 +139,10 @@ def signal(results: Results, page: Page, n_classes_there: int) -> None:
     found = ratios(results)
     n_classes = found[IDEAL].n_classes
     page.text(
-        f"As a share of the highest possible one, of {found[IDEAL].n_draws:,} simulated gradients at the optimum of the "
-        f"data set with few distinct rows. No distribution is below (K − 1)/K, here {1 - 1 / n_classes:.3f}. With the "
-        f"paper's K = {n_classes_there:,} all are between {1 - 1 / n_classes_there:.6f} and 1: the theorem says which "
-        "distribution is best, and the ratio hardly depends on it where classes are many.",
+        f"As a share of the highest possible one, of {found[IDEAL].n_draws:,} simulated gradients at the optimum of "
+        f"the data set with few distinct rows. No distribution is below (K − 1)/K, here {1 - 1 / n_classes:.3f}. "
+        f"With the paper's K = {n_classes_there:,} all are between {1 - 1 / n_classes_there:.6f} and 1: the theorem "
+        "says which distribution is best, and the ratio hardly depends on it where classes are many.",
     )
     rows = [
         [name, number(each.relative, digits=5), number(each.measured, each.measured_error, 5)]

@@ -67,11 +67,11 @@ def _table_1(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "The paper's data sets with its features cannot be had. Two real ones with tens of thousands of classes and "
         "dense rows of 512 stand in, and three that are generated: a tree of Gaussian clouds of exactly the size of "
         "Amazon-670K, a small one, and clouds around unrelated centres, which no tree describes.",
-        "Settings are those with the highest validation log-likelihood at the end of short trials. A star marks the "
-        "least or greatest value that was tried. The largest data set was not searched. ρ depends on the scale of the "
-        "features, and ours is the rate of a single row with 5 drawn classes, so only λ compares. As in the authors' "
-        "program, NCE has a learned log-normaliser, and log p_n is left out of the regulariser of uniform and "
-        "frequency draws. In their program the frequencies are counts plus 1; here they are the counts.",
+        "Settings are those with the highest validation log-likelihood at the end of short trials. A star marks "
+        "the least or greatest value that was tried. The largest data set was not searched. ρ depends on the scale "
+        "of the features, and ours is the rate of a single row with 5 drawn classes, so only λ compares. As in the "
+        "authors' program, NCE has a learned log-normaliser, and log p_n is left out of the regulariser of uniform "
+        "and frequency draws. In their program the frequencies are counts plus 1; here they are the counts.",
     )
     rows = [
         [f"{name} (paper)", *(f"{sizes[key]:,}" for key in ("n_train", "n_classes", "n_features"))]
@@ -103,8 +103,8 @@ def _figure_1(results: Results, page: Page) -> None:
     page.section(
         "Figure 1: learning curves",
         "The axis is the training time, which includes the fit of the tree and excludes evaluations; it is "
-        "logarithmic. Methods with a tree begin where its fit ends. All methods of a data set have the same number of "
-        "seconds. Curves are of up to 1,000 test rows, the table is of all of them.",
+        "logarithmic. Methods with a tree begin where its fit ends. All methods of a data set have the same number "
+        "of seconds. Curves are of up to 1,000 test rows, the table is of all of them.",
     )
     names = compared(results)
     panels = [
