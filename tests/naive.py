@@ -57,16 +57,19 @@ def one_vs_each(s, y):
     return loss, slopes
 
 
-def negative_sampling(s, y, log_q, regularizer):
-    """Bamler and Mandt, eq. 6, in expectation over the negatives, the true class included."""
-    loss = softplus(-s[y]) + regularizer * (s[y] + log_q[y]) ** 2
+def negative_sampling(s, y, log_q, regularizer, added=1.0):
+    """Bamler and Mandt, eq. 6, in expectation over the negatives, the true class included.
+
+    ``added``: how much of log q is in the regularizer.
+    """
+    loss = softplus(-s[y]) + regularizer * (s[y] + added * log_q[y]) ** 2
     slopes = np.zeros(len(s))
-    slopes[y] = -sigmoid(-s[y]) + 2 * regularizer * (s[y] + log_q[y])
+    slopes[y] = -sigmoid(-s[y]) + 2 * regularizer * (s[y] + added * log_q[y])
     for k in range(len(s)):
         q = np.exp(log_q[k])
         if q > 0:
-            loss += q * (softplus(s[k]) + regularizer * (s[k] + log_q[k]) ** 2)
-            slopes[k] += q * (sigmoid(s[k]) + 2 * regularizer * (s[k] + log_q[k]))
+            loss += q * (softplus(s[k]) + regularizer * (s[k] + added * log_q[k]) ** 2)
+            slopes[k] += q * (sigmoid(s[k]) + 2 * regularizer * (s[k] + added * log_q[k]))
     return loss, slopes
 
 

@@ -107,15 +107,15 @@ def importance_sampling_draws(s, y, drawn, log_q):
 # Noise-contrastive estimation.
 
 
-def nce(s, y, log_q, ratio, regularizer):
-    """In expectation over the noise: loss and slopes."""
-    loss = softplus(np.log(ratio) + log_q[y] - s[y]) + regularizer * s[y] ** 2
+def nce(s, y, log_q, ratio, regularizer, z=0.0):
+    """In expectation over the noise: loss and slopes; z is the log-normaliser."""
+    loss = softplus(np.log(ratio) + log_q[y] + z - s[y]) + regularizer * s[y] ** 2
     slopes = np.zeros(len(s))
-    slopes[y] = -sigmoid(np.log(ratio) + log_q[y] - s[y]) + 2 * regularizer * s[y]
+    slopes[y] = -sigmoid(np.log(ratio) + log_q[y] + z - s[y]) + 2 * regularizer * s[y]
     for k in range(len(s)):
         q = np.exp(log_q[k])
         if q > 0:
-            contrast = s[k] - np.log(ratio) - log_q[k]
+            contrast = s[k] - np.log(ratio) - log_q[k] - z
             loss += q * (ratio * softplus(contrast) + regularizer * s[k] ** 2)
             slopes[k] += q * (ratio * sigmoid(contrast) + 2 * regularizer * s[k])
     return loss, slopes

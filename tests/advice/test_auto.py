@@ -368,6 +368,15 @@ def test_validation_rows_are_drawn_from_all(dataset, monkeypatch):
     assert len(set(context.validation.y.tolist())) == 10
 
 
+def test_no_trial_begins_with_what_another_has_learned(dataset):
+    data = dataset(np.ones((30, 2)), np.arange(30) % 3, 3)
+    axes = {"objective": {"name": "nce", "learns_normalizer": True}, "proposal": {"name": "uniform"}}
+    method = build_method("mine", axes | {"optimizer": {"name": "adagrad"}})
+    context = TrialContext(data, data.split("train"), None, method, 0, None)
+    context.objective.normalizer[:] = 5.0
+    assert context.objective.normalizer[0] == 0
+
+
 @pytest.mark.parametrize(("seed", "message"), [(-1, "seed is -1"), (0, "has 1 class")])
 def test_what_no_fit_takes_is_refused_before_a_pilot(dataset, seed, message):
     n_classes = 1 if seed == 0 else 2

@@ -12,6 +12,7 @@ from xsoftmax.kernels.noise import open_uniform
 from xsoftmax.kernels.protocol import Draws
 from xsoftmax.kernels.random import start
 from xsoftmax.objectives import ScoredClasses
+from xsoftmax.objectives.negative_sampling import NegativeSampling
 from xsoftmax.proposals import TrainingSet
 
 PACKAGE = "xsoftmax.objectives"
@@ -28,7 +29,7 @@ def members():
         member = registry.load(PACKAGE, name).MEMBER
         changed = {key: 0.07 for key, value in member._field_defaults.items() if type(value) is float}
         found += [each.fit(data) for each in (member(), *([member(**changed)] if changed else []))]
-    return found
+    return [*found, NegativeSampling(0.07, regularizes_log_q=False)]
 
 
 def problem(objective, rng, n=20):

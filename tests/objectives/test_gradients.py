@@ -140,12 +140,13 @@ def test_double_sum_is_equation_5(rng, u):
     assert_like(DoubleSum(), 3, s, value, slopes, np.array([u]), 1e-6)  # the exponent is float32
 
 
+@pytest.mark.parametrize("log_q_too", [True, False])
 @pytest.mark.parametrize("regularizer", [0.0, 1e-3, 0.5])
-def test_negative_sampling_is_equation_6(rng, regularizer):
+def test_negative_sampling_is_equation_6(rng, regularizer, log_q_too):
     s, log_q = 2 * rng.standard_normal(8), np.log(rng.dirichlet(np.ones(8)))
     draws = Draws(np.arange(8), log_q, np.exp(log_q), s, np.empty(8), np.zeros(1, np.uint64))
-    expected, slopes = naive.negative_sampling(s, 3, log_q, regularizer)
-    objective = NegativeSampling(regularizer)
+    expected, slopes = naive.negative_sampling(s, 3, log_q, regularizer, added=float(log_q_too))
+    objective = NegativeSampling(regularizer, log_q_too)
     assert loss_of(objective, np.empty(0), s[3], log_q[3], draws) == pytest.approx(expected, rel=1e-12)
     of_true = gradient_of(objective, 0.0, np.empty(0), s[3], log_q[3], draws)
     assert np.allclose(

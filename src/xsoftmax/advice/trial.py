@@ -80,9 +80,9 @@ class TrialContext:
             json.dumps(self.method.settings["start"], sort_keys=True), make=lambda: found(rows, self.pool)
         )
 
-    @cached_property
+    @property
     def objective(self) -> Any:
-        """The fitted objective."""
+        """The objective, fitted anew: steps may change what it holds."""
         return self.method.objective.fit(self.training_set)
 
     @cached_property

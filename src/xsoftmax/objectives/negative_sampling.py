@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xsoftmax.internal.compiled import njit
+from xsoftmax.kernels import PART
 from xsoftmax.kernels.dispatch import implements
 from xsoftmax.kernels.mathematics import sigmoid, softplus
 from xsoftmax.kernels.protocol import gradient, loss
@@ -18,15 +20,19 @@ from xsoftmax.objectives import ScoredClasses, _arrays, objective
 
 @objective(title="negative sampling loss", target="loss", excludes_true=False, uses_log_q=True, adds_log_q=True)
 class NegativeSampling(NamedTuple):
-    """Parameters: ``regularizer``, the paper's lambda."""
+    """Parameters: ``regularizer``, the paper's lambda; ``regularizes_log_q``, whether log q is in its square.
+
+    The published code leaves log q out of it for uniform and frequency draws.
+    """
 
     regularizer: float = 0.0
+    regularizes_log_q: bool = True
 
     def value(self, xp: Any, at: Any, draws: ScoredClasses) -> Any:
         """Return the loss of n samples: see ``xsoftmax.objectives``."""
 
         def penalty(scores: Any, log_q: Any) -> Any:
-            return self.regularizer * (scores + log_q) ** 2
+            return self.regularizer * (scores + log_q if self.regularizes_log_q else scores) ** 2
 
         of_true = _arrays.softplus(xp, -draws.score_true) + penalty(draws.score_true, draws.log_q_true)
         of_others = _arrays.softplus(xp, draws.scores) + penalty(draws.scores, draws.log_q)
@@ -38,10 +44,11 @@ MEMBER = NegativeSampling
 
 @implements(loss, NegativeSampling)
 def _loss(objective, state, score_true, log_q_true, draws):
-    total = softplus(-score_true) + objective.regularizer * (score_true + log_q_true) ** 2
+    regularized = _regularized(objective, score_true, log_q_true)
+    total = softplus(-score_true) + objective.regularizer * regularized**2
     for j in range(draws.scores.size):
         if draws.weights[j] > 0:
-            penalty = objective.regularizer * (draws.scores[j] + draws.log_q[j]) ** 2
+            penalty = objective.regularizer * _regularized(objective, draws.scores[j], draws.log_q[j]) ** 2
             total += draws.weights[j] * (softplus(draws.scores[j]) + penalty)
     return total
 
@@ -50,5 +57,11 @@ def _loss(objective, state, score_true, log_q_true, draws):
 def _gradient(objective, rate, state, score_true, log_q_true, draws):
     slope = np.float32(2 * objective.regularizer)
     for j in range(draws.scores.size):
-        draws.out[j] = draws.weights[j] * (sigmoid(draws.scores[j]) + slope * (draws.scores[j] + draws.log_q[j]))
-    return slope * (score_true + log_q_true) - sigmoid(-score_true)
+        regularized = _regularized(objective, draws.scores[j], draws.log_q[j])
+        draws.out[j] = draws.weights[j] * (sigmoid(draws.scores[j]) + slope * regularized)
+    return slope * _regularized(objective, score_true, log_q_true) - sigmoid(-score_true)
+
+
+@njit(**PART)
+def _regularized(objective, score, log_q):
+    return score + log_q if objective.regularizes_log_q else score

@@ -211,7 +211,12 @@ class SampledSolver:
 
     def arrays(self) -> Mapping[str, np.ndarray]:
         """See ``Solver``."""
-        return arrays_of(self._weights) | {"auxiliary": self.auxiliary} | getattr(self._proposal, "arrays", dict)()
+        return arrays_of(self._weights) | {"auxiliary": self.auxiliary} | self._learned()
+
+    def _learned(self) -> dict[str, np.ndarray]:
+        """Give what changes of the proposal and of the objective."""
+        parts = (self._proposal, self._parts.objective)
+        return {name: array for part in parts for name, array in getattr(part, "arrays", dict)().items()}
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """See ``Solver``."""

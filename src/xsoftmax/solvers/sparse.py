@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.hdf5_checks import check_arrays, copy_arrays
 from xsoftmax.kernels.class_lists import empty_class_lists
 from xsoftmax.kernels.lists import Lists, bytes_of, checked, empty_lists, grown
 from xsoftmax.kernels.rows import Csr, n_columns
@@ -120,7 +121,11 @@ class SparseSolver(SampledSolver):
 
     def restore(self, arrays: Mapping[str, Any]) -> None:
         """See ``Solver``; lists come in the length that they have there."""
-        self._weights = self._average.weights = checked(self._weights, self.auxiliary, arrays)
+        learned = self._learned()
+        check_arrays(learned, {name: array for name, array in arrays.items() if name in learned})
+        of_lists = {name: array for name, array in arrays.items() if name not in learned}
+        self._weights = self._average.weights = checked(self._weights, self.auxiliary, of_lists)
+        copy_arrays(learned, {name: arrays[name] for name in learned})
 
 
 MEMBER = SparseSolver

@@ -180,4 +180,8 @@ def _rules_of_device(method: Any) -> list[tuple[Any, str]]:
             method.optimizer.needs == "proximal" and method.settings["objective"]["name"] not in SOLVED,
             f"{optimizer} has no step for {objective} on PyTorch; take {', '.join(SOLVED)}, or leave device out",
         ),
+        (
+            getattr(method.objective, "learns_normalizer", False),
+            f"learns_normalizer of {objective} is for compiled code, and device is {method.device}; leave one out",
+        ),
     ]

@@ -1,15 +1,18 @@
 """What the page of bamler2020 calls data sets and methods, and what it looks up of them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from xsoftmax.internal.errors import InputError
-from xsoftmax.lab.reproduction.page import Verdict, ours
-from xsoftmax.lab.reproduction.results import Estimate, Results, middle
+from xsoftmax.lab.reproduction.estimates import Estimate
+from xsoftmax.lab.reproduction.page import ours
+from xsoftmax.lab.reproduction.results import Results, middle
 
 DATASETS = {
     "icd10-subcategory-pca": "ICD-10 subcategories",
     "debian-pca": "Debian packages",
+    "faces-5k": "generated tree, 5,000 classes",
+    "clouds-5k": "generated clouds, 5,000 classes",
     "hierarchy-amazon-5k": "generated, as Amazon-670K",
     "hierarchy-wikipedia-5k": "generated, as Wikipedia-500K",
     "icd10-subcategory": "ICD-10 subcategories, TF-IDF",
@@ -17,6 +20,11 @@ DATASETS = {
     "amazon-670k": "Amazon-670K",
     "wikipedia-500k": "Wikipedia-500K",
 }
+# The paper's smaller data set, or what stands in for it.
+AMAZON = ("amazon-670k", "hierarchy-amazon-5k")
+# Few distinct rows and more features than these: a linear model can give each any scores.
+FREE = "contingency-free"
+EURLEX = "eurlex-4k"
 SMALL = {"icd10-pca": "ICD-10 categories", "delicious": "Delicious", "eurlex-4k": "EURLex-4K"}
 PROPOSED, UNIFORM, FREQUENCY, NCE = "adversarial", "negative-uniform", "negative-frequency", "nce-tree"
 AUGMENTED, ONE_VS_EACH = "augment-reduce-advi", "one-vs-each-advi"
@@ -30,6 +38,7 @@ BASELINES = {
 METHODS = {PROPOSED: "adversarial", **BASELINES}
 WITH_TREE = (PROPOSED, NCE)
 NOT_RESPLIT = "adversarial-no-resplit"
+NOT_NORMALIZED = "nce-tree-plain"
 ADAGRAD = {"augment-reduce": "A&R, Adagrad", "one-vs-each": "OVE, Adagrad"}
 SOFTMAX = "softmax"
 MEASURES = {"log_likelihood": "log-likelihood", "accuracy": "accuracy"}
@@ -63,9 +72,22 @@ def settings(results: Results, dataset: str, method: str) -> dict[str, float]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def written(settings: Mapping[str, float]) -> str:
-    """Write settings with the paper's letters."""
-    return ", ".join(f"{TUNED[key][1]} {value:g}" for key, value in settings.items()) or "–"
+def written(settings: Mapping[str, float], edges: Collection[str] = ()) -> str:
+    """Write settings with the paper's letters, with a star where a search has found the edge of its grid best."""
+    shown = (f"{TUNED[key][1]} {value:g}{'*' * (key in edges)}" for key, value in settings.items())
+    return ", ".join(shown) or "–"
+
+
+def at_edge(results: Results, dataset: str, method: str) -> list[str]:
+    """Name the settings that are the least or the greatest that a search has tried."""
+    if not n_trials(results, dataset, method):
+        return []
+    trials, found = results.search(dataset, method).trials, []
+    for key, value in settings(results, dataset, method).items():
+        tried = {trial.status["parameters"][TUNED[key][0]][key] for trial in trials}
+        if len(tried) > 1 and value in (min(tried), max(tried)):
+            found.append(key)
+    return found
 
 
 def n_trials(results: Results, dataset: str, method: str) -> int:
@@ -91,11 +113,11 @@ def final(results: Results, dataset: str, method: str, measure: str) -> Estimate
     return results.estimate(dataset, method, f"test.{measure}")
 
 
-def at_most(value: float, limit: float, near: float) -> Verdict:
-    """Judge a value that is to be at most a limit, or near it."""
-    return Verdict.REPRODUCED if value <= limit else Verdict.IN_SHAPE if value <= near else Verdict.NOT
-
-
 def or_least(value: float) -> float:
     """Give a number, or the least there is in place of NaN."""
     return -math.inf if math.isnan(value) else value
+
+
+def told(found: Mapping[str, str]) -> str:
+    """Write what was found of several things, in one line."""
+    return "; ".join(f"{name}: {text}" for name, text in found.items())

@@ -1,0 +1,173 @@
+"""The page of bamler2020: the bias and its removal (Theorem 1), and the signal-to-noise ratio (Theorem 2)."""
+
+from typing import Any
+
+import numpy as np
+
+from xsoftmax.evaluation.likelihood import score_rows
+from xsoftmax.evaluation.signal_to_noise import IDEAL, SignalToNoise, pairs_of, signal_to_noise
+from xsoftmax.lab.papers._bamler2020_names import (
+    BASELINES,
+    FREE,
+    FREQUENCY,
+    MEASURES,
+    PROPOSED,
+    UNIFORM,
+    compared,
+    told,
+)
+from xsoftmax.lab.report.tables import number
+from xsoftmax.lab.reproduction.estimates import Difference, Estimate, above, paired
+from xsoftmax.lab.reproduction.page import Page, ours
+from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.lab.reproduction.rules import judge_level, judge_orders, not_tested
+from xsoftmax.proposals import TrainingSet, build_proposal
+
+# "Learn identical scores", but for what samples and short training leave: in nats of a training row's log-likelihood.
+IDENTICAL, ALMOST = 0.01, 0.05
+# Of a comparison with and without correction: evenly spaced test rows, since some data sets have 200,000 classes.
+MOST_ROWS = 1000
+N_DRAWS = 2_000_000  # simulated gradients of a proposal
+DRAWN = {PROPOSED: "tree", UNIFORM: "uniform", FREQUENCY: "frequency"}
+BIASED = (PROPOSED, FREQUENCY)  # whose log p_n depends on the class
+
+
+def unbiased(results: Results, page: Page) -> None:
+    """Compare corrected scores with the best possible ones, and with those that are not corrected."""
+    page.section(
+        "Theorem 1: the bias, and its removal",
+        "Scores of negative sampling lack log p_n, which is added at prediction. On a generated data set with few "
+        "distinct rows, a linear model can give each row any scores, and the best possible log-likelihood of "
+        "training rows is that of the frequencies of their labels.",
+    )
+    _claim_identical(results, page)
+    _claim_removed(results, page)
+
+
+def distances(results: Results, method: str) -> dict[str, list[float]]:
+    """Tell how far training rows' log-likelihood is below the best possible, with correction and without, by seed."""
+    with results.data(FREE) as data:
+        train, n_classes = data.split("train"), data.n_classes
+    pairs = pairs_of(train.X, train.y, n_classes)
+    best = pairs.log_p[np.searchsorted(pairs.codes, pairs.group * n_classes + train.y)].mean()
+    found: dict[str, list[float]] = {"corrected": [], "not corrected": []}
+    for model in results.models(FREE, method):
+        for name, each in (("corrected", model), ("not corrected", model.without_correction())):
+            found[name].append(best - float(score_rows(each, train.X, train.y).log_likelihood.mean()))
+    return found
+
+
+def _claim_identical(results: Results, page: Page) -> None:
+    says = "In the nonparametric limit, corrected scores are those of the softmax, whatever the noise distribution"
+    methods = [method for method in DRAWN if results.has(FREE, method)]
+    if not methods:
+        page.claim(says, "–", not_tested("there is no fit of rows that a linear model can give any scores"))
+        return
+    found = {method: distances(results, method) for method in methods}
+    headings = ["draws", *(f"nats below the best possible, {name}" for name in found[methods[0]])]
+    page.table(
+        headings,
+        [
+            [DRAWN[method], *(ours(Estimate.of(values), 4) for values in each.values())]
+            for method, each in found.items()
+        ],
+    )
+    worst = Estimate.of(max(seeds) for seeds in zip(*(each["corrected"] for each in found.values()), strict=False))
+    page.claim(
+        says,
+        f"{ours(worst, 4)} nats below the best possible log-likelihood, the worst of {len(methods)} distributions",
+        judge_level(
+            worst, at_most=IDENTICAL, near=ALMOST, of="the distance to the best log-likelihood, in nats", digits=4
+        ),
+    )
+
+
+def by_correction(results: Results, dataset: str, method: str) -> dict[str, Difference]:
+    """Subtract what models reach without their correction from what they reach with it, of the same test rows."""
+    with results.data(dataset) as data:
+        test = data.split("test")
+    every = -(-len(test.y) // MOST_ROWS)
+    models = list(results.models(dataset, method))
+    if not models:
+        return {}
+    found = [
+        [score_rows(each, test.X[::every], test.y[::every]) for each in of]
+        for of in (models, [model.without_correction() for model in models])
+    ]
+    return {
+        "log_likelihood": paired(*([rows.log_likelihood for rows in each] for each in found)),
+        "accuracy": paired(*([(rows.rank == 0).astype(float) for rows in each] for each in found)),
+    }
+
+
+def _claim_removed(results: Results, page: Page) -> None:
+    says = "The bias that the auxiliary model causes can no longer be ignored, and is removed at prediction"
+    rows, differences = [], []
+    for key, name in compared(results).items():
+        for method in BIASED:
+            if results.has(key, method) and (gains := by_correction(results, key, method)):
+                label = "adversarial" if method == PROPOSED else BASELINES[method]
+                rows.append([f"{name}, {label}", *(_interval(gains[measure]) for measure in MEASURES)])
+                differences += [gains[measure] for measure in MEASURES]
+    if rows:
+        page.text(
+            f"On the other data sets, what correction gains on {MOST_ROWS:,} test rows, with half of the 95 % "
+            "interval:"
+        )
+        page.table(["", *MEASURES.values()], rows)
+    page.claim(
+        says,
+        f"{sum(each.mean > 0 for each in differences)} of {len(differences)} log-likelihoods and accuracies are "
+        "higher with the correction",
+        judge_orders([each.is_above for each in differences], "comparisons on the same test rows"),
+    )
+
+
+def _interval(difference: Difference) -> str:
+    return number(difference.mean, difference.half_width, 3)
+
+
+def signal(results: Results, page: Page, n_classes_there: int) -> None:
+    """Compute and measure the signal-to-noise ratio of eq. 12; the paper's largest data set has so many classes."""
+    page.section("Theorem 2: the signal-to-noise ratio")
+    says = "The signal-to-noise ratio of the gradients is highest if the noise distribution is that of the data"
+    more = "Noise from the auxiliary model has a higher signal-to-noise ratio than noise that ignores the features"
+    if FREE not in results.datasets:
+        for each in (says, more):
+            page.claim(each, "–", not_tested("it takes rows that are seen often, and none of the data sets has them"))
+        return
+    found = ratios(results)
+    n_classes = found[IDEAL].n_classes
+    page.text(
+        f"As a share of the highest possible one, of {found[IDEAL].n_draws:,} simulated gradients at the optimum of "
+        f"the data set with few distinct rows. No distribution is below (K − 1)/K, here {1 - 1 / n_classes:.3f}. "
+        f"With the paper's K = {n_classes_there:,} all are between {1 - 1 / n_classes_there:.6f} and 1: the theorem "
+        "says which distribution is best, and the ratio hardly depends on it where classes are many.",
+    )
+    rows = [
+        [name, number(each.relative, digits=5), number(each.measured, each.measured_error, 5)]
+        for name, each in found.items()
+    ]
+    page.table(["noise distribution", "computed (eq. 16)", "measured"], rows)
+    of = {name: Estimate(each.measured, each.measured_error, each.n_draws) for name, each in found.items()}
+    shown = told({name: number(each.mean, each.error, 5) for name, each in of.items()})
+    others = [name for name in of if name != IDEAL]
+    page.claim(says, shown, judge_orders([above(of[IDEAL], of[name]) for name in others], "noise distributions"))
+    page.claim(
+        more,
+        shown,
+        judge_orders([above(of["tree"], of[name]) for name in others if name != "tree"], "noise distributions"),
+    )
+
+
+def ratios(results: Results) -> dict[str, SignalToNoise]:
+    """Compute and measure the ratios of the ideal distribution and of those that methods draw from."""
+    with results.data(FREE) as data:
+        train, n_classes = data.split("train"), data.n_classes
+    tree: dict[str, Any] = {"name": "tree"}
+    if results.has(FREE, PROPOSED):
+        tree = results.of(FREE, PROPOSED)[0].status["parameters"]["proposal"]
+    members = {name: build_proposal("the page", {"name": name}) for name in ("uniform", "frequency")}
+    members["tree"] = build_proposal("the page", tree)
+    found = signal_to_noise(TrainingSet(train.X, train.y, n_classes), members, N_DRAWS)
+    return {each.proposal: each for each in found}
