@@ -1,7 +1,5 @@
 """A wrong config is refused before there is a graph, and the message names the key."""
 
-import sys
-
 import pytest
 import yaml
 
@@ -11,11 +9,9 @@ from xsoftmax.commands.train import MOST_POINTS
 from xsoftmax.data.training_set import LARGEST_SEED
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import MOST_THREADS
+from xsoftmax.lab.workflow.experiment import Experiment, Fit, Trial
 from xsoftmax.proposals import settings_of
 from xsoftmax.proposals.tree import Tree
-
-sys.path.insert(0, str(REPOSITORY / "workflow"))
-from experiment import Experiment, Fit, Trial
 
 CONFIG = REPOSITORY / "config"
 

@@ -27,5 +27,6 @@ rule peers:
     message:
         "run peers and ours in turn"
     shell:
-        "python -m xsoftmax benchmark peers --experiment <(echo {params.experiment:q}) --peers {input.peers:q}"
+        XSOFTMAX
+        + " benchmark peers --experiment <(echo {params.experiment:q}) --peers {input.peers:q}"
         " -o {params.folder:q}/peers --json {output:q} 2>&1 | tee {log:q}"

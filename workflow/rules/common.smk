@@ -1,27 +1,33 @@
 """What all rules share: the experiment that the config asks for, where its files are, and the jobs' environment."""
 
+import hashlib
 import json
 import os
-import shlex
 import sys
 from functools import cache
 from tempfile import NamedTemporaryFile
 
-sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
-
-import experiment
-from experiment import Experiment
-from places import check_places
 from xsoftmax.commands import verbs
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.fingerprint import fingerprint, modules_below
+from xsoftmax.internal.fingerprint import fingerprint, modules_below, source_of
 from xsoftmax.internal.registry import modules_of, stem
+from xsoftmax.internal.shipped import methods_file
+from xsoftmax.lab.workflow import experiment
+from xsoftmax.lab.workflow.experiment import PLANNED, Experiment
+from xsoftmax.lab.workflow.places import check_places
 from xsoftmax.methods import merged
+
+
+def placed(path):
+    """Where a path of this workflow is: another place if a module statement has `prefix` or `replace_prefix`."""
+    return workflow.modifier.path_modifier.replace_prefix(path)
+
 
 try:
     EXPERIMENT = Experiment.from_config(config)
-    EXPERIMENT.check_unchanged(os.environ)
-    check_places(EXPERIMENT.name)
+    PLACE = hashlib.sha256(placed(EXPERIMENT.results).encode()).hexdigest()[:16]
+    EXPERIMENT.check_unchanged(os.environ, f"{PLANNED}_{PLACE}")
+    check_places(EXPERIMENT.name, placed)
 except InputError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(1)
@@ -34,10 +40,11 @@ PROPOSALS = [
     for proposal in task.all_proposals
 ]
 FIT = f"{RESULTS}/{experiment.FIT}"
-FITS = EXPERIMENT.fit_folders()
+FITS = EXPERIMENT.fit_folders(RESULTS)
 SEARCH = f"{RESULTS}/{experiment.SEARCH}"
-SEARCHES = EXPERIMENT.search_folders()
+SEARCHES = EXPERIMENT.search_folders(RESULTS)
 TRIAL = f"{SEARCH}/{{point}}"
+SCRATCH = placed(f"scratch/{EXPERIMENT.name}")
 FIT_FILES = ["model.h5", "history.csv", "status.json", "metrics.json"]
 PAPER = (
     [f"xsoftmax.lab.papers.{stem(EXPERIMENT.config['paper'])}"]
@@ -49,26 +56,33 @@ if EXPERIMENT.config["mirror"]:
     os.environ.update(XSOFTMAX_MIRROR=EXPERIMENT.config["mirror"])
 
 # What Snakemake read, for jobs on this machine: gone when the program ends, and only its own user's to read.
-if "XSOFTMAX_CONFIG" not in os.environ:
-    CONFIG = NamedTemporaryFile(
-        "w", prefix="xsoftmax-", suffix=".json", encoding="utf-8"
-    )
-    json.dump(config, CONFIG)
-    CONFIG.flush()
-    os.environ.update(XSOFTMAX_CONFIG=CONFIG.name)
+CONFIG = NamedTemporaryFile("w", prefix="xsoftmax-", suffix=".json", encoding="utf-8")
+json.dump(config, CONFIG)
+CONFIG.flush()
 
 # The interpreter that runs Snakemake is the default one for jobs; an environment of --sdm conda comes before it.
-os.environ.update(PATH=f"{os.path.dirname(sys.executable)}:{os.getenv('PATH')}")
+if os.path.dirname(sys.executable) not in os.environ["PATH"].split(":"):
+    os.environ.update(PATH=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 
+# What commands begin with. It is part of each, as a `shell.prefix` or a PYTHONPATH would reach the jobs of whoever uses
+# these rules as a module. Places are in variables: in the commands, Snakemake would take another place for an edit.
 # Snakemake limits the threads of OpenMP and BLAS to a job's threads, but not numba's.
-# Braces are doubled, as the prefix is formatted; the folder may have any name.
-BASE = shlex.quote(workflow.basedir).replace("{", "{{").replace("}", "}}")
-shell.prefix(
-    "set -euo pipefail; "
-    "export NUMBA_NUM_THREADS=$OMP_NUM_THREADS; "
-    f"export XSOFTMAX_WORKFLOW={BASE}/workflow; "
-    f"export PYTHONPATH={BASE}/src${{{{PYTHONPATH:+:$PYTHONPATH}}}}; "
+os.environ.update(
+    {
+        "XSOFTMAX_METHODS": str(methods_file()),
+        "XSOFTMAX_SOURCES": ":".join(
+            filter(None, [SOURCES, os.environ.get("PYTHONPATH")])
+        ),
+        f"XSOFTMAX_CONFIG_{PLACE}": CONFIG.name,
+    }
 )
+SETTINGS = 'NUMBA_NUM_THREADS=$OMP_NUM_THREADS PYTHONPATH="$XSOFTMAX_SOURCES" '
+XSOFTMAX = f"{SETTINGS}python -m xsoftmax"
+
+
+def plan_of(what):
+    """Begin a command that writes down what the config comes to."""
+    return f"{SETTINGS}{PLANNED}=${PLANNED}_{PLACE} python -m xsoftmax.lab.workflow.plan {what} $XSOFTMAX_CONFIG_{PLACE}"
 
 
 wildcard_constraints:
@@ -90,6 +104,19 @@ LOADED |= {verb: METRICS for verb in ("choose", "compare", "report")}
 def source(verb, *components):
     """Hash of the sources behind a verb and the components it loads: a rule reruns when they change."""
     return fingerprint(verbs()[verb], *components, *LOADED.get(verb, []))
+
+
+def page_parts():
+    """Hash of what the report's page is made of that is no Python."""
+    folder = source_of("xsoftmax.lab.report.page").parent
+    files = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix in (".css", ".html", ".js")
+    ]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[
+        :16
+    ]
 
 
 def memory(rule, megabytes):
@@ -140,7 +167,12 @@ def ranks_options(wildcards):
 
 def description(wildcards):
     """File that describes a data set; what matters in it is in the params, so its date does not."""
-    return ancient(str(EXPERIMENT.datasets[wildcards.dataset].file))
+    return local(ancient(str(EXPERIMENT.datasets[wildcards.dataset].file)))
+
+
+def local_files(wildcards):
+    """Files of the user's own that a data set is made of, which are here whatever stores the rest."""
+    return [local(file) for file in EXPERIMENT.datasets[wildcards.dataset].local_files]
 
 
 def task_of(wildcards):

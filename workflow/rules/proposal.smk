@@ -31,7 +31,8 @@ rule proposal:
     message:
         "fit proposal {wildcards.proposal} to {wildcards.dataset}"
     shell:
-        "python -m xsoftmax proposal {input:q} --kind {params.kind:q} --set {params.parameters:q} -o {output:q} > {log:q} 2>&1"
+        XSOFTMAX
+        + " proposal {input:q} --kind {params.kind:q} --set {params.parameters:q} -o {output:q} > {log:q} 2>&1"
 
 
 rule proposals:

@@ -22,8 +22,11 @@ rule plan:
     message:
         "write down the config"
     shell:
-        '{{ python "$XSOFTMAX_WORKFLOW/plan.py" config "$XSOFTMAX_CONFIG" -o {output.config:q};'
-        ' python "$XSOFTMAX_WORKFLOW/plan.py" plan "$XSOFTMAX_CONFIG" -o {output.plan:q}; }} > {log:q} 2>&1'
+        "{{ "
+        + plan_of("config")
+        + " -o {output.config:q}; "
+        + plan_of("plan")
+        + " -o {output.plan:q}; }} > {log:q} 2>&1"
 
 
 rule fits:
@@ -41,11 +44,11 @@ rule fits:
         mem_mb=memory("fits", 100),
         runtime=minutes("fits", 5),
     params:
-        fits=EXPERIMENT.arguments(),
+        fits=EXPERIMENT.arguments(RESULTS),
     message:
         "list the fits"
     shell:
-        'python "$XSOFTMAX_WORKFLOW/plan.py" fits "$XSOFTMAX_CONFIG" -o {output.fits:q} > {log:q} 2>&1'
+        plan_of("fits") + " -o {output.fits:q} > {log:q} 2>&1"
 
 
 rule compare:
@@ -85,7 +88,8 @@ rule compare:
     message:
         "compare the fits: tables and figures"
     shell:
-        "python -m xsoftmax compare @{input.fits:q} {params.reference:q} -o {params.folder:q} > {log:q} 2>&1"
+        XSOFTMAX
+        + " compare @{input.fits:q} {params.reference:q} -o {params.folder:q} > {log:q} 2>&1"
 
 
 rule track:
@@ -115,7 +119,8 @@ rule track:
     message:
         "log the fits to MLflow"
     shell:
-        "python -m xsoftmax track @{input.fits:q} --experiment {params.experiment:q} -o {output:q} > {log:q} 2>&1"
+        XSOFTMAX
+        + " track @{input.fits:q} --experiment {params.experiment:q} -o {output:q} > {log:q} 2>&1"
         " && {{ grep '^warning' {log:q} >&2 || true; }}"
 
 
@@ -124,10 +129,6 @@ rule report:
         rules.compare.output,
         config=rules.plan.output.config,
         tracking=rules.track.output,
-        parts=expand(
-            "src/xsoftmax/lab/report/page/{part}",
-            part=["page.html", "page.css", "axes.js", "curves.js", "page.js"],
-        ),
     output:
         f"{RESULTS}/report.html",
     log:
@@ -145,10 +146,12 @@ rule report:
     params:
         folder=subpath(output[0], parent=True),
         source=source("report"),
+        parts=page_parts(),
     message:
         "write the report"
     shell:
-        "python -m xsoftmax report {params.folder:q} --config {input.config:q} -o {output:q} > {log:q} 2>&1"
+        XSOFTMAX
+        + " report {params.folder:q} --config {input.config:q} -o {output:q} > {log:q} 2>&1"
 
 
 rule paper:
@@ -176,5 +179,6 @@ rule paper:
     message:
         "hold the results against the paper"
     shell:
-        "python -m xsoftmax paper @{input.fits:q} --paper {params.paper:q} --experiment {params.experiment:q}"
+        XSOFTMAX
+        + " paper @{input.fits:q} --paper {params.paper:q} --experiment {params.experiment:q}"
         " --data {input.data:q} -o {output.folder:q} > {log:q} 2>&1"

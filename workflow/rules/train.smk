@@ -29,8 +29,8 @@ rule train:
         gpu=gpus,
         packed=1,
     params:
-        folder=FIT,
-        checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
+        folder=subpath(output.model, parent=True),
+        checkpoint=f"{SCRATCH}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
         seed=lambda wildcards: wildcards.seed,
         proposals=lambda wildcards, input: [
             word
@@ -56,7 +56,8 @@ rule train:
     message:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "{params.program} -m xsoftmax train {input.data:q} --methods config/methods.yaml --method {wildcards.method:q} {params.like:q}"
+        SETTINGS
+        + "{params.program} -m xsoftmax train {input.data:q} --methods $XSOFTMAX_METHODS --method {wildcards.method:q} {params.like:q}"
         " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
         " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
         " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1"

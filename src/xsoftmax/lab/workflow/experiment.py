@@ -21,6 +21,7 @@ from xsoftmax.internal.addresses import all_without_secrets, stamped_without_sec
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.fingerprint import ROOT
+from xsoftmax.internal.shipped import descriptions, methods_file
 from xsoftmax.methods import AUTO, Method, build_method, component_modules, merged, n_sampled_moved, renamed
 from xsoftmax.proposals import parts_beforehand, settings_of
 from xsoftmax.training.plan import Plan
@@ -166,7 +167,7 @@ class Experiment:
 
     @classmethod
     def from_config(cls, config: dict[str, Any], folder: Path = Path("config")) -> "Experiment":
-        """Check ``config`` against its schema and against the files in ``folder``.
+        """Check ``config`` against its schema, and against the methods and data sets in ``folder`` or shipped.
 
         Raises
         ------
@@ -178,18 +179,17 @@ class Experiment:
         _check(config, schema, "config")
         _check_path_part("config: experiment:", config["experiment"])
         config["for"] = {name: own for name, own in config["for"].items() if own is not None}
-        methods = _read(folder / "methods.yaml")
-        _check_renamed(config, methods, str(folder / "methods.yaml"))
-        _check(methods, _schema("methods"), str(folder / "methods.yaml"))
+        file = methods_file(folder)
+        methods = _read(file)
+        _check_renamed(config, methods, str(file))
+        _check(methods, _schema("methods"), str(file))
         if AUTO in methods:
-            raise InputError(
-                f"{folder / 'methods.yaml'}: {AUTO} stands for what the advice chooses; rename the method"
-            )
+            raise InputError(f"{file}: {AUTO} stands for what the advice chooses; rename the method")
         _check_defined(config["define"], methods)
         if config["paper"] is not None:
             _check_known("config: paper: unknown paper", [config["paper"]], registry.names(PAPERS))
         _check_n_sampled(config)
-        datasets = _datasets(config["datasets"], folder / "datasets")
+        datasets = _datasets(config["datasets"], folder)
         _check_known("config: for: unknown data set", config["for"], datasets)
         tasks = {name: _task(config, name, methods) for name in datasets}
         for name, task in tasks.items():
@@ -200,11 +200,11 @@ class Experiment:
         _check_ranks(config["ranks"], tasks)
         return cls(config, datasets, tasks)
 
-    def check_unchanged(self, environment: MutableMapping[str, str]) -> None:
+    def check_unchanged(self, environment: MutableMapping[str, str], variable: str = PLANNED) -> None:
         """Make sure that a job is told by the config that it was planned by.
 
         Jobs of a cluster read the config again, each when it starts; what Snakemake itself read stands in their
-        environment.
+        environment, in a variable of each experiment.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class Experiment:
         """
         plan = {"config": self.config, "plan": self.plan()}
         digest = hashlib.sha256(json.dumps(plan, sort_keys=True, default=str).encode()).hexdigest()
-        if environment.setdefault(PLANNED, digest) != digest:
+        if environment.setdefault(variable, digest) != digest:
             raise InputError(
                 "config: changed since this run began; what it planned before is not what the files say now. "
                 "Let it end, or stop it, and start snakemake again: nothing that is done is lost"
@@ -257,18 +257,18 @@ class Experiment:
                 for point in points:
                     yield Trial(dataset, method, point)
 
-    def fit_folders(self) -> list[str]:
-        """Name the folders of all fits, in order."""
-        return [f"{self.results}/{FIT.format(**fit._asdict())}" for fit in self.fits()]
+    def fit_folders(self, results: str) -> list[str]:
+        """Name the folders of all fits below ``results``, in order."""
+        return [f"{results}/{FIT.format(**fit._asdict())}" for fit in self.fits()]
 
-    def search_folders(self) -> list[str]:
-        """Name the folders of all searches, in order."""
-        return sorted({f"{self.results}/{SEARCH.format(**trial._asdict())}" for trial in self.trials()})
+    def search_folders(self, results: str) -> list[str]:
+        """Name the folders of all searches below ``results``, in order."""
+        return sorted({f"{results}/{SEARCH.format(**trial._asdict())}" for trial in self.trials()})
 
-    def arguments(self) -> list[str]:
-        """Give the words by which verbs are told of all fits and searches."""
-        searches = self.search_folders()
-        return [*self.fit_folders(), *(["--searches", *searches] if searches else [])]
+    def arguments(self, results: str) -> list[str]:
+        """Give the words by which verbs are told of all fits and searches, which may not be where a rule says."""
+        searches = self.search_folders(results)
+        return [*self.fit_folders(results), *(["--searches", *searches] if searches else [])]
 
     def plan(self) -> dict[str, Any]:
         """Return what each kind of job depends on; DVC takes its parameters from here."""
@@ -443,7 +443,7 @@ def _name_of(settings: Mapping[str, Any]) -> str:
 
 
 def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
-    known = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    known = descriptions(folder)
     datasets: dict[str, Dataset] = {}
     for entry in entries:
         file = Path(entry) if entry.endswith((".yaml", ".yml")) else known.get(entry)
