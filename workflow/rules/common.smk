@@ -61,8 +61,8 @@ json.dump(config, CONFIG)
 CONFIG.flush()
 
 # The interpreter that runs Snakemake is the default one for jobs; an environment of --sdm conda comes before it.
-if os.path.dirname(sys.executable) not in os.environ["PATH"].split(":"):
-    os.environ.update(PATH=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
+if os.path.dirname(sys.executable) not in os.getenv("PATH", "").split(":"):
+    os.environ.update(PATH=f"{os.path.dirname(sys.executable)}:{os.getenv('PATH')}")
 
 # What commands begin with. It is part of each, as a `shell.prefix` or a PYTHONPATH would reach the jobs of whoever uses
 # these rules as a module. Places are in variables: in the commands, Snakemake would take another place for an edit.
@@ -76,13 +76,23 @@ os.environ.update(
         f"XSOFTMAX_CONFIG_{PLACE}": CONFIG.name,
     }
 )
-SETTINGS = 'NUMBA_NUM_THREADS=$OMP_NUM_THREADS PYTHONPATH="$XSOFTMAX_SOURCES" '
-XSOFTMAX = f"{SETTINGS}python -m xsoftmax"
 
 
-def plan_of(what):
-    """Begin a command that writes down what the config comes to."""
-    return f"{SETTINGS}{PLANNED}=${PLANNED}_{PLACE} python -m xsoftmax.lab.workflow.plan {what} $XSOFTMAX_CONFIG_{PLACE}"
+def command(words, program="python"):
+    """Command of a rule that runs a verb."""
+    return (
+        'NUMBA_NUM_THREADS=$OMP_NUM_THREADS PYTHONPATH="$XSOFTMAX_SOURCES"'
+        f" {program} -m xsoftmax {words}"
+    )
+
+
+def planning(words):
+    """Command of a rule that writes down what the config comes to; its words begin with what of it."""
+    what, _, others = words.partition(" ")
+    return (
+        f'{PLANNED}=${PLANNED}_{PLACE} PYTHONPATH="$XSOFTMAX_SOURCES"'
+        f" python -m xsoftmax.lab.workflow.plan {what} $XSOFTMAX_CONFIG_{PLACE} {others}"
+    )
 
 
 wildcard_constraints:

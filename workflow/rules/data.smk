@@ -27,7 +27,7 @@ rule download:
     message:
         "download {wildcards.dataset}"
     shell:
-        XSOFTMAX + " download {input.config:q} -o {output:q} > {log:q} 2>&1"
+        command("download {input.config:q} -o {output:q} > {log:q} 2>&1")
 
 
 rule prepare:
@@ -57,6 +57,7 @@ rule prepare:
     message:
         "prepare {wildcards.dataset}"
     shell:
-        XSOFTMAX
-        + " prepare {input.config:q} --raw {input.raw:q} -o {output:q} > {log:q} 2>&1"
-        " && {{ grep '^warning' {log:q} >&2 || true; }}"
+        command(
+            "prepare {input.config:q} --raw {input.raw:q} -o {output:q} > {log:q} 2>&1"
+            " && {{ grep '^warning' {log:q} >&2 || true; }}"
+        )

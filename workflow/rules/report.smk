@@ -22,11 +22,12 @@ rule plan:
     message:
         "write down the config"
     shell:
-        "{{ "
-        + plan_of("config")
-        + " -o {output.config:q}; "
-        + plan_of("plan")
-        + " -o {output.plan:q}; }} > {log:q} 2>&1"
+        " && ".join(
+            [
+                planning("config -o {output.config:q} > {log:q} 2>&1"),
+                planning("plan -o {output.plan:q} >> {log:q} 2>&1"),
+            ]
+        )
 
 
 rule fits:
@@ -48,7 +49,7 @@ rule fits:
     message:
         "list the fits"
     shell:
-        plan_of("fits") + " -o {output.fits:q} > {log:q} 2>&1"
+        planning("fits -o {output.fits:q} > {log:q} 2>&1")
 
 
 rule compare:
@@ -59,12 +60,35 @@ rule compare:
         metrics=expand("{fit}/metrics.json", fit=FITS),
         chosen=expand("{search}/chosen.json", search=SEARCHES),
     output:
-        summary=f"{RESULTS}/summary.csv",
+        summary=report(
+            f"{RESULTS}/summary.csv",
+            caption="../report/fits.rst",
+            category="Tables",
+            labels={"table": "every fit, CSV"},
+        ),
         table=f"{RESULTS}/summary.md",
-        curves=f"{RESULTS}/curves.csv",
+        ranking=report(
+            f"{RESULTS}/summary.html",
+            caption="../report/ranking.rst",
+            category="Ranking",
+            labels={"table": "the methods, by their fits"},
+        ),
+        curves=report(
+            f"{RESULTS}/curves.csv",
+            caption="../report/curves.rst",
+            category="Tables",
+            labels={"table": "every evaluation, CSV"},
+        ),
         fits=f"{RESULTS}/fits.json",
         searches=f"{RESULTS}/searches.json",
-        figures=directory(f"{RESULTS}/figures"),
+        figures=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{data}_{measure}_by_{axis}.svg"],
+            caption="../report/figures.rst",
+            category="Curves",
+            subcategory="{data}",
+            labels={"measure": "{measure}", "against": "{axis}"},
+        ),
     log:
         f"logs/{EXPERIMENT.name}/compare.log",
     benchmark:
@@ -88,8 +112,9 @@ rule compare:
     message:
         "compare the fits: tables and figures"
     shell:
-        XSOFTMAX
-        + " compare @{input.fits:q} {params.reference:q} -o {params.folder:q} > {log:q} 2>&1"
+        command(
+            "compare @{input.fits:q} {params.reference:q} -o {params.folder:q} > {log:q} 2>&1"
+        )
 
 
 rule track:
@@ -119,9 +144,10 @@ rule track:
     message:
         "log the fits to MLflow"
     shell:
-        XSOFTMAX
-        + " track @{input.fits:q} --experiment {params.experiment:q} -o {output:q} > {log:q} 2>&1"
-        " && {{ grep '^warning' {log:q} >&2 || true; }}"
+        command(
+            "track @{input.fits:q} --experiment {params.experiment:q} -o {output:q} > {log:q} 2>&1"
+            " && {{ grep '^warning' {log:q} >&2 || true; }}"
+        )
 
 
 rule report:
@@ -130,7 +156,12 @@ rule report:
         config=rules.plan.output.config,
         tracking=rules.track.output,
     output:
-        f"{RESULTS}/report.html",
+        report(
+            f"{RESULTS}/report.html",
+            caption="../report/page.rst",
+            category="Interactive page",
+            labels={"page": "all of it, with curves to zoom"},
+        ),
     log:
         f"logs/{EXPERIMENT.name}/report.log",
     benchmark:
@@ -150,8 +181,9 @@ rule report:
     message:
         "write the report"
     shell:
-        XSOFTMAX
-        + " report {params.folder:q} --config {input.config:q} -o {output:q} > {log:q} 2>&1"
+        command(
+            "report {params.folder:q} --config {input.config:q} -o {output:q} > {log:q} 2>&1"
+        )
 
 
 rule paper:
@@ -179,6 +211,7 @@ rule paper:
     message:
         "hold the results against the paper"
     shell:
-        XSOFTMAX
-        + " paper @{input.fits:q} --paper {params.paper:q} --experiment {params.experiment:q}"
-        " --data {input.data:q} -o {output.folder:q} > {log:q} 2>&1"
+        command(
+            "paper @{input.fits:q} --paper {params.paper:q} --experiment {params.experiment:q}"
+            " --data {input.data:q} -o {output.folder:q} > {log:q} 2>&1"
+        )

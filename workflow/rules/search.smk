@@ -70,8 +70,10 @@ rule grid:
     message:
         "write down what is tried of {wildcards.method} on {wildcards.dataset}"
     shell:
-        plan_of("grid") + " --of {wildcards.dataset:q} {wildcards.method:q}"
-        " -o {output.grid:q} > {log:q} 2>&1"
+        planning(
+            "grid --of {wildcards.dataset:q} {wildcards.method:q}"
+            " -o {output.grid:q} > {log:q} 2>&1"
+        )
 
 
 rule choose:
@@ -101,5 +103,6 @@ rule choose:
     message:
         "choose settings of {wildcards.method} on {wildcards.dataset}"
     shell:
-        XSOFTMAX
-        + " choose {params.folder:q} --grid @{input.grid:q} --by {params.by} -o {output:q} > {log:q} 2>&1"
+        command(
+            "choose {params.folder:q} --grid @{input.grid:q} --by {params.by} -o {output:q} > {log:q} 2>&1"
+        )

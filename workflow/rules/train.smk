@@ -56,11 +56,13 @@ rule train:
     message:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        SETTINGS
-        + "{params.program} -m xsoftmax train {input.data:q} --methods $XSOFTMAX_METHODS --method {wildcards.method:q} {params.like:q}"
-        " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
-        " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
-        " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1"
+        command(
+            "train {input.data:q} --methods $XSOFTMAX_METHODS --method {wildcards.method:q} {params.like:q}"
+            " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
+            " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
+            " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1",
+            program="{params.program}",
+        )
 
 
 # On SLURM one job of so many tasks, which the command starts itself.
