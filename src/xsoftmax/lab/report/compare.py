@@ -27,8 +27,9 @@ def compare(
         Fit directories that `train` and `evaluate` have filled.
     results : Path
         Gets ``summary.csv`` (a row per fit), ``summary.md`` and ``summary.html`` (the ranking), ``curves.csv`` (a row
-        per fit and recorded epoch), ``fits.json`` (the status of each fit, with what `evaluate` said under ``metrics``),
-        ``searches.json`` (what was tried, and what chosen) and ``figures/``. The same fits give the same bytes.
+        per fit and recorded epoch), ``fits.json`` (the status of each fit, with what `evaluate` said under
+        ``metrics``), ``searches.json`` (what was tried, and what chosen) and ``figures/``. The same fits give the
+        same bytes.
     reference : str, optional
         A method: how far the others' training objective is above its best is drawn as well.
     searches : sequence of Search

@@ -1,4 +1,8 @@
-"""Look at the files of a config before Snakemake does, which ends in a traceback or does not say where it is wrong."""
+"""Look at files of a config before Snakemake does, which ends in a traceback or does not say where they are wrong.
+
+`python -m xsoftmax.lab.workflow.config_files WORDS` takes those of Snakemake's command line. The profile ``default``
+calls it, since Snakemake reads what ``--configfile`` names before any Snakefile.
+"""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +15,7 @@ from xsoftmax.internal.errors import InputError, as_line
 
 CONFIG_FILE = "config/config.yaml"
 OPTIONS = ("--configfile", "--configfiles")
+WRONG = 3  # the exit status, unlike that of a Python that finds no such module
 EXAMPLE = "experiment: mine, datasets: [digits], methods: [softmax], budget: {epochs: 10}"
 
 
@@ -31,16 +36,15 @@ def check_config_file(given: Mapping[str, Any], file: str = CONFIG_FILE) -> None
         )
 
 
-def check_named_files(words: Sequence[str]) -> None:
-    """Look at all files that a command line of Snakemake names after ``--configfile``; end the program if one is wrong.
-
-    The profile ``default`` calls it, since Snakemake reads them before any Snakefile.
-    """
+def main(words: Sequence[str]) -> int:
+    """Look at all files that a command line of Snakemake names; say what is wrong with the first such one."""
     try:
         for file in _named(words):
             _check(file)
     except (InputError, OSError) as error:
-        sys.exit(f"error: {as_line(error)}")
+        print(f"error: {as_line(error)}", file=sys.stderr)
+        return WRONG
+    return 0
 
 
 def _named(words: Iterable[str]) -> Iterator[str]:
@@ -68,3 +72,7 @@ def _check(file: str) -> None:
 def _neighbours(file: Path) -> Iterator[Path]:
     for folder in dict.fromkeys([file.parent, Path(), Path("config"), Path("config/experiments")]):
         yield from sorted(folder.glob("*.y*ml"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -5,10 +5,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.validators import extend
@@ -371,7 +373,9 @@ def _check_used(config: dict[str, Any], tasks: Mapping[str, Task], known: Iterab
     for name in config["once"]:
         if name not in everywhere:
             raise InputError(f"config: once: {name!r} is not among methods; add it there or leave it out here")
-    places = [(f"config: {key}", config[key], everywhere) for key in ("define", "set", "ranks")]
+    places: list[tuple[str, Any, Iterable[str]]] = [
+        (f"config: {key}", config[key], everywhere) for key in ("define", "set", "ranks")
+    ]
     places += [("config: search: grid", (config["search"] or {}).get("grid", {}), everywhere)]
     places += [
         (f"config: for: {name}: search: grid", (own.get("search") or {}).get("grid", {}), tasks[name].methods)
@@ -479,7 +483,7 @@ def _built(where: str, name: str, settings: dict[str, Any]) -> Method:
         raise InputError(f"{where}: method {name}: {reason}") from error
 
 
-def _check_evaluations(budget: dict[str, float], evaluate: dict[str, Any], where: str) -> None:
+def _check_evaluations(budget: dict[str, Any], evaluate: dict[str, Any], where: str) -> None:
     try:
         Plan(**budget, at=tuple(evaluate.get("at", ())), **({"judge": evaluate["by"]} if "by" in evaluate else {}))
     except InputError as error:
@@ -510,7 +514,7 @@ def _check(value: Any, schema: dict[str, Any], source: str) -> None:
     error = best_match(_Validator(schema).iter_errors(value))
     if error is not None:
         where = [".".join(map(str, error.path))] if error.path else []
-        raise InputError(": ".join([source, *where, _meaning(error)]))
+        raise InputError(": ".join([source, *where, _meaning(error)]) + _example(error, schema))
 
 
 def _meaning(error: ValidationError) -> str:
@@ -522,6 +526,23 @@ def _meaning(error: ValidationError) -> str:
         unknown = next(key for key in error.instance if key not in known)
         return f"unknown key {unknown!r}; {suggestion(unknown, known)}"
     return error.message
+
+
+def _example(error: ValidationError, schema: dict[str, Any]) -> str:
+    """Show the key of the schema that is meant with a value that is right, if the schema has one."""
+    known = schema.get("properties", {})
+    if error.path:
+        meant = [str(error.path[0])]
+    elif error.validator == "required":
+        meant = [key for key in error.validator_value if key not in error.instance]
+    else:
+        meant = [near for key in error.instance if key not in known for near in get_close_matches(key, known, n=1)]
+    part = known.get(meant[0], {}) if meant else {}
+    for name in part.get("$ref", "").removeprefix("#/").split("/") if "$ref" in part else ():
+        part = schema[name] if name == "$defs" else schema["$defs"][name]
+    if not part.get("examples"):
+        return ""
+    return f"; for example {yaml.safe_dump({meant[0]: part['examples'][0]}, default_flow_style=True)[1:-2]}"
 
 
 def _schema(name: str) -> dict[str, Any]:
