@@ -41,6 +41,14 @@ def searched(grid):
             {"ranks": {"softmax": 2}, "set": {"softmax": {"device": "cpu"}}} | searched({"softmax": {"decay": [1]}}),
             "config: ranks: softmax: trials of a search train in one process; leave softmax out",
         ),
+        (
+            {"resources": {"train": {"nodes": 2}}},
+            "resources: train: nodes: only fits with ranks run on several nodes",
+        ),
+        (
+            {"ranks": {"softmax": 4}, "set": {"softmax": {"device": "cpu"}}, "resources": {"train": {"nodes": 3}}},
+            "nodes: 4 ranks of softmax do not divide among 3 nodes; take ranks: {softmax: 6}",
+        ),
         ({"evaluate": {"points": MOST_POINTS + 1}}, f"evaluate.points: .*the maximum of {MOST_POINTS}"),
         ({"search": {"grid": {"softmax": {"l2": [1]}}, "seed": LARGEST_SEED + 1}}, "search.seed: .*maximum"),
         ({"experiment": "long" * 75}, "experiment: 'long.*has 300 bytes; 200 at most"),

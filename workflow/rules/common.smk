@@ -86,6 +86,13 @@ def command(words, program="python"):
     )
 
 
+# The network by which ranks talk: a resource, so that a profile may name it; what the environment says comes first.
+NETWORK = " ".join(
+    f"{name}_SOCKET_IFNAME=${{{{{name}_SOCKET_IFNAME-{{resources.network}}}}}}"
+    for name in ("GLOO", "NCCL")
+)
+
+
 def planning(words):
     """Command of a rule that writes down what the config comes to; its words begin with what of it."""
     what, _, others = words.partition(" ")
@@ -149,6 +156,21 @@ def ranks_of(wildcards):
 def gpus(wildcards):
     """GPUs of a fit: one for each of its processes if its method says `device: cuda`."""
     return ranks_of(wildcards) * (task_of(wildcards).device(wildcards.method) == "cuda")
+
+
+def spread(wildcards):
+    """What a fit by several processes asks of SLURM: tasks and GPUs in all, or of each node if the config has nodes."""
+    ranks, nodes, cards = ranks_of(wildcards), EXPERIMENT.n_nodes, gpus(wildcards)
+    each = ranks // nodes if nodes else 0
+    return {
+        "nodes": nodes,
+        "tasks": (
+            0 if each > 1 else ranks
+        ),  # a task for each node is the least that there can be
+        "tasks_per_node": each if each > 1 else 0,
+        "gpu": 0 if nodes else cards,
+        "gres": f"gpu:{each}" if nodes and cards else "",
+    }
 
 
 def group_of(name):

@@ -25,6 +25,7 @@ use rule train as trial with:
         runtime=minutes("trial", 30),
         gpu=gpus,
         packed=1,
+        network="",
     params:
         folder=subpath(output.model, parent=True),
         checkpoint=f"{SCRATCH}/search/{{dataset}}/{{method}}/{{point}}.h5",

@@ -28,6 +28,7 @@ rule train:
         runtime=minutes("train", 240),
         gpu=gpus,
         packed=1,
+        network="",
     params:
         folder=subpath(output.model, parent=True),
         checkpoint=f"{SCRATCH}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
@@ -61,7 +62,7 @@ rule train:
             " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
             " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
             " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1",
-            program="{params.program}",
+            program=f"{NETWORK} {{params.program}}",
         )
 
 
@@ -72,9 +73,13 @@ use rule train as train_by_ranks with:
     resources:
         mem_mb=memory("train", 4000),
         runtime=minutes("train", 240),
-        gpu=gpus,
+        nodes=lambda wildcards: spread(wildcards)["nodes"],
+        gpu=lambda wildcards: spread(wildcards)["gpu"],
+        gres=lambda wildcards: spread(wildcards)["gres"],
         packed=1,
-        tasks=ranks_of,
+        network="",
+        tasks=lambda wildcards: spread(wildcards)["tasks"],
+        tasks_per_node=lambda wildcards: spread(wildcards)["tasks_per_node"],
         tasks_per_gpu=0,
         mpi="srun",
 

@@ -200,6 +200,7 @@ class Experiment:
             _check_path_part(f"{datasets[name].file}: name", name)
         _check_used(config, tasks, [*methods, *config["define"], AUTO])
         _check_ranks(config["ranks"], tasks)
+        _check_nodes(config["resources"], config["ranks"])
         return cls(config, datasets, tasks)
 
     def check_unchanged(self, environment: MutableMapping[str, str], variable: str = PLANNED) -> None:
@@ -239,6 +240,11 @@ class Experiment:
     def n_ranks(self, method: str) -> int:
         """Count the processes that train ``method`` together."""
         return self.config["ranks"].get(method, 1)
+
+    @property
+    def n_nodes(self) -> int | None:
+        """Count the nodes of a cluster that a fit by several processes is spread over; None leaves it to SLURM."""
+        return self.config["resources"].get("train", {}).get("nodes")
 
     def fits(self) -> Iterator[Fit]:
         """Go through all combinations of data set, method and seed."""
@@ -402,6 +408,22 @@ def _check_ranks(ranks: Mapping[str, int], tasks: Mapping[str, Task]) -> None:
                 )
             if name in task.grid:
                 raise InputError(f"{where}: trials of a search train in one process; leave {name} out here or there")
+
+
+def _check_nodes(resources: Mapping[str, Mapping[str, int]], ranks: Mapping[str, int]) -> None:
+    """Make sure that nodes are those of fits by several processes, of which each node gets as many."""
+    for rule, asked in resources.items():
+        if "nodes" not in asked:
+            continue
+        where, nodes = f"config: resources: {rule}: nodes:", asked["nodes"]
+        if rule != "train" or not ranks:
+            raise InputError(f"{where} only fits with ranks run on several nodes; add ranks: {{softmax: {nodes}}}")
+        for name, n in ranks.items():
+            if n % nodes:
+                raise InputError(
+                    f"{where} {n} ranks of {name} do not divide among {nodes} nodes; take ranks: "
+                    f"{{{name}: {nodes * -(-n // nodes)}}}, or other nodes"
+                )
 
 
 def _points(
