@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import tomllib
 
 import pytest
@@ -129,6 +130,23 @@ def test_methods_and_data_sets_of_that_folder_come_before_those_shipped(checkout
     (tmp_path / "config/config.yaml").write_text(json.dumps(ONE | {"datasets": ["mine"], "methods": ["plain"]}))
     done = elsewhere("-n", "-s", str(checkout.folder / "Snakefile"), "results/one/fits/mine/plain/seed-0/model.h5")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_with_a_storage_all_results_are_there_and_a_second_run_does_nothing(checkout, elsewhere, tmp_path):
+    pytest.importorskip("snakemake_storage_plugin_fs", reason="pip install snakemake-storage-plugin-fs")
+    if shutil.which("rsync") is None:
+        pytest.skip("rsync is not installed: apt-get install rsync")
+    (tmp_path / "mine.yaml").write_text(json.dumps(ONE | {"search": {"grid": {"softmax": {"l2": [0.0, 0.1]}}}}))
+    store = tmp_path / "store"
+    words = ["-s", str(checkout.folder / "workflow/Snakefile"), "--configfile", "mine.yaml"]
+    words += ["--default-storage-provider", "fs", "--default-storage-prefix", str(store)]
+    done = elsewhere(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (store / "results/one/report.html").stat().st_size > 10_000
+    assert (store / "results/one/fits/digits/adversarial/seed-0/model.h5").exists()
+    assert not (tmp_path / "results").exists()
+    assert "Nothing to be done" in elsewhere(*words).stderr
 
 
 @pytest.mark.slow

@@ -156,12 +156,7 @@ rule report:
         config=rules.plan.output.config,
         tracking=rules.track.output,
     output:
-        report(
-            f"{RESULTS}/report.html",
-            caption="../report/page.rst",
-            category="Interactive page",
-            labels={"page": "all of it, with curves to zoom"},
-        ),
+        f"{RESULTS}/report.html",
     log:
         f"logs/{EXPERIMENT.name}/report.log",
     benchmark:

@@ -21,6 +21,7 @@ PAGE = """<!DOCTYPE html>
 body {{ font: 15px sans-serif; margin: 1em; background: #fff; color: #222 }}
 table {{ border-collapse: collapse }}
 th, td {{ padding: .3em .7em; border-bottom: 1px solid #ccc; text-align: right }}
+td {{ white-space: nowrap }}
 th {{ vertical-align: bottom }}
 th:nth-child(2), td:nth-child(2), th:last-child, td:last-child {{ text-align: left }}
 </style></head>
