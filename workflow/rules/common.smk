@@ -44,6 +44,11 @@ FITS = EXPERIMENT.fit_folders(RESULTS)
 SEARCH = f"{RESULTS}/{experiment.SEARCH}"
 SEARCHES = EXPERIMENT.search_folders(RESULTS)
 TRIAL = f"{SEARCH}/{{point}}"
+TRIAL_FILES = [
+    f"{TRIAL}/{file}".format(**trial._asdict())
+    for trial in EXPERIMENT.trials()
+    for file in ("history.csv", "status.json")
+]
 SCRATCH = placed(f"scratch/{EXPERIMENT.name}")
 FIT_FILES = ["model.h5", "history.csv", "status.json", "metrics.json"]
 PAPER = (

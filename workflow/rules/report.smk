@@ -59,6 +59,7 @@ rule compare:
         status=expand("{fit}/status.json", fit=FITS),
         metrics=expand("{fit}/metrics.json", fit=FITS),
         chosen=expand("{search}/chosen.json", search=SEARCHES),
+        trials=TRIAL_FILES,
     output:
         summary=report(
             f"{RESULTS}/summary.csv",
@@ -125,6 +126,7 @@ rule track:
         status=expand("{fit}/status.json", fit=FITS),
         metrics=expand("{fit}/metrics.json", fit=FITS),
         chosen=expand("{search}/chosen.json", search=SEARCHES),
+        trials=TRIAL_FILES,
     output:
         f"{RESULTS}/tracking.json",
     log:
@@ -185,7 +187,7 @@ rule paper:
     input:
         fits=rules.fits.output.fits,
         summary=rules.compare.output.summary,
-        model=expand("{fit}/model.h5", fit=FITS),
+        made=expand("{fit}/{file}", fit=FITS, file=FIT_FILES),
         data=expand("data/prepared/{dataset}.h5", dataset=EXPERIMENT.datasets),
     output:
         folder=directory(f"{RESULTS}/paper"),
