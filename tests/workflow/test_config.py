@@ -1,5 +1,7 @@
 """A wrong config is refused before there is a graph, and the message names the key."""
 
+import re
+
 import pytest
 import yaml
 
@@ -292,7 +294,9 @@ def test_a_config_that_is_not_utf_8_is_refused_in_a_line(checkout, encoding):
         config.write_text(text)
     for each in done:
         assert each.returncode != 0
-        assert "error: config/config.yaml: not UTF-8; save it as UTF-8" in each.stderr
+        assert re.search(
+            r"^error: config/config.yaml, line \d+: not utf-8 \(.+\); save it as utf-8$", each.stderr, re.M
+        )
         assert "Traceback" not in each.stderr
 
 
