@@ -30,9 +30,7 @@ $(STAMP): requirements.lock pyproject.toml envs/create-venv.sh
 	@touch $@
 
 run: setup ## run the quick start, or the experiment CONFIG=file, to its report
-	@test -f "$(or $(CONFIG),config/config.yaml)" || { echo "error: no config file '$(CONFIG)'; give its path" >&2; exit 1; }
-	@python -c 'import sys; open(sys.argv[1], encoding="utf-8").read()' "$(or $(CONFIG),config/config.yaml)" 2> /dev/null || \
-	  { echo "error: $(or $(CONFIG),config/config.yaml): not UTF-8; save it as UTF-8" >&2; exit 1; }
+	@python -m xsoftmax.lab.workflow.config_files --configfile "$(or $(CONFIG),config/config.yaml)" || exit 1
 	snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG))
 	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"

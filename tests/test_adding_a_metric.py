@@ -32,8 +32,7 @@ PROGRAM = """
 import sys
 import yaml
 
-sys.path.insert(0, "workflow")
-from experiment import Experiment
+from xsoftmax.lab.workflow.experiment import Experiment
 task = Experiment.from_config(yaml.safe_load(open(sys.argv[1]))).tasks["icd10"]
 print(task.evaluate["by"], task.search["by"])
 """

@@ -49,7 +49,7 @@ pytestmark = pytest.mark.slow
 def sources(tmp_path_factory):
     """A copy of what the package is built from, in which nothing older lies about."""
     folder = tmp_path_factory.mktemp("build")
-    for name in ("src", "config"):
+    for name in ("src", "config", "workflow/schemas"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("*.egg-info"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
@@ -89,6 +89,7 @@ def test_the_wheel_holds_all_of_the_package(wheel):
     ours = [path for path in (ROOT / "src/xsoftmax").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     files = {str(path.relative_to(ROOT / "src")) for path in ours}
     shipped = {f"xsoftmax/config/datasets/{path.name}" for path in (ROOT / "config/datasets").iterdir()}
+    shipped |= {f"xsoftmax/lab/workflow/schemas/{path.name}" for path in (ROOT / "workflow/schemas").iterdir()}
     assert packed == files | shipped | {"xsoftmax/config/methods.yaml"}
 
 

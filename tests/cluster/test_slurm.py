@@ -130,6 +130,45 @@ def test_several_tasks_of_one_job_train_one_model(prepared):
     assert (prepared.folder / FIT.format("ranks") / "metrics.json").exists()
 
 
+def test_ranks_are_spread_over_the_nodes_of_the_config_by_the_network_of_the_profile(prepared):
+    """One node here, with all ranks; a network that is there trains, and one that is not is named in the log."""
+    pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
+    names = ["softmax", "one-vs-each"]
+    config = {"experiment": "nodes", "datasets": ["digits"], "methods": names, "budget": {"epochs": 1}}
+    config["set"] = {"softmax": {"device": "cpu"}, "one-vs-each": {"device": "cuda"}}
+    write(prepared, config | {"ranks": dict.fromkeys(names, 2), "resources": {"train": {"nodes": 1}}})
+    words = (
+        "--configfile",
+        "config.yaml",
+        "--until",
+        "train_by_ranks",
+        "--verbose",
+        "--retries",
+        "0",
+        "--keep-going",
+    )
+    done = prepared.run(*COMMAND, *QUICK, *words, "--set-resources", "train_by_ranks:network=lo")
+    calls = [line for line in done.stderr.splitlines() if "sbatch" in line and "--parsable" in line]
+    assert all("--nodes=1" in call and "--ntasks-per-node=2" in call and "--gpus" not in call for call in calls)
+    assert sorted(("--gres=gpu:2" in call, "-p gpu" in call) for call in calls) == [(False, False), (True, True)]
+    status = json.loads((prepared.folder / FIT.format("nodes") / "status.json").read_text())
+    assert status["ranks"]["n"] == 2
+    write(prepared, config | {"ranks": {"softmax": 2}, "methods": ["softmax"], "set": {"softmax": {"device": "cpu"}}})
+    words = (
+        "--configfile",
+        "config.yaml",
+        "--until",
+        "train_by_ranks",
+        "--retries",
+        "0",
+        "--forcerun",
+        "train_by_ranks",
+    )
+    done = prepared.run(*COMMAND, *QUICK, *words, "--set-resources", "train_by_ranks:network=nosuch0")
+    assert done.returncode == 1
+    assert "nosuch0" in log_of(prepared, "nodes")
+
+
 def test_memory_and_minutes_of_a_rule_are_those_of_the_config(tree):
     config = {"experiment": "asked", "datasets": ["digits"], "methods": ["softmax"], "budget": {"epochs": 1}}
     write(tree, config | {"resources": {"train": {"mem_mb": 1234, "runtime": 7}, "evaluate": {"runtime": 3}}})

@@ -22,7 +22,7 @@ from workflow.test_config import CONFIG, Experiment
 from xsoftmax.data.config import load_config
 from xsoftmax.internal.errors import InputError
 
-SOURCES = [path for folder in ("src", "workflow", "notebooks") for path in (REPOSITORY / folder).rglob("*.py")]
+SOURCES = [path for folder in ("src", "notebooks") for path in (REPOSITORY / folder).rglob("*.py")]
 
 
 class Trap:
@@ -353,7 +353,8 @@ def test_nothing_listens_to_the_network():
 
     (host,) = [option for option in server.params if option.name == "host"]
     assert host.default in (None, "127.0.0.1")
-    for path in [*SOURCES, REPOSITORY / "Makefile", REPOSITORY / "Snakefile", *REPOSITORY.glob("workflow/**/*.smk")]:
+    rules = [*REPOSITORY.glob("**/Snakefile"), *REPOSITORY.glob("workflow/**/*.smk")]
+    for path in [*SOURCES, REPOSITORY / "Makefile", *rules]:
         assert "0.0.0.0" not in path.read_text(), path
 
 

@@ -1,14 +1,10 @@
 """A tree whose regularizer is chosen by cross-validation, fitted without re-splits, in a config."""
 
-import sys
-
 import yaml
 
 from workflow.checkout import REPOSITORY, Checkout
+from xsoftmax.lab.workflow.experiment import Experiment
 from xsoftmax.proposals._file import read_proposal
-
-sys.path.insert(0, str(REPOSITORY / "workflow"))
-from experiment import Experiment
 
 SETTINGS = {"adversarial": {"proposal": {"dimension": 4, "folds": 3, "resplit": False}}}
 NAME = "tree_dimension-4_regularizer-0.1_folds-3_resplit-false"

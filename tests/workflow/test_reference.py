@@ -1,15 +1,11 @@
 """A config may name one method that the others' weights are held against."""
 
-import sys
-
 import pytest
 import yaml
 
 from workflow.checkout import REPOSITORY, TINY
 from xsoftmax.internal.errors import InputError
-
-sys.path.insert(0, str(REPOSITORY / "workflow"))
-from experiment import Experiment
+from xsoftmax.lab.workflow.experiment import Experiment
 
 TARGET = "results/tiny/fits/digits/one-vs-each/seed-0/metrics.json"
 

@@ -27,5 +27,7 @@ rule peers:
     message:
         "run peers and ours in turn"
     shell:
-        "python -m xsoftmax benchmark peers --experiment <(echo {params.experiment:q}) --peers {input.peers:q}"
-        " -o {params.folder:q}/peers --json {output:q} 2>&1 | tee {log:q}"
+        command(
+            "benchmark peers --experiment <(echo {params.experiment:q}) --peers {input.peers:q}"
+            " -o {params.folder:q}/peers --json {output:q} 2>&1 | tee {log:q}"
+        )

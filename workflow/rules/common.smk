@@ -1,27 +1,33 @@
 """What all rules share: the experiment that the config asks for, where its files are, and the jobs' environment."""
 
+import hashlib
 import json
 import os
-import shlex
 import sys
 from functools import cache
 from tempfile import NamedTemporaryFile
 
-sys.path[:0] = [f"{workflow.basedir}/src", f"{workflow.basedir}/workflow"]
-
-import experiment
-from experiment import Experiment
-from places import check_places
 from xsoftmax.commands import verbs
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.fingerprint import fingerprint, modules_below
+from xsoftmax.internal.fingerprint import fingerprint, modules_below, source_of
 from xsoftmax.internal.registry import modules_of, stem
+from xsoftmax.internal.shipped import methods_file
+from xsoftmax.lab.workflow import experiment
+from xsoftmax.lab.workflow.experiment import PLANNED, Experiment
+from xsoftmax.lab.workflow.places import check_places
 from xsoftmax.methods import merged
+
+
+def placed(path):
+    """Where a path of this workflow is: another place if a module statement has `prefix` or `replace_prefix`."""
+    return workflow.modifier.path_modifier.replace_prefix(path)
+
 
 try:
     EXPERIMENT = Experiment.from_config(config)
-    EXPERIMENT.check_unchanged(os.environ)
-    check_places(EXPERIMENT.name)
+    PLACE = hashlib.sha256(placed(EXPERIMENT.results).encode()).hexdigest()[:16]
+    EXPERIMENT.check_unchanged(os.environ, f"{PLANNED}_{PLACE}")
+    check_places(EXPERIMENT.name, placed)
 except InputError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(1)
@@ -34,10 +40,16 @@ PROPOSALS = [
     for proposal in task.all_proposals
 ]
 FIT = f"{RESULTS}/{experiment.FIT}"
-FITS = EXPERIMENT.fit_folders()
+FITS = EXPERIMENT.fit_folders(RESULTS)
 SEARCH = f"{RESULTS}/{experiment.SEARCH}"
-SEARCHES = EXPERIMENT.search_folders()
+SEARCHES = EXPERIMENT.search_folders(RESULTS)
 TRIAL = f"{SEARCH}/{{point}}"
+TRIAL_FILES = [
+    f"{TRIAL}/{file}".format(**trial._asdict())
+    for trial in EXPERIMENT.trials()
+    for file in ("history.csv", "status.json")
+]
+SCRATCH = placed(f"scratch/{EXPERIMENT.name}")
 FIT_FILES = ["model.h5", "history.csv", "status.json", "metrics.json"]
 PAPER = (
     [f"xsoftmax.lab.papers.{stem(EXPERIMENT.config['paper'])}"]
@@ -49,26 +61,50 @@ if EXPERIMENT.config["mirror"]:
     os.environ.update(XSOFTMAX_MIRROR=EXPERIMENT.config["mirror"])
 
 # What Snakemake read, for jobs on this machine: gone when the program ends, and only its own user's to read.
-if "XSOFTMAX_CONFIG" not in os.environ:
-    CONFIG = NamedTemporaryFile(
-        "w", prefix="xsoftmax-", suffix=".json", encoding="utf-8"
-    )
-    json.dump(config, CONFIG)
-    CONFIG.flush()
-    os.environ.update(XSOFTMAX_CONFIG=CONFIG.name)
+CONFIG = NamedTemporaryFile("w", prefix="xsoftmax-", suffix=".json", encoding="utf-8")
+json.dump(config, CONFIG)
+CONFIG.flush()
 
 # The interpreter that runs Snakemake is the default one for jobs; an environment of --sdm conda comes before it.
-os.environ.update(PATH=f"{os.path.dirname(sys.executable)}:{os.getenv('PATH')}")
+if os.path.dirname(sys.executable) not in os.getenv("PATH", "").split(":"):
+    os.environ.update(PATH=f"{os.path.dirname(sys.executable)}:{os.getenv('PATH')}")
 
+# What commands begin with. It is part of each, as a `shell.prefix` or a PYTHONPATH would reach the jobs of whoever uses
+# these rules as a module. Places are in variables: in the commands, Snakemake would take another place for an edit.
 # Snakemake limits the threads of OpenMP and BLAS to a job's threads, but not numba's.
-# Braces are doubled, as the prefix is formatted; the folder may have any name.
-BASE = shlex.quote(workflow.basedir).replace("{", "{{").replace("}", "}}")
-shell.prefix(
-    "set -euo pipefail; "
-    "export NUMBA_NUM_THREADS=$OMP_NUM_THREADS; "
-    f"export XSOFTMAX_WORKFLOW={BASE}/workflow; "
-    f"export PYTHONPATH={BASE}/src${{{{PYTHONPATH:+:$PYTHONPATH}}}}; "
+os.environ.update(
+    {
+        "XSOFTMAX_METHODS": str(methods_file()),
+        "XSOFTMAX_SOURCES": ":".join(
+            filter(None, [SOURCES, os.environ.get("PYTHONPATH")])
+        ),
+        f"XSOFTMAX_CONFIG_{PLACE}": CONFIG.name,
+    }
 )
+
+
+def command(words, program="python"):
+    """Command of a rule that runs a verb."""
+    return (
+        'NUMBA_NUM_THREADS=$OMP_NUM_THREADS PYTHONPATH="$XSOFTMAX_SOURCES"'
+        f" {program} -m xsoftmax {words}"
+    )
+
+
+# The network by which ranks talk: a resource, so that a profile may name it; what the environment says comes first.
+NETWORK = " ".join(
+    f"{name}_SOCKET_IFNAME=${{{{{name}_SOCKET_IFNAME-{{resources.network}}}}}}"
+    for name in ("GLOO", "NCCL")
+)
+
+
+def planning(words):
+    """Command of a rule that writes down what the config comes to; its words begin with what of it."""
+    what, _, others = words.partition(" ")
+    return (
+        f'{PLANNED}=${PLANNED}_{PLACE} PYTHONPATH="$XSOFTMAX_SOURCES"'
+        f" python -m xsoftmax.lab.workflow.plan {what} $XSOFTMAX_CONFIG_{PLACE} {others}"
+    )
 
 
 wildcard_constraints:
@@ -92,6 +128,19 @@ def source(verb, *components):
     return fingerprint(verbs()[verb], *components, *LOADED.get(verb, []))
 
 
+def page_parts():
+    """Hash of what the report's page is made of that is no Python."""
+    folder = source_of("xsoftmax.lab.report.page").parent
+    files = [
+        path
+        for path in sorted(folder.iterdir())
+        if path.suffix in (".css", ".html", ".js")
+    ]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[
+        :16
+    ]
+
+
 def memory(rule, megabytes):
     """Memory of a job, unless the config has another for the rule; a retry gets more."""
     asked = EXPERIMENT.config["resources"].get(rule, {}).get("mem_mb", megabytes)
@@ -112,6 +161,21 @@ def ranks_of(wildcards):
 def gpus(wildcards):
     """GPUs of a fit: one for each of its processes if its method says `device: cuda`."""
     return ranks_of(wildcards) * (task_of(wildcards).device(wildcards.method) == "cuda")
+
+
+def spread(wildcards):
+    """What a fit by several processes asks of SLURM: tasks and GPUs in all, or of each node if the config has nodes."""
+    ranks, nodes, cards = ranks_of(wildcards), EXPERIMENT.n_nodes, gpus(wildcards)
+    each = ranks // nodes if nodes else 0
+    return {
+        "nodes": nodes,
+        "tasks": (
+            0 if each > 1 else ranks
+        ),  # a task for each node is the least that there can be
+        "tasks_per_node": each if each > 1 else 0,
+        "gpu": 0 if nodes else cards,
+        "gres": f"gpu:{each}" if nodes and cards else "",
+    }
 
 
 def group_of(name):
@@ -140,7 +204,12 @@ def ranks_options(wildcards):
 
 def description(wildcards):
     """File that describes a data set; what matters in it is in the params, so its date does not."""
-    return ancient(str(EXPERIMENT.datasets[wildcards.dataset].file))
+    return local(ancient(str(EXPERIMENT.datasets[wildcards.dataset].file)))
+
+
+def local_files(wildcards):
+    """Files of the user's own that a data set is made of, which are here whatever stores the rest."""
+    return [local(file) for file in EXPERIMENT.datasets[wildcards.dataset].local_files]
 
 
 def task_of(wildcards):

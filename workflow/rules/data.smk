@@ -6,7 +6,7 @@
 rule download:
     input:
         config=description,
-        local=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].local_files,
+        local=local_files,
     output:
         directory("data/raw/{dataset}"),
     log:
@@ -27,14 +27,14 @@ rule download:
     message:
         "download {wildcards.dataset}"
     shell:
-        "python -m xsoftmax download {input.config:q} -o {output:q} > {log:q} 2>&1"
+        command("download {input.config:q} -o {output:q} > {log:q} 2>&1")
 
 
 rule prepare:
     input:
         config=description,
         raw="data/raw/{dataset}",
-        local=lambda wildcards: EXPERIMENT.datasets[wildcards.dataset].local_files,
+        local=local_files,
     output:
         "data/prepared/{dataset}.h5",
     log:
@@ -57,5 +57,7 @@ rule prepare:
     message:
         "prepare {wildcards.dataset}"
     shell:
-        "python -m xsoftmax prepare {input.config:q} --raw {input.raw:q} -o {output:q} > {log:q} 2>&1"
-        " && {{ grep '^warning' {log:q} >&2 || true; }}"
+        command(
+            "prepare {input.config:q} --raw {input.raw:q} -o {output:q} > {log:q} 2>&1"
+            " && {{ grep '^warning' {log:q} >&2 || true; }}"
+        )

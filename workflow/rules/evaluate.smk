@@ -31,5 +31,7 @@ rule evaluate:
     message:
         "evaluate {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "python -m xsoftmax evaluate {input.model:q} {input.data:q} {params.reference:q} {params.measure:q}"
-        " --threads {threads} -o {output:q} > {log:q} 2>&1"
+        command(
+            "evaluate {input.model:q} {input.data:q} {params.reference:q} {params.measure:q}"
+            " --threads {threads} -o {output:q} > {log:q} 2>&1"
+        )

@@ -22,8 +22,12 @@ rule plan:
     message:
         "write down the config"
     shell:
-        '{{ python "$XSOFTMAX_WORKFLOW/plan.py" config "$XSOFTMAX_CONFIG" -o {output.config:q};'
-        ' python "$XSOFTMAX_WORKFLOW/plan.py" plan "$XSOFTMAX_CONFIG" -o {output.plan:q}; }} > {log:q} 2>&1'
+        " && ".join(
+            [
+                planning("config -o {output.config:q} > {log:q} 2>&1"),
+                planning("plan -o {output.plan:q} >> {log:q} 2>&1"),
+            ]
+        )
 
 
 rule fits:
@@ -41,11 +45,11 @@ rule fits:
         mem_mb=memory("fits", 100),
         runtime=minutes("fits", 5),
     params:
-        fits=EXPERIMENT.arguments(),
+        fits=EXPERIMENT.arguments(RESULTS),
     message:
         "list the fits"
     shell:
-        'python "$XSOFTMAX_WORKFLOW/plan.py" fits "$XSOFTMAX_CONFIG" -o {output.fits:q} > {log:q} 2>&1'
+        planning("fits -o {output.fits:q} > {log:q} 2>&1")
 
 
 rule compare:
@@ -55,13 +59,37 @@ rule compare:
         status=expand("{fit}/status.json", fit=FITS),
         metrics=expand("{fit}/metrics.json", fit=FITS),
         chosen=expand("{search}/chosen.json", search=SEARCHES),
+        trials=TRIAL_FILES,
     output:
-        summary=f"{RESULTS}/summary.csv",
+        summary=report(
+            f"{RESULTS}/summary.csv",
+            caption="../report/fits.rst",
+            category="Tables",
+            labels={"table": "every fit, CSV"},
+        ),
         table=f"{RESULTS}/summary.md",
-        curves=f"{RESULTS}/curves.csv",
+        ranking=report(
+            f"{RESULTS}/summary.html",
+            caption="../report/ranking.rst",
+            category="Ranking",
+            labels={"table": "the methods, by their fits"},
+        ),
+        curves=report(
+            f"{RESULTS}/curves.csv",
+            caption="../report/curves.rst",
+            category="Tables",
+            labels={"table": "every evaluation, CSV"},
+        ),
         fits=f"{RESULTS}/fits.json",
         searches=f"{RESULTS}/searches.json",
-        figures=directory(f"{RESULTS}/figures"),
+        figures=report(
+            directory(f"{RESULTS}/figures"),
+            patterns=["{data}_{measure}_by_{axis}.svg"],
+            caption="../report/figures.rst",
+            category="Curves",
+            subcategory="{data}",
+            labels={"measure": "{measure}", "against": "{axis}"},
+        ),
     log:
         f"logs/{EXPERIMENT.name}/compare.log",
     benchmark:
@@ -85,7 +113,9 @@ rule compare:
     message:
         "compare the fits: tables and figures"
     shell:
-        "python -m xsoftmax compare @{input.fits:q} {params.reference:q} -o {params.folder:q} > {log:q} 2>&1"
+        command(
+            "compare @{input.fits:q} {params.reference:q} -o {params.folder:q} > {log:q} 2>&1"
+        )
 
 
 rule track:
@@ -96,6 +126,7 @@ rule track:
         status=expand("{fit}/status.json", fit=FITS),
         metrics=expand("{fit}/metrics.json", fit=FITS),
         chosen=expand("{search}/chosen.json", search=SEARCHES),
+        trials=TRIAL_FILES,
     output:
         f"{RESULTS}/tracking.json",
     log:
@@ -115,8 +146,10 @@ rule track:
     message:
         "log the fits to MLflow"
     shell:
-        "python -m xsoftmax track @{input.fits:q} --experiment {params.experiment:q} -o {output:q} > {log:q} 2>&1"
-        " && {{ grep '^warning' {log:q} >&2 || true; }}"
+        command(
+            "track @{input.fits:q} --experiment {params.experiment:q} -o {output:q} > {log:q} 2>&1"
+            " && {{ grep '^warning' {log:q} >&2 || true; }}"
+        )
 
 
 rule report:
@@ -124,10 +157,6 @@ rule report:
         rules.compare.output,
         config=rules.plan.output.config,
         tracking=rules.track.output,
-        parts=expand(
-            "src/xsoftmax/lab/report/page/{part}",
-            part=["page.html", "page.css", "axes.js", "curves.js", "page.js"],
-        ),
     output:
         f"{RESULTS}/report.html",
     log:
@@ -145,17 +174,20 @@ rule report:
     params:
         folder=subpath(output[0], parent=True),
         source=source("report"),
+        parts=page_parts(),
     message:
         "write the report"
     shell:
-        "python -m xsoftmax report {params.folder:q} --config {input.config:q} -o {output:q} > {log:q} 2>&1"
+        command(
+            "report {params.folder:q} --config {input.config:q} -o {output:q} > {log:q} 2>&1"
+        )
 
 
 rule paper:
     input:
         fits=rules.fits.output.fits,
         summary=rules.compare.output.summary,
-        model=expand("{fit}/model.h5", fit=FITS),
+        made=expand("{fit}/{file}", fit=FITS, file=FIT_FILES),
         data=expand("data/prepared/{dataset}.h5", dataset=EXPERIMENT.datasets),
     output:
         folder=directory(f"{RESULTS}/paper"),
@@ -176,5 +208,7 @@ rule paper:
     message:
         "hold the results against the paper"
     shell:
-        "python -m xsoftmax paper @{input.fits:q} --paper {params.paper:q} --experiment {params.experiment:q}"
-        " --data {input.data:q} -o {output.folder:q} > {log:q} 2>&1"
+        command(
+            "paper @{input.fits:q} --paper {params.paper:q} --experiment {params.experiment:q}"
+            " --data {input.data:q} -o {output.folder:q} > {log:q} 2>&1"
+        )

@@ -25,9 +25,10 @@ use rule train as trial with:
         runtime=minutes("trial", 30),
         gpu=gpus,
         packed=1,
+        network="",
     params:
-        folder=TRIAL,
-        checkpoint=f"scratch/{EXPERIMENT.name}/search/{{dataset}}/{{method}}/{{point}}.h5",
+        folder=subpath(output.model, parent=True),
+        checkpoint=f"{SCRATCH}/search/{{dataset}}/{{method}}/{{point}}.h5",
         seed=lambda wildcards: task_of(wildcards).search.get(
             "seed", task_of(wildcards).seeds[0]
         ),
@@ -70,8 +71,10 @@ rule grid:
     message:
         "write down what is tried of {wildcards.method} on {wildcards.dataset}"
     shell:
-        'python "$XSOFTMAX_WORKFLOW/plan.py" grid "$XSOFTMAX_CONFIG" --of {wildcards.dataset:q} {wildcards.method:q}'
-        " -o {output.grid:q} > {log:q} 2>&1"
+        planning(
+            "grid --of {wildcards.dataset:q} {wildcards.method:q}"
+            " -o {output.grid:q} > {log:q} 2>&1"
+        )
 
 
 rule choose:
@@ -101,4 +104,6 @@ rule choose:
     message:
         "choose settings of {wildcards.method} on {wildcards.dataset}"
     shell:
-        "python -m xsoftmax choose {params.folder:q} --grid @{input.grid:q} --by {params.by} -o {output:q} > {log:q} 2>&1"
+        command(
+            "choose {params.folder:q} --grid @{input.grid:q} --by {params.by} -o {output:q} > {log:q} 2>&1"
+        )

@@ -28,9 +28,10 @@ rule train:
         runtime=minutes("train", 240),
         gpu=gpus,
         packed=1,
+        network="",
     params:
-        folder=FIT,
-        checkpoint=f"scratch/{EXPERIMENT.name}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
+        folder=subpath(output.model, parent=True),
+        checkpoint=f"{SCRATCH}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
         seed=lambda wildcards: wildcards.seed,
         proposals=lambda wildcards, input: [
             word
@@ -58,10 +59,13 @@ rule train:
     message:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
-        "{params.program} -m xsoftmax train {input.data:q} --methods config/methods.yaml --method {wildcards.method:q} {params.like:q}"
-        " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
-        " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
-        " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1"
+        command(
+            "train {input.data:q} --methods $XSOFTMAX_METHODS --method {wildcards.method:q} {params.like:q}"
+            " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
+            " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
+            " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1",
+            program=f"{NETWORK} {{params.program}}",
+        )
 
 
 # On SLURM one job of so many tasks, which the command starts itself.
@@ -71,9 +75,13 @@ use rule train as train_by_ranks with:
     resources:
         mem_mb=memory("train", 4000),
         runtime=minutes("train", 240),
-        gpu=gpus,
+        nodes=lambda wildcards: spread(wildcards)["nodes"],
+        gpu=lambda wildcards: spread(wildcards)["gpu"],
+        gres=lambda wildcards: spread(wildcards)["gres"],
         packed=1,
-        tasks=ranks_of,
+        network="",
+        tasks=lambda wildcards: spread(wildcards)["tasks"],
+        tasks_per_node=lambda wildcards: spread(wildcards)["tasks_per_node"],
         tasks_per_gpu=0,
         mpi="srun",
 

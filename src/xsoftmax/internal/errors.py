@@ -37,6 +37,7 @@ NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 EXTRAS = {
     "PIL": "data",
     "torch": "gpu",
+    "jsonschema": "pipeline",
     "pyarrow": "data",
     "jinja2": "report",
     "matplotlib": "report",

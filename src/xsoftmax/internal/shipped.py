@@ -8,12 +8,19 @@ from pathlib import Path
 from xsoftmax.internal.errors import InputError, suggestion
 
 CONFIG = Path(__file__).parents[1] / "config"
+HERE = Path("config")
 SUFFIX = ".yaml"
 
 
-def methods_file() -> Path:
-    """Name the file of methods where none is given: ``config/methods.yaml`` from here, else the one shipped."""
-    return _here_or_shipped("methods.yaml")
+def methods_file(folder: Path = HERE) -> Path:
+    """Name the file of methods where none is given: the one in ``folder``, else the one shipped."""
+    return _here_or_shipped("methods.yaml", folder)
+
+
+def descriptions(folder: Path = HERE) -> dict[str, Path]:
+    """List the descriptions of data sets by name, in order; one in ``folder`` comes before a shipped one."""
+    found = {path.stem: path for each in (CONFIG, folder) for path in (each / "datasets").glob(f"*{SUFFIX}")}
+    return dict(sorted(found.items()))
 
 
 def description(named: str | Path) -> Path:
@@ -41,6 +48,6 @@ def dataset_names() -> list[str]:
     return sorted(path.stem for path in (CONFIG / "datasets").glob(f"*{SUFFIX}"))
 
 
-def _here_or_shipped(name: str) -> Path:
-    here = Path("config", name)
+def _here_or_shipped(name: str, folder: Path = HERE) -> Path:
+    here = folder / name
     return here if here.is_file() else CONFIG / name

@@ -6,7 +6,14 @@ xsoftmax compare results/mine/fits/bibtex/*/seed-* -o results/mine
 import argparse
 from pathlib import Path
 
-WRITES = ("summary.csv", "curves.csv", "summary.md", "fits.json", "searches.json")  # into the folder of results
+WRITES = (
+    "summary.csv",
+    "curves.csv",
+    "summary.md",
+    "summary.html",
+    "fits.json",
+    "searches.json",
+)  # into the folder of results
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,9 +26,10 @@ def compare(
     folders : iterable of Path
         Fit directories that `train` and `evaluate` have filled.
     results : Path
-        Gets ``summary.csv`` (a row per fit), ``summary.md`` (the ranking), ``curves.csv`` (a row per fit and
-        recorded epoch), ``fits.json`` (the status of each fit, with what `evaluate` said under ``metrics``),
-        ``searches.json`` (what was tried, and what chosen) and ``figures/``. The same fits give the same bytes.
+        Gets ``summary.csv`` (a row per fit), ``summary.md`` and ``summary.html`` (the ranking), ``curves.csv`` (a row
+        per fit and recorded epoch), ``fits.json`` (the status of each fit, with what `evaluate` said under
+        ``metrics``), ``searches.json`` (what was tried, and what chosen) and ``figures/``. The same fits give the
+        same bytes.
     reference : str, optional
         A method: how far the others' training objective is above its best is drawn as well.
     searches : sequence of Search
@@ -53,6 +54,7 @@ def compare(
         "summary.csv": summary.to_csv(index=False),
         "curves.csv": curves.to_csv(index=False),
         "summary.md": tables.markdown_table(summary),
+        "summary.html": tables.html_page(summary),
         "fits.json": json.dumps([fit.status | {"metrics": fit.metrics} for fit in fits], indent=1) + "\n",
         "searches.json": json.dumps([_tried(search) for search in searches], indent=1) + "\n",
     }

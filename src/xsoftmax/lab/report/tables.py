@@ -14,6 +14,22 @@ from xsoftmax.training.folders import DIVERGED, Fit
 KEYS = ["dataset", "method", "seed"]
 LOSS = "regularized_log_loss"
 MEGABYTE = 1e6
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><title>Ranking</title>
+<style>
+body {{ font: 15px sans-serif; margin: 1em; background: #fff; color: #222 }}
+table {{ border-collapse: collapse }}
+th, td {{ padding: .3em .7em; border-bottom: 1px solid #ccc; text-align: right }}
+td {{ white-space: nowrap }}
+th {{ vertical-align: bottom }}
+th:nth-child(2), td:nth-child(2), th:last-child, td:last-child {{ text-align: left }}
+</style></head>
+<body>
+{}
+</body>
+</html>
+"""
 
 
 def summary(fits: Sequence[Fit]) -> pd.DataFrame:
@@ -136,6 +152,18 @@ def markdown_table(table: pd.DataFrame) -> str:
     return "\n".join(_markdown(name, without_empty(group)) for name, group in groups)
 
 
+def html_page(table: pd.DataFrame) -> str:
+    """Write the ranking as a page of HTML that stands alone, one table per data set.
+
+    Parameters
+    ----------
+    table : DataFrame
+        What `summary` returns, or what is read from ``summary.csv``.
+    """
+    groups = ranking(table).groupby("dataset", sort=True)
+    return PAGE.format("\n".join(_html(name, without_empty(group)) for name, group in groups))
+
+
 def number(mean: float, spread: float = math.nan, digits: int | None = None) -> str:
     """Write a mean with its standard deviation, if there is one; a dash where there is no value.
 
@@ -253,6 +281,14 @@ def _markdown(dataset: Any, ranked: pd.DataFrame) -> str:
         _line(["--:", "---", *["--:"] * len(shown(ranked)), "---"]),
     ]
     return "\n".join([*lines, *(_line(row) for row in rows), ""])
+
+
+def _html(dataset: Any, ranked: pd.DataFrame) -> str:
+    rows = [headings(ranked), *(cells(row) for _, row in ranked.iterrows())]
+    lines = ["".join(f"<td>{html.escape(text)}</td>" for text in texts) for texts in rows]
+    heading, *others = [f"<tr>{line}</tr>" for line in lines]
+    body = "\n".join([heading.replace("td>", "th>"), *others])
+    return f"<h2>{html.escape(str(dataset))}</h2>\n<table>\n{body}\n</table>"
 
 
 def _line(texts: list[str]) -> str:

@@ -1,28 +1,30 @@
 """Look at the places of an experiment's files before Snakemake does, which ends in a traceback or waits for ever."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from xsoftmax.internal.errors import InputError
 
 
-def check_places(name: str) -> None:
+def check_places(name: str, placed: Callable[[str], str] = str) -> None:
     """Make sure that folders are folders, and that Snakemake can read to the end what lies in them.
 
     Parameters
     ----------
     name : str
         Of the experiment.
+    placed : callable
+        Where a folder is that rules name: another one if a module statement says so.
 
     Raises
     ------
     InputError
         If something is in the way of a folder, or is a FIFO, a socket or a device.
     """
-    results, prepared = Path("results") / name, Path("data/prepared")
-    others = [Path("data/raw"), *(Path(folder) / name for folder in ("logs", "benchmarks", "scratch"))]
-    for folder in (results, prepared, *others):
+    own = [f"{folder}/{name}" for folder in ("results", "logs", "benchmarks", "scratch")]
+    prepared, raw, results, *others = (Path(placed(folder)) for folder in ("data/prepared", "data/raw", *own))
+    for folder in (results, prepared, raw, *others):
         for each in (folder.parent, folder):
             if os.path.lexists(each) and not each.is_dir():
                 raise InputError(f"{each}: not a folder, which has to be here; rename it, or delete it")

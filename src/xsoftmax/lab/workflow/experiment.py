@@ -5,10 +5,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
 from jsonschema import Draft202012Validator, ValidationError
 from jsonschema.exceptions import best_match
 from jsonschema.validators import extend
@@ -21,6 +23,7 @@ from xsoftmax.internal.addresses import all_without_secrets, stamped_without_sec
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.fingerprint import ROOT
+from xsoftmax.internal.shipped import descriptions, methods_file
 from xsoftmax.methods import AUTO, Method, build_method, component_modules, merged, n_sampled_moved, renamed
 from xsoftmax.proposals import parts_beforehand, settings_of
 from xsoftmax.training.plan import Plan
@@ -177,7 +180,7 @@ class Experiment:
 
     @classmethod
     def from_config(cls, config: dict[str, Any], folder: Path = Path("config")) -> "Experiment":
-        """Check ``config`` against its schema and against the files in ``folder``.
+        """Check ``config`` against its schema, and against the methods and data sets in ``folder`` or shipped.
 
         Raises
         ------
@@ -189,18 +192,17 @@ class Experiment:
         _check(config, schema, "config")
         _check_path_part("config: experiment:", config["experiment"])
         config["for"] = {name: own for name, own in config["for"].items() if own is not None}
-        methods = _read(folder / "methods.yaml")
-        _check_renamed(config, methods, str(folder / "methods.yaml"))
-        _check(methods, _schema("methods"), str(folder / "methods.yaml"))
+        file = methods_file(folder)
+        methods = _read(file)
+        _check_renamed(config, methods, str(file))
+        _check(methods, _schema("methods"), str(file))
         if AUTO in methods:
-            raise InputError(
-                f"{folder / 'methods.yaml'}: {AUTO} stands for what the advice chooses; rename the method"
-            )
+            raise InputError(f"{file}: {AUTO} stands for what the advice chooses; rename the method")
         _check_defined(config["define"], methods)
         if config["paper"] is not None:
             _check_known("config: paper: unknown paper", [config["paper"]], registry.names(PAPERS))
         _check_n_sampled(config)
-        datasets = _datasets(config["datasets"], folder / "datasets")
+        datasets = _datasets(config["datasets"], folder)
         _check_known("config: for: unknown data set", config["for"], datasets)
         tasks = {name: _task(config, name, methods) for name in datasets}
         for name, task in tasks.items():
@@ -209,13 +211,14 @@ class Experiment:
             _check_path_part(f"{datasets[name].file}: name", name)
         _check_used(config, tasks, [*methods, *config["define"], AUTO])
         _check_ranks(config["ranks"], tasks)
+        _check_nodes(config["resources"], config["ranks"])
         return cls(config, datasets, tasks)
 
-    def check_unchanged(self, environment: MutableMapping[str, str]) -> None:
+    def check_unchanged(self, environment: MutableMapping[str, str], variable: str = PLANNED) -> None:
         """Make sure that a job is told by the config that it was planned by.
 
         Jobs of a cluster read the config again, each when it starts; what Snakemake itself read stands in their
-        environment.
+        environment, in a variable of each experiment.
 
         Raises
         ------
@@ -224,7 +227,7 @@ class Experiment:
         """
         plan = {"config": self.config, "plan": self.plan()}
         digest = hashlib.sha256(json.dumps(plan, sort_keys=True, default=str).encode()).hexdigest()
-        if environment.setdefault(PLANNED, digest) != digest:
+        if environment.setdefault(variable, digest) != digest:
             raise InputError(
                 "config: changed since this run began; what it planned before is not what the files say now. "
                 "Let it end, or stop it, and start snakemake again: nothing that is done is lost"
@@ -249,6 +252,11 @@ class Experiment:
         """Count the processes that train ``method`` together."""
         return self.config["ranks"].get(method, 1)
 
+    @property
+    def n_nodes(self) -> int | None:
+        """Count the nodes of a cluster that a fit by several processes is spread over; None leaves it to SLURM."""
+        return self.config["resources"].get("train", {}).get("nodes")
+
     def fits(self) -> Iterator[Fit]:
         """Go through all combinations of data set, method and seed."""
         for dataset, task in self.tasks.items():
@@ -268,18 +276,18 @@ class Experiment:
                 for point in points:
                     yield Trial(dataset, method, point)
 
-    def fit_folders(self) -> list[str]:
-        """Name the folders of all fits, in order."""
-        return [f"{self.results}/{FIT.format(**fit._asdict())}" for fit in self.fits()]
+    def fit_folders(self, results: str) -> list[str]:
+        """Name the folders of all fits below ``results``, in order."""
+        return [f"{results}/{FIT.format(**fit._asdict())}" for fit in self.fits()]
 
-    def search_folders(self) -> list[str]:
-        """Name the folders of all searches, in order."""
-        return sorted({f"{self.results}/{SEARCH.format(**trial._asdict())}" for trial in self.trials()})
+    def search_folders(self, results: str) -> list[str]:
+        """Name the folders of all searches below ``results``, in order."""
+        return sorted({f"{results}/{SEARCH.format(**trial._asdict())}" for trial in self.trials()})
 
-    def arguments(self) -> list[str]:
-        """Give the words by which verbs are told of all fits and searches."""
-        searches = self.search_folders()
-        return [*self.fit_folders(), *(["--searches", *searches] if searches else [])]
+    def arguments(self, results: str) -> list[str]:
+        """Give the words by which verbs are told of all fits and searches, which may not be where a rule says."""
+        searches = self.search_folders(results)
+        return [*self.fit_folders(results), *(["--searches", *searches] if searches else [])]
 
     def plan(self) -> dict[str, Any]:
         """Return what each kind of job depends on; DVC takes its parameters from here."""
@@ -385,7 +393,9 @@ def _check_used(config: dict[str, Any], tasks: Mapping[str, Task], known: Iterab
     for name in config["once"]:
         if name not in everywhere:
             raise InputError(f"config: once: {name!r} is not among methods; add it there or leave it out here")
-    places = [(f"config: {key}", config[key], everywhere) for key in ("define", "set", "ranks", "budgets")]
+    places: list[tuple[str, Any, Iterable[str]]] = [
+        (f"config: {key}", config[key], everywhere) for key in ("define", "set", "ranks", "budgets")
+    ]
     places += [("config: search: grid", (config["search"] or {}).get("grid", {}), everywhere)]
     places += [
         (f"config: for: {name}: search: grid", (own.get("search") or {}).get("grid", {}), tasks[name].methods)
@@ -414,6 +424,22 @@ def _check_ranks(ranks: Mapping[str, int], tasks: Mapping[str, Task]) -> None:
                 )
             if name in task.grid:
                 raise InputError(f"{where}: trials of a search train in one process; leave {name} out here or there")
+
+
+def _check_nodes(resources: Mapping[str, Mapping[str, int]], ranks: Mapping[str, int]) -> None:
+    """Make sure that nodes are those of fits by several processes, of which each node gets as many."""
+    for rule, asked in resources.items():
+        if "nodes" not in asked:
+            continue
+        where, nodes = f"config: resources: {rule}: nodes:", asked["nodes"]
+        if rule != "train" or not ranks:
+            raise InputError(f"{where} only fits with ranks run on several nodes; add ranks: {{softmax: {nodes}}}")
+        for name, n in ranks.items():
+            if n % nodes:
+                raise InputError(
+                    f"{where} {n} ranks of {name} do not divide among {nodes} nodes; take ranks: "
+                    f"{{{name}: {nodes * -(-n // nodes)}}}, or other nodes"
+                )
 
 
 def _points(
@@ -459,7 +485,7 @@ def _name_of(settings: Mapping[str, Any]) -> str:
 
 
 def _datasets(entries: list[str], folder: Path) -> dict[str, Dataset]:
-    known = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    known = descriptions(folder)
     datasets: dict[str, Dataset] = {}
     for entry in entries:
         file = Path(entry) if entry.endswith((".yaml", ".yml")) else known.get(entry)
@@ -495,7 +521,7 @@ def _built(where: str, name: str, settings: dict[str, Any]) -> Method:
         raise InputError(f"{where}: method {name}: {reason}") from error
 
 
-def _check_evaluations(budget: dict[str, float], evaluate: dict[str, Any], where: str) -> None:
+def _check_evaluations(budget: dict[str, Any], evaluate: dict[str, Any], where: str) -> None:
     try:
         Plan(**budget, at=tuple(evaluate.get("at", ())), **({"judge": evaluate["by"]} if "by" in evaluate else {}))
     except InputError as error:
@@ -526,7 +552,7 @@ def _check(value: Any, schema: dict[str, Any], source: str) -> None:
     error = best_match(_Validator(schema).iter_errors(value))
     if error is not None:
         where = [".".join(map(str, error.path))] if error.path else []
-        raise InputError(": ".join([source, *where, _meaning(error)]))
+        raise InputError(": ".join([source, *where, _meaning(error)]) + _example(error, schema))
 
 
 def _meaning(error: ValidationError) -> str:
@@ -538,6 +564,23 @@ def _meaning(error: ValidationError) -> str:
         unknown = next(key for key in error.instance if key not in known)
         return f"unknown key {unknown!r}; {suggestion(unknown, known)}"
     return error.message
+
+
+def _example(error: ValidationError, schema: dict[str, Any]) -> str:
+    """Show the key of the schema that is meant with a value that is right, if the schema has one."""
+    known = schema.get("properties", {})
+    if error.path:
+        meant = [str(error.path[0])]
+    elif error.validator == "required":
+        meant = [key for key in error.validator_value if key not in error.instance]
+    else:
+        meant = [near for key in error.instance if key not in known for near in get_close_matches(key, known, n=1)]
+    part = known.get(meant[0], {}) if meant else {}
+    for name in part.get("$ref", "").removeprefix("#/").split("/") if "$ref" in part else ():
+        part = schema[name] if name == "$defs" else schema["$defs"][name]
+    if not part.get("examples"):
+        return ""
+    return f"; for example {yaml.safe_dump({meant[0]: part['examples'][0]}, default_flow_style=True)[1:-2]}"
 
 
 def _schema(name: str) -> dict[str, Any]:
