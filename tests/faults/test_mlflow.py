@@ -177,7 +177,8 @@ def dying(function):
         return result
     return call
 commands.main = dying(commands.main)
-for name in ("create_experiment", "create_run", "log_batch", "log_artifact", "set_terminated", "delete_run"):
+for name in ("create_experiment", "create_run", "log_batch", "log_artifact", "set_terminated", "delete_run",
+             "create_logged_model", "log_model_artifacts", "finalize_logged_model", "delete_logged_model"):
     setattr(MlflowClient, name, dying(getattr(MlflowClient, name)))
 from xsoftmax.cli import main
 main()
@@ -212,8 +213,11 @@ def test_track_killed_at_any_point(tmp_path, monkeypatch, calls):
     ]  # fmt: skip
     for each in runs:
         assert len(client.list_artifacts(each.info.run_id)) == {"slow": 2, "swift": 2}.get(
-            each.info.run_name, 1 if each.data.tags["seed"] == "search" else 4
+            each.info.run_name, 1 if each.data.tags["seed"] == "search" else 3
         )
+    models = client.search_logged_models([each.info.experiment_id])
+    assert sorted(model.name for model in models) == ["softmax-icd10-seed-0", "u-max-icd10-seed-0"]
+    assert {str(model.status) for model in models} == {"READY"}
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """A fit that is logged to MLflow as it goes, and `track` after it."""
 
+import time
+
 import pytest
 
 from training.interruptions import KillAfter, KilledError
@@ -30,13 +32,25 @@ def runs_of(client):
     return client.search_runs([client.get_experiment_by_name("live").experiment_id])
 
 
+def awaited(client, n):
+    """The run and its points, as soon as there are so many: another thread logs them."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        experiment = client.get_experiment_by_name("live")
+        for run in client.search_runs([experiment.experiment_id]) if experiment else []:
+            points = client.get_metric_history(run.info.run_id, "test_log_likelihood")
+            if len(points) >= n:
+                return run, points
+        time.sleep(0.02)
+    raise TimeoutError
+
+
 def test_rows_are_there_as_they_come_and_track_replaces_the_run(client, dataset, tmp_path):
     data, chosen, plan, seen = dataset(*rows(500), K, n_test=100), method(), Plan(epochs=2, at=(0.5, 1.0)), []
 
     class Follow(Callback):
         def evaluated(self, fit, row):
-            (run,) = runs_of(client)
-            points = client.get_metric_history(run.info.run_id, "test_log_likelihood")
+            run, points = awaited(client, len(fit.state.history))
             seen.append([(point.step, point.value) for point in points])
             assert (run.info.status, run.data.tags["status"]) == ("RUNNING", "running")
 

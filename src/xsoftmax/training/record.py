@@ -134,6 +134,7 @@ def describe(
         | {"n_train": n_train}
         | {"n_features": data.n_features, "n_classes": data.n_classes}
         | {f"n_dropped_{reason}": n for reason, n in data.dropped.items()},
+        "data_sha256": data.identity,
         "parameters": {**method.settings, "source": method.source},
         "objective_name": method.objective.title,
         "budget": {"epochs": plan.epochs} if plan.epochs is not None else {"seconds": plan.seconds},
