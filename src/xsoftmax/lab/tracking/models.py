@@ -135,7 +135,7 @@ def example_of(rows: RawRows) -> Any:
     if rows.names:
         return pd.DataFrame(np.zeros((1, rows.n_columns)), columns=rows.names)
     if rows.kind == "sparse":
-        return csr_matrix(([1.0], ([0], [0])), shape=(1, rows.n_columns), dtype=np.float64)
+        return csr_matrix(([1.0], ([0], [0])), shape=(1, rows.n_columns))
     return np.zeros((1, rows.n_columns))
 
 
