@@ -13,6 +13,10 @@ LOCKED := data report track pipeline search serve notebook docs dev
 ELSEWHERE := not cluster and not results
 STAMP := .venv/.installed
 
+# Tells DVC of the results that are there, so that `dvc repro` retrains none; dates stay, by which Snakemake decides.
+RECORD := if [ -e .git ] && command -v dvc > /dev/null; then dvc commit --force --no-relink --quiet 2> logs/dvc.log || \
+  echo "warning: DVC has not recorded the results; logs/dvc.log says why" >&2; fi
+
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .PHONY: help setup run test test-all lint audit sbom docs site site-serve benchmark papers words lock
@@ -33,6 +37,7 @@ run: setup ## run the quick start, or the experiment CONFIG=file, to its report
 	@python -c 'import sys; open(sys.argv[1], encoding="utf-8").read()' "$(or $(CONFIG),config/config.yaml)" 2> /dev/null || \
 	  { echo "error: $(or $(CONFIG),config/config.yaml): not UTF-8; save it as UTF-8" >&2; exit 1; }
 	snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG))
+	@$(if $(CONFIG),true,$(RECORD))
 	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"
 
