@@ -149,7 +149,7 @@ def test_a_slow_server_is_waited_for(server, folders, tmp_path, monkeypatch):
     record, said = track(tmp_path, folders, slow.uri, "slow", monkeypatch)
     assert len(record["logged"]) == 3
     assert said == ""
-    assert slow.seen < 45  # a fit takes a handful of calls, not one for each number
+    assert slow.seen < 70  # a fit takes a call for each file and a handful of others, not one for each number
 
 
 @pytest.mark.fault(

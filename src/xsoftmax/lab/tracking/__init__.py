@@ -181,7 +181,11 @@ def _new_run(
     model_id = None
     if has_model(fit):
         model_id = log_model(client, experiment_id, run_id, fit, tags, run_content.settings(fit))
-    of_model = {"model_id": model_id, "dataset_name": data.get("name"), "dataset_digest": data.get("digest")}
+    of_model: dict[str, Any] = {
+        "model_id": model_id,
+        "dataset_name": data.get("name"),
+        "dataset_digest": data.get("digest"),
+    }
     of_model = of_model if model_id else {}
     parameters = [Param(*parameter) for parameter in run_content.parameters(fit)]
     metrics = [Metric(*point) for point in run_content.curve(fit, start)]
