@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from faults.test_mlflow import Between
+from faults.between import Between
 from training.interruptions import KillAfter, KilledError
 from training.problems import K, curve, method, rows
 from xsoftmax.lab.tracking import SETTINGS, live, track

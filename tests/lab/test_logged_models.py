@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
-from faults.test_mlflow import free_port
+from faults.between import free_port
 from lab.report.fake_fits import write_fits, write_model
 from xsoftmax.data.transform import Transform
 from xsoftmax.evaluation.prediction import top_k
