@@ -14,6 +14,10 @@ LOCKED := data report track pipeline search serve notebook docs dev
 ELSEWHERE := not cluster and not results
 STAMP := .venv/.installed
 
+# Tells DVC of the results that are there, so that `dvc repro` retrains none; dates stay, by which Snakemake decides.
+RECORD := if [ -e .git ] && command -v dvc > /dev/null; then dvc commit --force --no-relink --quiet 2> logs/dvc.log || \
+  echo "warning: DVC has not recorded the results; logs/dvc.log says why" >&2; fi
+
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .PHONY: help setup run test test-all lint audit sbom docs site site-serve benchmark papers words lock
@@ -32,6 +36,7 @@ $(STAMP): requirements.lock pyproject.toml envs/create-venv.sh
 run: setup ## run the quick start, or the experiment CONFIG=file, to its report
 	@python -m xsoftmax.lab.workflow.config_files --configfile "$(or $(CONFIG),config/config.yaml)" || exit 1
 	snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG))
+	@$(if $(CONFIG),true,$(RECORD))
 	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"
 

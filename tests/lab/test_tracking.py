@@ -146,7 +146,6 @@ def _check_run(here, run, folder):
     assert run.info.end_time - run.info.start_time == pytest.approx(1000 * status["seconds"], abs=1)
     artifacts = Path(url2pathname(urlsplit(run.info.artifact_uri).path))
     assert artifacts.is_relative_to(here / "mlartifacts" / "quick")
-    assert (artifacts / "model.h5").read_bytes() == (folder / "model.h5").read_bytes()
     assert (artifacts / "history.csv").exists()
     assert run.info.status == "FINISHED"
 

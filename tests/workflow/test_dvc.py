@@ -3,16 +3,18 @@
 import json
 import re
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
 import yaml
 
-from workflow.checkout import REPOSITORY, TINY, Checkout
+from workflow.checkout import REPOSITORY, TINY, Checkout, finished_tree
 from workflow.sources import code
 from xsoftmax.internal.fingerprint import ROOT, source_of
 from xsoftmax.methods import AXES
 
+AXES_OF_FITS = ("datasets", "methods", "seeds")
 STAGES = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["stages"]
 
 
@@ -81,7 +83,9 @@ def recorded(tmp_path_factory):
     """A working tree whose results DVC has recorded and pushed to a remote beside it."""
     folder = tmp_path_factory.mktemp("dvc")
     tree = Checkout(folder / "first")
-    (tree.folder / "config/config.yaml").write_text(TINY + "seeds: [0]\n")
+    shutil.rmtree(tree.folder / "results", ignore_errors=True)
+    (tree.folder / "dvc.lock").unlink(missing_ok=True)
+    (tree.folder / "config/config.yaml").write_text(TINY.replace("tiny", "quickstart", 1) + "seeds: [0]\n")
     tree.run("git", "init", "-q")
     commit(tree)
     stages = ran(tree)
@@ -111,6 +115,51 @@ def test_metrics_and_plots_are_shown(recorded):
 
 
 @pytest.mark.slow
+def test_metrics_and_curves_are_in_git_and_models_are_not(recorded):
+    names = {Path(name).name for name in recorded.run("git", "ls-files", "results").stdout.splitlines()}
+    assert names == {"metrics.json", "history.csv", "curves.csv"}
+
+
+@pytest.mark.slow
+def test_a_repro_after_a_run_retrains_nothing(tmp_path_factory):
+    tree = finished_tree(tmp_path_factory)
+    shutil.rmtree(tree.folder / "results/quickstart", ignore_errors=True)
+    (tree.folder / "dvc.lock").unlink(missing_ok=True)
+    (tree.folder / "config/config.yaml").write_text(TINY + "seeds: [0]\n")
+    tree.run("git", "init", "-q")
+    commit(tree)
+    done = tree.run("make", "run", "-o", "setup")
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+    assert ran(tree) == []
+    assert "Nothing to be done" in tree.snakemake(config="config/config.yaml")
+
+
+def test_the_lock_and_the_metrics_in_git_are_of_the_quick_start():
+    config = yaml.safe_load((REPOSITORY / "config/config.yaml").read_text())
+    fits = [
+        f"{dataset}-{method}-{seed}" for dataset, method, seed in product(*(config[name] for name in AXES_OF_FITS))
+    ]
+    expected = {"plan", "report", *(f"fit@{fit}" for fit in fits)}
+    expected |= {f"{stage}@{name}" for stage in ("download", "prepare", "proposal") for name in config["datasets"]}
+    assert set(yaml.safe_load((REPOSITORY / "dvc.lock").read_text())["stages"]) == expected
+    assert len(committed_likelihoods()) == len(fits)
+
+
+def test_the_best_model_is_the_one_that_dvc_names():
+    found = committed_likelihoods()
+    artifact = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["artifacts"]["best-model"]
+    best = max(found, key=lambda folder: found[folder])
+    assert artifact["path"].replace("${experiment}", "quickstart") == f"{best.relative_to(REPOSITORY)}/model.h5"
+
+
+def committed_likelihoods():
+    """Validation log-likelihood by folder of a fit."""
+    files = (REPOSITORY / "results/quickstart/fits").rglob("metrics.json")
+    return {file.parent: json.loads(file.read_text())["validation"]["log_likelihood"] for file in files}
+
+
+@pytest.mark.slow
 def test_a_clone_reruns_what_depends_on_a_change_and_nothing_else(recorded, tmp_path):
     clone = Checkout(tmp_path / "clone")
     shutil.rmtree(clone.folder)
@@ -135,7 +184,7 @@ def set_tree_dimension(methods):
 
 
 def log_likelihoods(tree):
-    files = (tree.folder / "results/tiny/fits/digits").rglob("metrics.json")
+    files = (tree.folder / "results/quickstart/fits/digits").rglob("metrics.json")
     return {file.parts[-3]: json.loads(file.read_text())["test"].get("log_likelihood") for file in files}
 
 

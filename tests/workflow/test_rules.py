@@ -16,7 +16,8 @@ AFTERWARDS = {"compare": 1, "track": 1, "report": 1}
 
 def test_the_default_config_gives_the_expected_jobs(checkout):
     assert checkout.jobs(config="config/config.yaml") == {
-        "download": 1, "prepare": 1, "proposal": 1, "train": 7, "evaluate": 7, "plan": 1, "fits": 1, **AFTERWARDS,
+        "download": 1, "prepare": 1, "proposal": 1, "proposals": 1, "train": 7, "evaluate": 7, "plan": 1, "fits": 1,
+        **AFTERWARDS,
     }  # fmt: skip
 
 
@@ -79,6 +80,15 @@ def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished):
     assert not tracking["pending"]
 
 
+@pytest.mark.slow
+def test_fits_log_to_a_server_as_they_go(finished):
+    fit = "results/tiny/fits/digits/softmax/seed-0/model.h5"
+    words = ("snakemake", fit, "--configfile", "tiny.yaml", "--cores", "1", "--forcerun", "train")
+    assert finished.run(*words, MLFLOW_TRACKING_URI="http://127.0.0.1:9").returncode == 0
+    log = finished.folder / "logs/tiny/train/digits/softmax/seed-0.log"
+    assert "warning: callback LiveRun: http://127.0.0.1:9" in log.read_text()
+
+
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
@@ -87,8 +97,11 @@ def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished):
         ("commands/evaluate.py", {"evaluate": 3, **AFTERWARDS}),
         ("objectives/one_vs_each.py", {"train": 1, "evaluate": 1, **AFTERWARDS}),
         ("commands/train.py", {"train": 3, "evaluate": 3, **AFTERWARDS}),
-        ("tree/fit.py", {"proposal": 1, "train": 1, "evaluate": 1, **AFTERWARDS}),
-        ("data/readers/table.py", {"prepare": 1, "proposal": 1, "train": 3, "evaluate": 3, **AFTERWARDS}),
+        ("tree/fit.py", {"proposal": 1, "proposals": 1, "train": 1, "evaluate": 1, **AFTERWARDS}),
+        (
+            "data/readers/table.py",
+            {"prepare": 1, "proposal": 1, "proposals": 1, "train": 3, "evaluate": 3, **AFTERWARDS},
+        ),
         ("data/readers/svmlight.py", {}),
         ("data/download.py", {}),
         ("cli.py", {}),
@@ -132,7 +145,7 @@ def test_a_changed_tree_rebuilds_it_for_the_methods_that_draw_from_it(finished):
     with finished.edited_yaml(
         "config/methods.yaml", lambda methods: methods["adversarial"]["proposal"].update(dimension=4)
     ):
-        assert finished.jobs() == {"proposal": 1, "train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
+        assert finished.jobs() == {"proposal": 1, "proposals": 1, "train": 1, "evaluate": 1, "plan": 1, **AFTERWARDS}
 
 
 @pytest.mark.slow

@@ -60,6 +60,10 @@ PAPER = (
 if EXPERIMENT.config["mirror"]:
     os.environ.update(XSOFTMAX_MIRROR=EXPERIMENT.config["mirror"])
 
+# Fits show their curves as they go, where a server can take them from many at once.
+if os.getenv("MLFLOW_TRACKING_URI", "").startswith(("http://", "https://")):
+    os.environ.setdefault("XSOFTMAX_LIVE_MLFLOW", EXPERIMENT.name)
+
 # What Snakemake read, for jobs on this machine: gone when the program ends, and only its own user's to read.
 CONFIG = NamedTemporaryFile("w", prefix="xsoftmax-", suffix=".json", encoding="utf-8")
 json.dump(config, CONFIG)

@@ -157,6 +157,9 @@ rule report:
         rules.compare.output,
         config=rules.plan.output.config,
         tracking=rules.track.output,
+        proposals=expand(  # so that all that dvc.yaml names is there, and can be recorded
+            f"{RESULTS}/proposals/{{dataset}}/complete", dataset=EXPERIMENT.tasks
+        ),
     output:
         f"{RESULTS}/report.html",
     log:

@@ -141,7 +141,10 @@ def _add_resources(parser: argparse.ArgumentParser) -> None:
         "--live", type=file_to_write, metavar="FILE.csv", help="write each row of the history here as it comes"
     )
     parser.add_argument(
-        "--live-mlflow", metavar="EXPERIMENT", help="log each row as it comes to a run that `track` replaces"
+        "--live-mlflow",
+        metavar="EXPERIMENT",
+        default=os.environ.get("XSOFTMAX_LIVE_MLFLOW"),
+        help="log each row as it comes to a run that `track` replaces (default: XSOFTMAX_LIVE_MLFLOW, or not at all)",
     )
 
 
@@ -230,7 +233,7 @@ def observers(options: argparse.Namespace) -> list[Callback]:
     if options.live:
         found.append(registry.load(CALLBACKS, "live-history").LiveHistory(options.live))
     if options.live_mlflow:
-        found.append(registry.load("xsoftmax.lab.tracking", "live").LiveRun(options.live_mlflow))
+        found.append(registry.load("xsoftmax.lab.tracking", "live").LiveRun(options.live_mlflow, options.trial))
     return found
 
 

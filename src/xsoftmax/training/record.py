@@ -30,6 +30,8 @@ COLUMNS = [
     *("frequency_error", "search_recall", "gradient_found"),
     *(f"{split}_{column}" for split in SPLITS for column in metrics.columns("fit")),
 ]
+# What a run itself changes of what Git tracks, as Git's pathspecs.
+OF_RESULTS = (":(top,exclude)results", ":(top,exclude)dvc.lock")
 LIBRARIES = ("numpy", "scipy", "numba", "h5py", "scikit-learn")
 
 
@@ -134,6 +136,7 @@ def describe(
         | {"n_train": n_train}
         | {"n_features": data.n_features, "n_classes": data.n_classes}
         | {f"n_dropped_{reason}": n for reason, n in data.dropped.items()},
+        "data_sha256": data.identity,
         "parameters": {**method.settings, "source": method.source},
         "objective_name": method.objective.title,
         "budget": {"epochs": plan.epochs} if plan.epochs is not None else {"seconds": plan.seconds},
@@ -143,7 +146,7 @@ def describe(
         "versions": {"xsoftmax": __version__, "python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},
         "machine": machine(),
-        "git_commit": _git_commit(),
+        "git_commit": git_commit(),
         "fingerprint": fingerprint,
     }
 
@@ -170,13 +173,18 @@ def _cpu_name() -> str:
     )
 
 
-def _git_commit() -> str | None:
-    """Commit of the working folder, with ``+`` if tracked files were changed; None outside a checkout."""
+def git_commit() -> str | None:
+    """Commit of the working folder, with ``+`` if tracked files but results were changed; None outside a checkout."""
     try:
-        command = ["git", "describe", "--always", "--abbrev=40", "--dirty=+", "--exclude=*"]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        commit = _git("rev-parse", "HEAD").stdout.strip()
+        changed = _git("diff", "--quiet", "HEAD", "--", ":/", *OF_RESULTS, check=False).returncode
     except (OSError, subprocess.CalledProcessError):
         return None
+    return f"{commit}+" if changed else commit
+
+
+def _git(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=check)
 
 
 def n_parameters(method: Method, data: Dataset) -> int:

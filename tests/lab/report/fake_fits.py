@@ -1,13 +1,14 @@
 """Made-up fit directories in the shape that `train` and `evaluate` leave."""
 
+import hashlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from xsoftmax.internal.checksummed import written_checksummed
-from xsoftmax.internal.hdf5 import put, put_text
+from xsoftmax.data.transform import Transform
+from xsoftmax.model import Model, save_model
 from xsoftmax.training.folders import IDENTITY
 from xsoftmax.training.search import choose
 
@@ -118,6 +119,7 @@ def status(dataset: str, method: str, seed: int, rows: pd.DataFrame, diverged: b
             "schedule": {"name": "exponential", "decay": 0.9},
             "source": "A paper, section 3",
         },
+        "data_sha256": hashlib.sha256(dataset.encode()).hexdigest(),
         "objective_name": words,
         "epochs": 20,
         "versions": {"xsoftmax": "0.1.0", "python": "3.11.7", "numpy": "2.4.6", "numba": "0.68.1"},
@@ -167,11 +169,12 @@ def write_search(folder: Path, dataset: str = "icd10", method: str = "softmax", 
 
 
 def write_model(path: Path, words: str) -> None:
-    """Write a sealed file that says of which fit it would hold the model, as the status beside does, and no more."""
+    """Write a model of texts with two classes, one named as said, of the fit that the status beside it tells of."""
     said = json.loads(path.with_name("status.json").read_text())
-    with written_checksummed(path, "model") as file:
-        put(file, words=words)
-        put_text(file, "attributes", json.dumps({key: said[key] for key in IDENTITY}))
+    known = {key: said[key] for key in (*IDENTITY, "status", "message")}
+    W = None if said["status"] == "diverged" else np.array([[1, -1, 0], [-1, 1, 0]], np.float32)
+    transform = Transform("texts", words=("broken", "arm", "of"), token=r"\b\w\w+\b", weighting="binary")
+    save_model(Model(W, [words, "other"], 3, transform=transform, attributes=known), path)
 
 
 def _write_fit(results: Path, dataset: str, method: str, seed: int, diverged: bool, epochs: int) -> Path:

@@ -1,8 +1,9 @@
 """Log fits to MLflow: one run per fit, as often as wanted without doubles, and never at the cost of a fit.
 
 Only this package imports MLflow. A fit is known by the hash of its files, so a second call logs what is
-missing and a fit that was trained again replaces its run (MLflow keeps deleted runs until ``mlflow gc``). A
-search is a run with its trials below it. A store that can't be reached leaves fits pending, with the reason.
+missing and a fit that was trained again replaces its run (MLflow keeps deleted runs until ``mlflow gc``). Its model
+is a LoggedModel, its data set an input. A search is a run with its trials below it. A store that can't be reached
+leaves fits pending, with the reason.
 """
 
 import os
@@ -17,12 +18,14 @@ from xsoftmax.internal.checksummed import DamagedError, verify_checksum
 from xsoftmax.internal.errors import InputError, as_line, first_line
 from xsoftmax.internal.outputs import CHOSEN, FILES
 from xsoftmax.lab.tracking import content as run_content
+from xsoftmax.lab.tracking.models import MODEL, delete_models, has_model, log_model
 from xsoftmax.lab.tracking.store import artifact_location, only_one, prepare_database, tracking_uri
 from xsoftmax.training.folders import Fit, read_fits
 from xsoftmax.training.search import Search
 
 PARENT = "mlflow.parentRunId"
 SEARCH = "search"  # in place of a seed
+LIVE = "live"  # in place of the hash of a fit's files: a run that is not of the whole fit
 BATCH = 1000  # metrics that one call of log_batch takes
 BATCH_PARAMETERS = 100
 SETTINGS = {
@@ -99,21 +102,36 @@ def _log(client: Any, experiment_id: str, each: Fit | Search, content: str, runs
     same = [run for run in finished if run.data.tags["fit"] == content]
     if not same:
         _check_models(each)
+    live = [metric for run in runs if run.data.tags["fit"] == LIVE for metric in machine_use(client, run)]
     for run in runs:
         if run not in finished:  # left by a process that was killed
-            client.delete_run(run.info.run_id)
+            _delete(client, experiment_id, run.info.run_id)
     run_id = same[0].info.run_id if same else _new(client, experiment_id, each, content)
+    for first in range(0, len(live), BATCH):
+        client.log_batch(run_id, metrics=live[first : first + BATCH])
     for run in finished:
         parent = run.data.tags.get(PARENT, run.info.run_id)
         if run_id not in (run.info.run_id, parent):
-            client.delete_run(run.info.run_id)
+            _delete(client, experiment_id, run.info.run_id)
     return {"run_id": run_id, "new": not same}
+
+
+def machine_use(client: Any, run: Any) -> list[Any]:
+    """List what MLflow measured of the machine while a fit was running, as metrics of its live run."""
+    names = [name for name in run.data.metrics if name.startswith("system/")]
+    return [point for name in names for point in client.get_metric_history(run.info.run_id, name)]
+
+
+def _delete(client: Any, experiment_id: str, run_id: str) -> None:
+    """Delete a run, and the models that are of no use without it."""
+    delete_models(client, experiment_id, run_id)
+    client.delete_run(run_id)
 
 
 def _check_models(each: Fit | Search) -> None:
     """Make sure that models, which are kept as artifacts, are as they were written."""
     for fit in [each] if isinstance(each, Fit) else each.trials:
-        path = fit.folder / "model.h5"
+        path = fit.folder / MODEL
         try:
             if path.exists():
                 verify_checksum(path)
@@ -149,7 +167,7 @@ def _new_search(client: Any, experiment_id: str, search: Search, content: str) -
 def _new_run(
     client: Any, experiment_id: str, fit: Fit, content: str, name: str, more: Mapping[str, str] | None = None
 ) -> str:
-    from mlflow.entities import Metric, Param
+    from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 
     seconds = fit.status.get("seconds") or 0.0
     end = int((fit.folder / "status.json").stat().st_mtime * 1000)
@@ -157,14 +175,28 @@ def _new_run(
     tags = run_content.tags(fit, content) | dict(more or {})
     run = client.create_run(experiment_id, start_time=start, tags=tags, run_name=name)
     run_id = run.info.run_id
+    data = run_content.data_set(fit)
+    if data:
+        client.log_inputs(run_id, [DatasetInput(Dataset(**data), [InputTag("mlflow.data.context", "training")])])
+    model_id = None
+    if has_model(fit):
+        model_id = log_model(client, experiment_id, run_id, fit, tags, run_content.settings(fit))
+    of_model: dict[str, Any] = {
+        "model_id": model_id,
+        "dataset_name": data.get("name"),
+        "dataset_digest": data.get("digest"),
+    }
+    of_model = of_model if model_id else {}
     parameters = [Param(*parameter) for parameter in run_content.parameters(fit)]
-    metrics = [Metric(*point) for point in run_content.metrics(fit, start)]
+    metrics = [Metric(*point) for point in run_content.curve(fit, start)]
+    metrics += [Metric(*point) for point in run_content.machine(fit, start)]
+    metrics += [Metric(*point, **of_model) for point in run_content.final(fit, start)]
     for first in range(0, len(parameters), BATCH_PARAMETERS):
         client.log_batch(run_id, params=parameters[first : first + BATCH_PARAMETERS])
     for first in range(0, len(metrics), BATCH):
         client.log_batch(run_id, metrics=metrics[first : first + BATCH])
     for path in (fit.folder / name for name in FILES):
-        if path.exists():
+        if path.exists() and path.name != MODEL:
             client.log_artifact(run_id, str(path))
     client.set_terminated(run_id, end_time=end)
     return run_id

@@ -1,11 +1,16 @@
 """What MLflow is told of a fit: tags, parameters and metrics, as plain values."""
 
+import json
 import math
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from xsoftmax.training.folders import Fit, flatten
 from xsoftmax.training.search import Search
+
+Point: TypeAlias = tuple[str, Any, int, int]
+DIGEST = 32  # characters of a checksum; MLflow takes 36
 
 
 def tags(fit: Fit, content: str) -> dict[str, str]:
@@ -44,36 +49,65 @@ def parameters(fit: Fit) -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in flat.items() if value is not None]
 
 
-def metrics(fit: Fit, start: int) -> list[tuple[str, float, int, int]]:
-    """List name, value, time and step of the curve, the measures of the final model and the use of the machine.
+def settings(fit: Fit) -> list[tuple[str, str]]:
+    """List the settings of the method alone, by which models are told apart."""
+    flat = flatten(fit.status.get("parameters", {}))
+    return [(name, str(value)) for name, value in flat.items() if value is not None]
+
+
+def data_set(fit: Fit) -> dict[str, str]:
+    """Describe the prepared data, in the words of MLflow's ``Dataset``; nothing if the status has no checksum."""
+    checksum = fit.status.get("data_sha256")
+    if not checksum:
+        return {}
+    source = {"tags": {"mlflow.source.name": f"xsoftmax prepare, of {fit.dataset}", "sha256": checksum}}
+    return {
+        "name": fit.dataset,
+        "digest": checksum[:DIGEST],
+        "source_type": "code",
+        "source": json.dumps(source),
+        "profile": json.dumps(fit.status.get("data", {})),
+    }
+
+
+def curve(fit: Fit, start: int) -> list[Point]:
+    """List name, value, time and step of what was measured on the way.
 
     A point's time is the start plus its seconds of training, so that MLflow's relative time is training time.
     The training objective is logged twice: as ``objective``, and under its own name, since only like objectives
     can be compared.
     """
-    points: list[tuple[str, Any, int, int]] = []
     history, own_name = fit.history, metric_name(fit.status.get("objective_name"))
     if own_name and "objective" in history:
         history = history.assign(**{f"objective/{own_name}": history["objective"]})
+    points: list[Point] = []
     for row in history.to_dict("records"):
         now = start + int(1000 * row["seconds"])
         points += [(str(name), row[name], now, int(row["step"])) for name in row if name != "step"]
-    step, end = int(fit.status.get("step") or 0), start + int(1000 * (fit.status.get("seconds") or 0))
-    points += [(name, value, end, step) for name, value in _outcome(fit).items()]
     return [point for point in points if _is_number(point[1])]
 
 
-def _outcome(fit: Fit) -> dict[str, Any]:
-    status = fit.status
-    peak = status.get("peak_memory_bytes")
-    system = {name: status.get(name) for name in ("threads", "seconds_per_epoch", "seconds", "setup_seconds")}
-    system["peak_memory_megabytes"] = peak and peak / 1e6
-    final = {
+def final(fit: Fit, start: int) -> list[Point]:
+    """List name, value, time and step of the measures of the model that was kept."""
+    measures = {
         f"final_{split}_{name}": value
         for split in ("validation", "test")
         for name, value in fit.metrics.get(split, {}).items()
     }
-    return final | {f"system/{name}": value for name, value in system.items()}
+    return _at_the_end(fit, start, measures)
+
+
+def machine(fit: Fit, start: int) -> list[Point]:
+    """List name, value, time and step of the use of the machine."""
+    peak = fit.status.get("peak_memory_bytes")
+    names = ("threads", "seconds_per_epoch", "seconds", "setup_seconds")
+    system = {f"system/{name}": fit.status.get(name) for name in names}
+    return _at_the_end(fit, start, system | {"system/peak_memory_megabytes": peak and peak / 1e6})
+
+
+def _at_the_end(fit: Fit, start: int, measures: Mapping[str, Any]) -> list[Point]:
+    step, end = int(fit.status.get("step") or 0), start + int(1000 * (fit.status.get("seconds") or 0))
+    return [(name, value, end, step) for name, value in measures.items() if _is_number(value)]
 
 
 def metric_name(words: str | None) -> str:
