@@ -8,7 +8,8 @@ from scipy.sparse import issparse
 
 from serving.models import KINDS, rows_of, transform_of
 from xsoftmax.data.rows import Form
-from xsoftmax.serving.requests import ANY, Limits, RequestError, example, joined, read_request
+from xsoftmax.serving.request_rows import ANY, RequestError
+from xsoftmax.serving.requests import Limits, example, joined, read_request
 
 LIMITS = Limits(rows=4, top=6)
 

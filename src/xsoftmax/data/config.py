@@ -9,6 +9,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from xsoftmax.data.encoding import word_pattern
+from xsoftmax.data.vocabulary import Cut
 from xsoftmax.internal.documents import read_yaml
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.files import expanded
@@ -57,12 +58,38 @@ class Source:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How texts become features: words, and which rows decide on the vocabulary."""
+    """How texts become features: words, and which rows decide on the vocabulary.
+
+    Attributes
+    ----------
+    token : str
+        Regular expression of a word.
+    analyzer : str
+        What is counted: each ``word``, each character (``char``), or each character within words (``char_wb``).
+    ngram_range : list of two int
+        How many words or characters in a row are one feature, at least and at most: ``[1, 2]``, words and pairs.
+    min_df : int
+        Features that fewer rows have are left out.
+    vocabulary : str
+        Which rows decide on the features: ``train`` or ``all``.
+    weighting : str
+        What a feature is worth: ``tfidf``, its ``counts``, or 1 (``binary``).
+    sublinear_tf : bool
+        Take 1 + log(count) in place of a count.
+    """
 
     token: str = r"\w+"
+    analyzer: Literal["word", "char", "char_wb"] = "word"
+    ngram_range: tuple[int, ...] = (1, 1)
     min_df: int = 2
     vocabulary: Literal["train", "all"] = "train"
     weighting: Literal["tfidf", "counts", "binary"] = "tfidf"
+    sublinear_tf: bool = False
+
+    @property
+    def cut(self) -> Cut:
+        """How a text is cut into words."""
+        return Cut(self.token, self.analyzer, self.ngram_range)
 
 
 @dataclass(frozen=True)
@@ -250,7 +277,7 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
             raise InputError(f"{where}: files[{number}].sha256: expected 64 hexadecimal digits in lower case")
         if names.count(source.name) > 1:
             raise InputError(f"{where}: two files are named {source.name!r}; give one another name")
-    word_pattern(config.text.token, f"{where}: text.token", groups=1)
+    _check_text(config.text, where)
     if len(config.propensity) != 2 or not all(config.propensity):
         found = list(config.propensity)
         raise InputError(f"{where}: propensity: expected two numbers above 0, such as [0.55, 1.5], found {found}")
@@ -266,6 +293,16 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
     if config.parts and not {"all", "train"} & set(config.parts):
         raise InputError(f"{where}: parts: neither 'all' nor 'train' is given")
     return config
+
+
+def _check_text(text: TextOptions, where: str) -> None:
+    word_pattern(text.token, f"{where}: text.token", groups=1)
+    if text.cut.problem:
+        raise InputError(f"{where}: text.ngram_range is {text.cut.problem}")
+    if text.analyzer != "word" and text.token != TextOptions().token:
+        raise InputError(f"{where}: text.token says what a word is, and analyzer is {text.analyzer}; leave it out")
+    if text.sublinear_tf and text.weighting == "binary":
+        raise InputError(f"{where}: text.sublinear_tf is of counts, and weighting is binary; leave one of them out")
 
 
 def _of_downloads(source: Source) -> str | None:

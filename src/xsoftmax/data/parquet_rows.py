@@ -42,12 +42,7 @@ class ParquetRows:
                 yield [self._cell(cell) for cell in row]
 
     def _cell(self, cell: Any) -> str:
-        """Write a cell as a CSV file would have it: nothing where it is missing, bytes as the text that they are.
-
-        Whole numbers stay whole where missing ones beside them made the column one of floats.
-        """
-        if cell is None or cell != cell:  # NaN
-            return ""
+        """Write a cell as a CSV file would have it; bytes as the text that they are."""
         if isinstance(cell, bytes):
             try:
                 return cell.decode()
@@ -55,7 +50,7 @@ class ParquetRows:
                 raise InputError(f"{self.path}: a cell of bytes that are not utf-8: {cell[:40]!r}") from error
         if isinstance(cell, list | dict):
             raise InputError(f"{self.path}: a cell with several values: {str(cell)[:40]!r}; give one to a cell")
-        return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT else str(cell)
+        return text_of_cell(cell)
 
     def _batches(self, columns: list[str]) -> Iterator[list[list[Any]]]:
         """Walk through the cells of columns, many rows at a time."""
@@ -88,3 +83,13 @@ class ParquetRows:
             yield
         except (pyarrow.ArrowException, OSError, ValueError, LookupError, OverflowError) as error:
             raise InputError(f"{self.path}{where}: not a Parquet file, or damaged ({error})") from error
+
+
+def text_of_cell(cell: Any) -> str:
+    """Write a value as a CSV file would have it: nothing where it is missing.
+
+    Whole numbers stay whole where missing ones beside them made the column one of floats.
+    """
+    if cell is None or cell != cell:  # NaN
+        return ""
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < EXACT else str(cell)

@@ -60,6 +60,22 @@ class Table:
             self._refuse_numbers_as_names(columns)
         return list(others)
 
+    def check_once(self, columns: Sequence[str | int]) -> None:
+        """Make sure that no column is asked for twice, as a label and as a feature.
+
+        Raises
+        ------
+        InputError
+            If one is, or is not there.
+        """
+        names = self.column_names()
+        places = self._positions(columns, names)
+        if twice := [place for place in places if places.count(place) > 1]:
+            raise InputError(
+                f"{self.path}: column {names[twice[0]]!r} is named twice among label, text, numeric, categorical and "
+                "weight; name it once"
+            )
+
     def names_of(self, columns: Sequence[str | int]) -> list[str]:
         """Name columns."""
         names = self.column_names()

@@ -48,6 +48,8 @@ def names_of_features(transform: Transform | None) -> Sequence[str]:
     """Name the features that a transform makes: words, or columns; empty where they have no names."""
     if transform is None or any(step.kind == "pca" for step in transform.steps):
         return ()
+    if transform.parts:
+        return [name for part in transform.parts for name in names_of_features(part)]
     names = transform.words or transform.feature_names
     if transform.columns is None or not names or transform.words:
         return names
