@@ -49,7 +49,9 @@ def names_of_features(transform: Transform | None) -> Sequence[str]:
     if transform is None or any(step.kind == "pca" for step in transform.steps):
         return ()
     if transform.parts:
-        return [name for part in transform.parts for name in names_of_features(part)]
+        places = zip(transform.parts, transform.places, strict=True)
+        named = (part.words if part.counts_words else transform.feature_names[place] for part, (_, place) in places)
+        return [name for names in named for name in names]
     names = transform.words or transform.feature_names
     if transform.columns is None or not names or transform.words:
         return names
