@@ -198,7 +198,7 @@ def test_auto_chooses_if_nothing_is_said(tmp_path, capsys, monkeypatch):
         (["rows.csv", "--text", "comment", "--label", "product", "-o", "rows.csv"], "rows.csv"),
         (["rows.csv", "--text", "comment", "--seed", "-1"], "--seed is -1; set it to 0 or more"),
         (["rows.csv", "-o", "none/m.h5"], "-o is none/m.h5, and there is no such folder; make it, or name another"),
-        (["rows.svm", "--ngram-range", "1", "2"], "rows.svm: --ngram-range is of texts; name their column (--text), or"),
+        (["rows.svm", "--ngram-range", "1", "2"], "rows.svm: --ngram-range is of texts; name their column (--text)"),
         (["rows.csv", "--label", "product", "--sublinear-tf"], "--sublinear-tf is of texts; name their column"),
         (["rows.csv", "--text", "comment", "--label", "product", "--ngram-range", "2", "1"],
          "text.ngram_range is [2, 1]; give two rising numbers from 1 to 10"),

@@ -284,16 +284,13 @@ def test_rows_of_other_forms_are_refused(transform, tmp_path):
     with pytest.raises(InputError, match=r"new.txt: unknown ending '.txt'.*known: .csv"):
         transform.features_of(tmp_path / "new.txt")
     np.save(tmp_path / "new.npy", np.ones((2, 6)))
-    for rows in (tmp_path / "new.npy",):
-        with pytest.raises(
-            InputError, match="prepared from a table with the columns 'title', 'comment', 'price', 'size'"
-        ):
-            transform.features_of(rows)
+    with pytest.raises(InputError, match="prepared from a table with the columns 'title', 'comment', 'price', 's"):
+        transform.features_of(tmp_path / "new.npy")
     with pytest.raises(InputError, match="row 1 is 'a text'; give 6 cells, the columns 'title'"):
         transform.apply([("a", "b", 1, 2, "c", "d"), "a text"])
     with pytest.raises(InputError, match=r"a cell for a number is none .*; give numbers"):
         transform.apply([("a", "b", "c", 2, "c", "d")])
-    (tmp_path / "new.csv").write_text("title,comment,price,size,brand\n")
+    (tmp_path / "new.csv").write_text("title,comment,price,size,brand\na,b,1,2,c\n")
     with pytest.raises(InputError, match="no column 'place'; columns: title, "):
         transform.features_of(tmp_path / "new.csv")
     single = Transform("texts", source={"format": "table", "options": {"text": ["title", "comment"]}})
