@@ -37,9 +37,12 @@ def read(
         ``.parquet``, or text with one row per line, perhaps compressed.
     label : str or int
         Column by name or number (from 0; negative from the right).
-    text, numeric, categorical : str, int or list of these
-        Columns of texts, each with words of its own, of numbers, and of categories, of which each value is a feature.
-        Where none is given, all other columns are numbers.
+    text : str, int or list of these
+        Columns of texts; each has words of its own.
+    numeric : str, int or list of these
+        Columns of numbers. Without text, numeric and categorical all other columns are.
+    categorical : str, int or list of these
+        Columns of categories: each value in training rows, an empty one too, is a feature.
     weight : str or int
         Column of what a row counts, 0 or more.
     header : bool
