@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--methods", type=Path, metavar="FILE.yaml", help="methods of your own, laid over those that are shipped"
     )
     budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--seconds", type=float, help="training time (default of auto: 120)")
+    budget.add_argument(
+        "--seconds", type=float, help=f"training time: {train.SECONDS} (default of auto: {train.AUTO_SECONDS:g})"
+    )
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
     parser.add_argument(
         "--validation", type=float, default=0.1, help="share or number of rows (default: %(default)s)"
