@@ -136,6 +136,14 @@ def test_a_table_without_names_has_numbers_of_columns(tmp_path):
     np.testing.assert_allclose(transform.features_of(tmp_path / "a.csv").toarray(), X, atol=1e-6)
 
 
+def test_numbers_may_be_some_of_the_columns_of_a_table_without_names(tmp_path):
+    options = {"header": False, "label": 0, "numeric": [3, 1]}
+    _, path = run(tmp_path, {"a.csv": "u,1,x,3\nv,2,y,4\n"}, format="table", options=options)
+    with open_prepared(path) as data:
+        assert data.transform.features_of(tmp_path / "a.csv").tolist() == data.split("train").X.tolist()
+        assert read_labelled_rows(tmp_path / "a.csv", data.transform).features.tolist() == [[3, 1], [4, 2]]
+
+
 def test_numbers_may_be_some_of_the_columns(tmp_path):
     content = {"a.csv": "id,a,label,b\nx,1,u,3\ny,2,v,4\n"}
     _, path = run(tmp_path, content, format="table", options={"numeric": ["b", "a"]})

@@ -135,6 +135,8 @@ def _roles_in(table: Table, form: Form, label: str | int | None = None) -> Roles
         return Roles.of(*found.values())
     if form.feature_names and table.named:
         return Roles(numeric=form.feature_names)
+    if (given := form.source.get("options", {}).get("numeric")) is not None:  # some columns of a table without names
+        return Roles.of(None, given, None)
     beside = _columns_beside(table, form) or ([] if label is None else [label])
     return Roles(numeric=tuple(table.other_columns(*beside)))
 
