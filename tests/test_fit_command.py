@@ -1,6 +1,7 @@
 """`xsoftmax fit`: from a file of labelled rows to a model, in one call, and what is said of it."""
 
 import csv
+import json
 import re
 
 import numpy as np
@@ -110,6 +111,56 @@ def test_rows_may_have_several_labels(tmp_path, capsys):
     assert load_model(tmp_path / "model.h5").link == "sigmoid"
 
 
+def goods(path, n=300):
+    """Rows of which no column alone tells the class, and with a separator all labels of a row."""
+    rng = np.random.default_rng(0)
+    with path.open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["title", "comment", "price", "brand", "product", "all"])
+        for i in range(n):
+            own = rng.integers(4)
+            words = " ".join(rng.choice(["not", "at", "all"], 3))
+            price = f"{rng.normal(10 * (own % 2), 1):.2f}"
+            lines.writerow(
+                [f"an {ANIMALS[own // 2]}", words, price, "xy"[i % 2], ANIMALS[own], f"{own // 2};{own % 2}"]
+            )
+    return path
+
+
+COLUMNS = ["--text", "title", "--text", "comment", "--numeric", "price", "--categorical", "brand"]
+
+
+def test_columns_of_several_kinds_become_a_model_that_reads_them(tmp_path, capsys):
+    rows, model = goods(tmp_path / "goods.csv"), tmp_path / "model.h5"
+    cut = ["--ngram-range", 1, 2, "--sublinear-tf"]
+    asked = [*COLUMNS, *cut, "--label", "product", "--method", "softmax", "--epochs", 8, "-o", model]
+    status, out, _ = run(capsys, rows, *asked)
+    assert status == 0
+    assert "test accuracy 1.0000" in out
+    transform = load_model(model).transform
+    assert (transform.parts[0].ngram_range, transform.parts[1].sublinear_tf) == ((1, 2), True)
+    assert [step.kind for step in transform.steps] == ["divide"]
+    assert main(["predict", str(model), str(rows), "--top", "1"]) == 0
+    found = [row["class"] for row in csv.DictReader(capsys.readouterr().out.splitlines())]
+    with rows.open() as file:
+        assert np.mean([row["product"] == k for row, k in zip(csv.DictReader(file), found, strict=True)]) == 1
+    assert main(["evaluate", str(model), str(rows)]) == 0
+    assert json.loads(capsys.readouterr().out)["new"]["accuracy"] == 1
+    assert main(["inspect", str(model)]) == 0
+    said = json.loads(capsys.readouterr().out)["rows"]
+    assert (said["numeric"], said["categorical"]) == (["price"], ["brand"])
+    assert [part["kind"] for part in said["parts"]] == ["texts", "texts", "dense", "categories"]
+    assert said["parts"][0]["ngram_range"] == [1, 2]
+
+
+def test_columns_of_several_kinds_may_have_several_labels(tmp_path, capsys):
+    rows, model = goods(tmp_path / "goods.csv"), tmp_path / "model.h5"
+    asked = [*COLUMNS[:6], "--analyzer", "char_wb", "--label", "all", "--label-separator", ";", "-o", model]
+    assert run(capsys, rows, *asked)[0] == 0
+    assert main(["evaluate", str(model), str(rows)]) == 0
+    assert json.loads(capsys.readouterr().out)["new"]["p_at_1"] > 0.95
+
+
 def test_svmlight_is_known_by_its_name(tmp_path, capsys):
     lines = [f"{k % 3} {1 + k % 3}:1 {4 + k % 5}:0.5" for k in range(90)]
     (tmp_path / "rows.svm").write_text("\n".join(lines) + "\n")
@@ -147,6 +198,13 @@ def test_auto_chooses_if_nothing_is_said(tmp_path, capsys, monkeypatch):
         (["rows.csv", "--text", "comment", "--label", "product", "-o", "rows.csv"], "rows.csv"),
         (["rows.csv", "--text", "comment", "--seed", "-1"], "--seed is -1; set it to 0 or more"),
         (["rows.csv", "-o", "none/m.h5"], "-o is none/m.h5, and there is no such folder; make it, or name another"),
+        (["rows.svm", "--ngram-range", "1", "2"], "rows.svm: --ngram-range is of texts; name their column (--text)"),
+        (["rows.csv", "--label", "product", "--sublinear-tf"], "--sublinear-tf is of texts; name their column"),
+        (["rows.csv", "--text", "comment", "--label", "product", "--ngram-range", "2", "1"],
+         "text.ngram_range is [2, 1]; give two rising numbers from 1 to 10"),
+        (["rows.csv", "--label", "product", "--text", "comment", "--categorical", "product"],
+         "column 'product' is named twice among label, text, numeric, categorical and weight; name it once"),
+        (["rows.csv", "--label", "product", "--numeric", "comment"], "where a column has texts, name it (--text of"),
         (["rows.csv", "--label", "product"], "where a column has texts, name it (--text of `fit`"),
     ],
 )  # fmt: skip

@@ -17,6 +17,7 @@ from xsoftmax.data.mapped_array import MappedArray, can_map
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import row_not_finite
 from xsoftmax.data.transform import Transform
+from xsoftmax.data.transform_file import put_transform, transform_of
 from xsoftmax.gpu.device import NUMBA
 from xsoftmax.internal import registry
 from xsoftmax.internal.checksummed import opened, written_checksummed
@@ -363,7 +364,7 @@ def save_model(model: Model, path: str | Path) -> None:
         if model.calibration is not None:
             _write_calibration(file.create_group("calibration"), model.calibration)
         if model.transform is not None:
-            model.transform.to_group(file.create_group("transform"))
+            put_transform(file.create_group("transform"), model.transform)
 
 
 def load_model(path: str | Path, mapped: bool = False) -> Model:
@@ -420,7 +421,7 @@ def load_model(path: str | Path, mapped: bool = False) -> Model:
             b=b,
             correction=_restore(file, len(class_names), n_features),
             calibration=_read_calibration(file, len(class_names)),
-            transform=Transform.from_group(file["transform"], n_features) if "transform" in file else None,
+            transform=transform_of(file["transform"], n_features) if "transform" in file else None,
             attributes=attributes,
             link=str(known["link"]),
             encoder=encoder,

@@ -17,6 +17,7 @@ from xsoftmax.data import sparse_text
 from xsoftmax.data.new_rows import read_labelled_rows, read_new_rows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.transform import Transform
+from xsoftmax.data.transform_file import put_transform, transform_of
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5_checks import ContentError
 from xsoftmax.model import load_model
@@ -357,9 +358,9 @@ def test_parts_whose_columns_have_other_names_are_refused(tmp_path):
 
 def test_a_model_whose_names_are_not_those_of_its_columns_is_refused(tmp_path):
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        dataclasses.replace(NUMBERS, n_columns=4).to_group(file.create_group("transform"))
+        put_transform(file.create_group("transform"), dataclasses.replace(NUMBERS, n_columns=4))
         with pytest.raises(ContentError, match="transform of 4 columns with 3 names"):
-            Transform.from_group(file["transform"], 4)
+            transform_of(file["transform"], 4)
 
 
 def test_paths_may_be_texts(models):

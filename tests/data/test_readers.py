@@ -11,6 +11,7 @@ from PIL import Image
 from scipy import sparse
 from sklearn.preprocessing import normalize
 
+from xsoftmax.data.label_cells import split_labels
 from xsoftmax.data.readers import arrays, documents, folders, gaussians, hierarchy, icd10, idx, table, zipf
 from xsoftmax.data.readers import images as images_reader
 from xsoftmax.data.rows import Form
@@ -543,7 +544,7 @@ SEVERAL = [
 
 @pytest.mark.parametrize(("cell", "expected"), SEVERAL)
 def test_a_cell_may_have_several_labels(cell, expected):
-    assert table.split_labels(cell, ";") == expected
+    assert split_labels(cell, ";") == expected
 
 
 def test_labels_between_separators(tmp_path):

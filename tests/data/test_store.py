@@ -13,6 +13,7 @@ from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.store import Split, open_prepared, write_prepared
 from xsoftmax.data.transform import Transform
+from xsoftmax.data.transform_file import put_transform, transform_of
 from xsoftmax.data.windows import taken, training_windows
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.hdf5 import put
@@ -394,10 +395,10 @@ def test_what_cannot_be_opened(tmp_path):
 )
 def test_transforms_survive(tmp_path, transform, n_features):
     with h5py.File(tmp_path / "a.h5", "w") as file:
-        transform.to_group(file.create_group("transform"))
-        found = Transform.from_group(file["transform"], n_features)
+        put_transform(file.create_group("transform"), transform)
+        found = transform_of(file["transform"], n_features)
         with pytest.raises(ContentError, match=f"to {n_features} features, expected {n_features + 1}"):
-            Transform.from_group(file["transform"], n_features + 1)
+            transform_of(file["transform"], n_features + 1)
     for name in ("kind", "n_columns", "words", "token", "weighting", "source"):
         assert getattr(found, name) == getattr(transform, name)
     for name in ("columns", "idf"):

@@ -288,6 +288,13 @@ def test_callbacks_hang_on_the_fit():
     assert 0.05 <= short.history_[-1]["seconds"] < 5
 
 
+def test_seconds_that_a_proposal_takes_are_refused():
+    """So far, a model of no step came out, as likely to be right as a guess."""
+    eaten = SoftmaxClassifier("one-vs-each-tree", max_seconds=1e-9)
+    with pytest.raises(InputError, match=r"proposal tree was fitted in .*; give more than .*, a budget in epochs"):
+        eaten.fit(UNIT, Y)
+
+
 def test_what_memory_does_not_hold_is_refused_with_another_way(fitted, monkeypatch):
     monkeypatch.setattr("xsoftmax.internal.free_memory.free_bytes", lambda: 2**12)
     for method in ("predict_proba", "predict_log_proba", "decision_function"):

@@ -14,7 +14,7 @@ from xsoftmax.kernels.scores import Calibration
 from xsoftmax.model import Model
 
 WORDS = ("blue", "long", "red", "round", "soft")
-KINDS = ("texts", "dense", "named", "sparse", "features", "encoded")
+KINDS = ("texts", "dense", "named", "sparse", "features", "encoded", "table")
 ATTRIBUTES = {"status": "finished", "dataset": "here", "method": "mine"}
 
 
@@ -23,6 +23,10 @@ def transform_of(kind):
         return Transform("texts", words=WORDS, token=r"(?u)\b\w+\b", steps=(Step("l2", {}),))
     if kind == "features":
         return None
+    if kind == "table":
+        words, values = {"token": r"\w+", "words": ("red", "soft")}, {"words": ("0=", "0=3"), "weighting": "binary"}
+        parts = Transform("texts", 1, **words), Transform("dense", 1), Transform("categories", 1, **values)
+        return Transform("table", 3, feature_names=("title", "price", "brand"), parts=parts)
     names = ("a", "b", "c", "d", "e") if kind == "named" else ()
     return Transform("dense" if kind in ("dense", "named") else "sparse", n_columns=5, feature_names=names)
 
@@ -44,6 +48,11 @@ def rows_of(kind, n=3):
         texts = ["red and round", "soft", "long, long and blue"][:n]
         X = np.array([[0, 0, 1, 1, 0], [0, 0, 0, 0, 1], [1, 2, 0, 0, 0]], np.float32)[:n]
         return {"texts": texts}, csr_array(X / np.linalg.norm(X, axis=1, keepdims=True))
+    if kind == "table":
+        rows = [("red and RED", 0.5, "3"), ("", -2, ""), ("soft", 0, "other")][:n]
+        X = np.array([[2, 0, 0.5, 0, 1], [0, 0, -2, 1, 0], [0, 1, 0, 0, 0]], np.float32)[:n]
+        names = ("title", "price", "brand")
+        return {"rows": [dict(zip(names, row, strict=True)) | {"id": 7} for row in rows]}, csr_array(X)
     X = rng.standard_normal((n, 5)).round(3).astype(np.float32)
     rows = [[float(f"{value:.3f}") for value in row] for row in X]
     if kind == "named":

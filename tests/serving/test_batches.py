@@ -6,7 +6,8 @@ import threading
 import pytest
 
 from xsoftmax.serving.batches import Batcher
-from xsoftmax.serving.requests import Asked, Limits, RequestError
+from xsoftmax.serving.request_rows import RequestError
+from xsoftmax.serving.requests import Asked, Limits
 
 
 def run(batcher_of, ask):

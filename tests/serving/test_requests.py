@@ -8,7 +8,8 @@ from scipy.sparse import issparse
 
 from serving.models import KINDS, rows_of, transform_of
 from xsoftmax.data.rows import Form
-from xsoftmax.serving.requests import ANY, Limits, RequestError, example, joined, read_request
+from xsoftmax.serving.request_rows import ANY, RequestError
+from xsoftmax.serving.requests import Limits, example, joined, read_request
 
 LIMITS = Limits(rows=4, top=6)
 
@@ -28,11 +29,16 @@ def test_rows_are_read(kind):
     asked = read(kind, content | {"top": 2, "exact": True})
     assert (asked.n_rows, asked.top, asked.exact) == (3, 2, True)
     assert read(kind, content).top == 5
-    found = form_of(kind).apply(asked.rows) if kind == "texts" else asked.rows
+    found = form_of(kind).apply(asked.rows) if kind in ("texts", "table") else asked.rows
     assert issparse(found) == issparse(X)
     np.testing.assert_allclose(found.toarray() if issparse(found) else found, X.toarray() if issparse(X) else X)
     twice = joined([asked, asked])
-    assert (len(twice) if kind == "texts" else twice.shape[0]) == 6
+    assert (len(twice) if isinstance(twice, list) else twice.shape[0]) == 6
+
+
+def test_cells_of_categories_are_as_a_table_has_them():
+    rows = [{"title": "red", "price": 1, "brand": brand} for brand in ("3", 3, 3.0, None)]
+    assert [row[2] for row in read("table", {"rows": rows}).rows] == ["3", "3", "3", ""]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -40,6 +46,8 @@ def test_the_example_of_an_error_would_do(kind):
     text = example(Form("sparse", 9) if kind in ("sparse", "encoded") else Form("dense", 1))
     n_columns = 9 if kind in ("sparse", "encoded") else 1
     read_request(text.encode(), Form("sparse" if n_columns == 9 else "dense", n_columns), LIMITS)
+    table = form_of("table")
+    assert read_request(example(table).encode(), table, LIMITS).rows == [("a text", 0.5, "a category")]
 
 
 BAD = {
@@ -68,6 +76,41 @@ BAD = {
     ),
     "huge": ("dense", b'{"rows": [[1' + b"0" * 400 + b", 2, 3, 4, 5]]}", "a whole number too large"),
     "no such column": ("named", {"rows": [{"a": 1, "b": 1, "c": 1, "d": 1}]}, "row 0 has no 'e'; known: a, b, c, d"),
+    "a list for a table": (
+        "table",
+        {"rows": [["red", 1, "3"]]},
+        "row 0 is a list; give an object with the columns 't",
+    ),
+    "a column missing": (
+        "table",
+        {"rows": [{"title": "a", "price": 1}]},
+        "row 0 has no 'brand'; known: title, price",
+    ),
+    "texts for a table": (
+        "table",
+        {"texts": ["a"]},
+        "the model takes rows with named columns; send rows and nothing",
+    ),
+    "a text for a number": (
+        "table",
+        {"rows": [{"title": "a", "price": "1", "brand": "b"}]},
+        "row 0: 'price' has '1' for a number; give numbers only",
+    ),
+    "a number too large": (
+        "table",
+        {"rows": [{"title": "a", "price": 1e39, "brand": "b"}]},
+        "row 0: 'price' is NaN, infinite, or too large for float32; mend it",
+    ),
+    "a number for a text": (
+        "table",
+        {"rows": [{"title": 1, "price": 1, "brand": "b"}]},
+        "row 0: 'title' is 1; give a string",
+    ),
+    "a list for a category": (
+        "table",
+        {"rows": [{"title": "a", "price": 1, "brand": [1]}]},
+        "row 0: 'brand' is a list; give a string",
+    ),
     "sparse for dense": (
         "dense",
         {"rows": [{"indices": [1], "values": [1]}]},

@@ -11,7 +11,8 @@ from scipy.sparse import issparse
 from serving.models import CALIBRATION, KINDS, model_of, rows_of
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.model import load_model, save_model
-from xsoftmax.serving.requests import Limits, RequestError, read_request
+from xsoftmax.serving.request_rows import RequestError
+from xsoftmax.serving.requests import Limits, read_request
 from xsoftmax.serving.served import Served
 
 

@@ -21,7 +21,7 @@ from xsoftmax.training.evaluator import Evaluator
 from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import check_memory, estimate
 from xsoftmax.training.plan import Plan
-from xsoftmax.training.record import COLUMNS
+from xsoftmax.training.record import COLUMNS, summary
 
 
 @pytest.fixture(scope="module")
@@ -243,14 +243,31 @@ def test_without_validation_rows_the_last_weights_are_kept(dataset):
     happens="nothing is written; compiling is no part of a budget",
     user="`error: … a budget of 15 s leaves no time for a step (…: what took how long); give more than …`",
 )
-def test_a_budget_that_setup_eats_is_refused(data):
+def test_a_budget_that_setup_eats_is_refused(data, capfd):
     plan = Plan(seconds=1.0, spent=1.5)
     with pytest.raises(InputError, match=r"a budget of 1 s leaves no time for a step \(compiled in .*; a choice"):
         fit(data, method(), 0, plan)
-    assert fit(data, method(), 0, Plan(seconds=1.0, spent=0.9)).state.step > 0
+    assert fit(data, method(), 0, Plan(seconds=0.3, spent=0.1)).state.step > 0
+    assert "warning" not in capfd.readouterr().err
+    assert fit(data, method(), 0, Plan(seconds=0.3, spent=0.2)).state.step > 0
+    said = "0.2 of 0.3 s are spent before the first step (compiled in "
+    assert f"warning: mine on data: {said}" in capfd.readouterr().err.replace(data.name, "data")
     tree = method("negative-sampling", {"name": "tree", "dimension": 2}, {"name": "adagrad"})
     with pytest.raises(InputError, match=r"proposal tree was fitted in .*, which the budget counts\); give more"):
         fit(data, tree, 0, Plan(seconds=1e-9))
+
+
+def test_a_summary_says_what_a_budget_in_seconds_leaves_out(data):
+    result = trained(data, epochs=1)
+    state = replace(result.state, seconds=7.5, evaluation_seconds=2.0)
+    spent = replace(result, setup_seconds=3.0, compile_seconds=9.0, state=state)
+    said = summary(spent, "mine", 50, 8.0)
+    assert "(of 8 s: 4.5 s training, 3 s setting it up; not counted: 9 s compiling, 2 s 2 evaluations)" in said
+    assert "enough" not in said
+    assert "(4.5 s training, 3 s setting it up, 9 s compiling, 2 s 2 evaluations)" in summary(spent, "mine", 50)
+    state.history[-1]["epoch"] = 0.4
+    said = summary(replace(spent, kept={}), "mine", 50, 8.0)
+    assert "\n8 s were not enough to visit each training row once; give more --seconds, or --epochs" in said
 
 
 @pytest.mark.parametrize(

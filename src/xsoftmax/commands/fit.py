@@ -1,12 +1,14 @@
 """Fit a classifier to a file of labelled rows in one go: prepare, choose and train a method, test, write model.h5.
 
     xsoftmax fit reviews.csv --text comment --label product -o model.h5
+    xsoftmax fit reviews.csv --text title --text comment --numeric price --categorical brand --label product
 
 A tenth of the rows each is kept for validation, which chooses the method and the epoch, and for the test.
 """
 
 import argparse
 import json
+import math
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from xsoftmax.data.config import load_config
 from xsoftmax.data.download import download
 from xsoftmax.data.prepare import prepare
 from xsoftmax.data.store import open_prepared
+from xsoftmax.data.vocabulary import ANALYZERS
 from xsoftmax.evaluation import metrics
 from xsoftmax.evaluation.likelihood import score_together
 from xsoftmax.evaluation.prediction import top_k
@@ -33,23 +36,23 @@ FORMATS = {".csv": "table", ".tsv": "table", ".parquet": "table", ".svm": "svmli
 # What is trained where rows have several labels, among which auto does not choose, and how long.
 FOR_SETS, EPOCHS_FOR_SETS = "one-vs-rest", 20
 CONFUSIONS = 10
+OF_TABLES = ("text", "numeric", "categorical", "weight", "label_separator", "delimiter", "encoding")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Define the command line."""
     parser.add_argument("rows", type=Path, help=f"a file that ends in {', '.join(FORMATS)}, perhaps compressed")
     parser.add_argument("--label", default="label", help="column of the labels (default: %(default)s)")
-    parser.add_argument("--text", help="column of the texts; without it all other columns are numbers")
     parser.add_argument("--label-separator", metavar="CHARACTER", help="stands between the labels of a row")
-    parser.add_argument("--delimiter", metavar="CHARACTER", help="stands between cells (default: , or a tab in .tsv)")
-    parser.add_argument("--encoding", help="of a table of text, such as latin-1 (default: utf-8)")
-    parser.add_argument("--weight", help="column of what training rows count")
+    _add_columns(parser)
     parser.add_argument("--method", default=AUTO, help="name of a method, see `xsoftmax methods` (default: auto)")
     parser.add_argument(
         "--methods", type=Path, metavar="FILE.yaml", help="methods of your own, laid over those that are shipped"
     )
     budget = parser.add_mutually_exclusive_group()
-    budget.add_argument("--seconds", type=float, help="training time (default of auto: 120)")
+    budget.add_argument(
+        "--seconds", type=float, help=f"training time: {train.SECONDS} (default of auto: {train.AUTO_SECONDS:g})"
+    )
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
     parser.add_argument(
         "--validation", type=float, default=0.1, help="share or number of rows (default: %(default)s)"
@@ -58,6 +61,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=1, help="more than 1: bits differ from run to run")
     parser.add_argument("-o", "--output", type=file_to_write, default=Path("model.h5"), help="default: %(default)s")
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    """Define what the columns of a table hold, and how their cells are read."""
+    for name, what in (("text", "texts"), ("numeric", "numbers"), ("categorical", "categories")):
+        parser.add_argument(
+            f"--{name}",
+            action="append",
+            metavar="COLUMN",
+            help=f"column of {what}; may be given again for another. Without --text, --numeric and --categorical all "
+            "other columns are numbers",
+        )
+    parser.add_argument("--delimiter", metavar="CHARACTER", help="stands between cells (default: , or a tab in .tsv)")
+    parser.add_argument("--encoding", help="of a table of text, such as latin-1 (default: utf-8)")
+    parser.add_argument("--weight", metavar="COLUMN", help="column of what training rows count")
+    parser.add_argument(
+        "--ngram-range",
+        type=int,
+        nargs=2,
+        metavar=("FROM", "TO"),
+        help="count so many words in a row as one feature, at least and at most (default: 1 1)",
+    )
+    parser.add_argument(
+        "--analyzer", choices=ANALYZERS, help="what is counted of texts: words, characters, or those within words"
+    )
+    parser.add_argument("--sublinear-tf", action="store_true", help="take 1 + log(count) in place of counts of words")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -106,20 +135,40 @@ def _description(options: argparse.Namespace) -> dict[str, Any]:
             f"{options.rows}: its form is not known by its name, which ends in none of {', '.join(FORMATS)}; rename "
             "it, or describe it in a YAML file for `xsoftmax prepare` (docs/data.md)"
         )
-    asked = {key: getattr(options, key) for key in ("text", "weight", "label_separator", "delimiter", "encoding")}
+    asked = {key: getattr(options, key) for key in OF_TABLES}
     given = {key: value for key, value in asked.items() if value is not None}
     if kind != "table" and given:
         raise InputError(f"{options.rows}: --{next(iter(given)).replace('_', '-')} is for tables; leave it out")
-    numbers = kind == "table" and options.text is None
     return {
         "name": options.rows.name.partition(".")[0] or "rows",
         "format": kind,
         "files": [{"path": str(options.rows.absolute())}],
         "options": given | {"label": options.label} if kind == "table" else {},
         "labels": "sets" if options.label_separator is not None else "first",
-        "normalize": "standardize" if numbers else "l2",
+        "text": _text(options),
+        "normalize": _normalize(options, kind),
         "split": {"validation": options.validation, "test": options.test, "seed": options.seed},
     }
+
+
+def _text(options: argparse.Namespace) -> dict[str, Any]:
+    """Say how texts are cut and weighed."""
+    asked = {key: getattr(options, key) for key in ("ngram_range", "analyzer", "sublinear_tf")}
+    given = {key: value for key, value in asked.items() if value}
+    if given and not options.text:
+        name = next(iter(given)).replace("_", "-")
+        raise InputError(f"{options.rows}: --{name} is of texts; name their column (--text), or leave it out")
+    return given
+
+
+def _normalize(options: argparse.Namespace, kind: str) -> Any:
+    """Say how rows are brought to about unit length; of several kinds of columns each is already."""
+    n_parts = len(options.text or []) + bool(options.numeric) + bool(options.categorical)
+    if n_parts > 1:
+        return {"divide": math.sqrt(n_parts)}
+    if options.categorical:
+        return "none"
+    return "standardize" if kind == "table" and not options.text else "l2"
 
 
 def _training(options: argparse.Namespace, prepared: Path, output: Path) -> argparse.Namespace:

@@ -50,9 +50,20 @@ def described(model: Model, n_bytes: int) -> dict[str, Any]:
 def _rows(transform: Transform) -> dict[str, Any]:
     """Say what rows it reads, and what becomes of them."""
     options = transform.source.get("options", {})
-    columns = {key: options[key] for key in ("text", "label") if key in options}
-    words = {"words": len(transform.words), "weighting": transform.weighting} if transform.kind == "texts" else {}
-    return {"kind": transform.kind, **columns, **words, "steps": [step.kind for step in transform.steps]}
+    columns = {key: options[key] for key in ("text", "numeric", "categorical", "label") if key in options}
+    steps = {"steps": [step.kind for step in transform.steps]}
+    parts = {"parts": [_rows(part) for part in transform.parts]} if transform.parts else {}
+    return {"kind": transform.kind, **columns, **_words(transform), **steps, **parts}
+
+
+def _words(transform: Transform) -> dict[str, Any]:
+    """Say how texts are cut into words."""
+    if not transform.counts_words:
+        return {}
+    found: dict[str, Any] = {"words": len(transform.words), "weighting": transform.weighting}
+    if transform.cut.analyzer != "word" or transform.ngram_range != (1, 1):
+        found |= {"analyzer": transform.cut.analyzer, "ngram_range": list(transform.ngram_range)}
+    return found | ({"sublinear_tf": True} if transform.sublinear_tf else {})
 
 
 def _weights(model: Model) -> dict[str, Any]:

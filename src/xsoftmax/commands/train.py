@@ -46,6 +46,8 @@ POINTS = 10  # evaluations of a fit that is not told how many
 MOST_EPOCHS = 2**53  # which float64 counts exactly
 # What auto does if it is not told: it ends when validation rows gain no more, after so many seconds at most.
 AUTO_SECONDS, AUTO_PATIENCE = 120.0, 4
+# What a budget in seconds is of.
+SECONDS = "steps count, and what choosing a method and fitting a proposal takes; compiling and evaluations do not"
 _STREAM = {"auto": None, "always": True, "never": False}
 
 
@@ -84,9 +86,7 @@ def _add_plan(parser: argparse.ArgumentParser) -> None:
     """Define how long a fit goes on, and what is looked at on the way."""
     budget = parser.add_mutually_exclusive_group()
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
-    budget.add_argument(
-        "--seconds", type=float, help=f"training time, evaluation not counted; default of auto: {AUTO_SECONDS:g}"
-    )
+    budget.add_argument("--seconds", type=float, help=f"training time: {SECONDS}; default of auto: {AUTO_SECONDS:g}")
     evaluations = parser.add_mutually_exclusive_group()
     evaluations.add_argument("--points", type=int, help=f"evaluations, evenly spaced (default: {POINTS})")
     evaluations.add_argument(
@@ -192,7 +192,7 @@ def run(options: argparse.Namespace) -> None:
                 ranks,
                 lambda whole: write_fit(options.output, whole, data, method, options.seed, plan, code, added),
             )
-        said = summary(result, method.name, plan.n_training(data.n_samples("train")))
+        said = summary(result, method.name, plan.n_training(data.n_samples("train")), plan.seconds)
     if world and world.rank:
         return
     if options.checkpoint:

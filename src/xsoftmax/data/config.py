@@ -1,16 +1,16 @@
 """The description of a data set: one YAML file, checked before anything is done with it."""
 
-import math
 import re
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from xsoftmax.data.encoding import word_pattern
+from xsoftmax.data.typed_values import build, short
+from xsoftmax.data.vocabulary import Cut
 from xsoftmax.internal.documents import read_yaml
-from xsoftmax.internal.errors import InputError, suggestion
+from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import expanded
 from xsoftmax.internal.shipped import description
 
@@ -28,7 +28,17 @@ Expected = Literal[
 
 @dataclass(frozen=True)
 class Archive:
-    """How to unpack an archive: which folders, found at any depth, and how much may come out."""
+    """How to unpack an archive, and how much may come out.
+
+    Attributes
+    ----------
+    members : list of str
+        Folders to unpack, found at any depth; all if there are none.
+    max_bytes : int
+        What may come out, at most.
+    max_files : int
+        How many files may, at most.
+    """
 
     members: tuple[str, ...] = ()
     max_bytes: int = 4 * 2**30
@@ -39,9 +49,27 @@ class Archive:
 class Source:
     """One raw file: where it comes from and what it must be.
 
-    ``sha256`` and ``size`` are of the content (decompressed), or, with ``of: file``, of the file as it is
-    upstream. For an archive ``sha256`` is the tree checksum and ``size`` the sum over the files in it.
-    Without ``sha256`` that of the first download from the web is recorded, and enforced from then on.
+    Attributes
+    ----------
+    name : str
+        What it is called here; otherwise the last part of its path or first address.
+    urls : list of str
+        Addresses, of which the next is tried where one fails.
+    path : str
+        A file or folder of your own, from the working folder or the folder of the description.
+    mirror : str
+        Where it lies below a mirror's address.
+    sha256 : str
+        Checksum, 64 hexadecimal digits: of an archive, of all files in it. Without it, that of the first download
+        from the web is recorded, and enforced from then on.
+    size : int
+        Bytes: of an archive, of all files in it.
+    of : str
+        Whether checksum and size are of the ``content``, decompressed, or of the ``file`` as it is upstream.
+    version : str
+        Of a Python package that the file comes from.
+    archive : Archive
+        How to unpack it.
     """
 
     name: str = ""
@@ -57,21 +85,54 @@ class Source:
 
 @dataclass(frozen=True)
 class TextOptions:
-    """How texts become features: words, and which rows decide on the vocabulary."""
+    """How texts become features: words, and which rows decide on the vocabulary.
+
+    Attributes
+    ----------
+    token : str
+        Regular expression of a word.
+    analyzer : str
+        What is counted: each ``word``, each character (``char``), or each character within words (``char_wb``).
+    ngram_range : list of two int
+        How many words or characters in a row are one feature, at least and at most: ``[1, 2]``, words and pairs.
+    min_df : int
+        Features that fewer rows have are left out.
+    vocabulary : str
+        Which rows decide on the features: ``train`` or ``all``.
+    weighting : str
+        What a feature is worth: ``tfidf``, its ``counts``, or 1 (``binary``).
+    sublinear_tf : bool
+        Take 1 + log(count) in place of a count.
+    """
 
     token: str = r"\w+"
+    analyzer: Literal["word", "char", "char_wb"] = "word"
+    ngram_range: tuple[int, ...] = (1, 1)
     min_df: int = 2
     vocabulary: Literal["train", "all"] = "train"
     weighting: Literal["tfidf", "counts", "binary"] = "tfidf"
+    sublinear_tf: bool = False
+
+    @property
+    def cut(self) -> Cut:
+        """How a text is cut into words."""
+        return Cut(self.token, self.analyzer, self.ngram_range)
 
 
 @dataclass(frozen=True)
 class SplitOptions:
-    """Sizes of what is split off: a share below 1, otherwise a number of rows.
+    """What is split off of rows that all lie in one part.
 
-    With ``keep_classes`` one row of every class, drawn at random, always trains: for data where many classes have
-    one row only. ``validation_of: test`` takes the validation rows from given test rows, those of classes that are
-    trained on, instead of from training rows.
+    Attributes
+    ----------
+    validation, test : float
+        A share below 1, otherwise a number of rows.
+    seed : int
+        Of the draw.
+    keep_classes : bool
+        One row of every class, drawn at random, always trains: for data where many classes have one row only.
+    validation_of : str
+        Take validation rows from given ``train`` rows; or from ``test`` rows, those of classes that are trained on.
     """
 
     validation: float = 0.1
@@ -94,6 +155,7 @@ class DatasetConfig:
     format : str
         The reader, a file in ``src/xsoftmax/data/readers``.
     title, description, homepage, licence, citation : str
+        For readers of reports; nothing depends on it.
     files : list of Source
         What is downloaded, or lies here already.
     parts : mapping
@@ -109,8 +171,9 @@ class DatasetConfig:
         Of a propensity model of the labels, A and B (Jain et al., KDD 2016, section 4): how many labels that are true
         are missing, by how many rows have them.
     text : TextOptions
+        How texts become features.
     max_features : int
-        Keep the first columns; of texts the most frequent words.
+        Keep the first columns; of texts the most frequent words, of each column of texts as many.
     max_samples : int
         Keep the first rows of each part.
     normalize : str, mapping or list of these
@@ -119,7 +182,7 @@ class DatasetConfig:
     split : SplitOptions
         What is split off by us, where it is not given.
     expect : mapping
-        Sizes that must come out.
+        Sizes that must come out, by what is counted: ``rows``, ``train``, ``classes``, ``features`` and so on.
     folder : Path
         Where the YAML file lies; not a key.
     """
@@ -177,7 +240,7 @@ def load_config(path: str | Path) -> DatasetConfig:
     """
     path = description(path)
     content = _content(path, ())
-    config: DatasetConfig = _build(DatasetConfig, content, str(path), "")
+    config: DatasetConfig = build(DatasetConfig, content, str(path), but="folder")
     return _checked(_with_names(config, path.parent), str(path))
 
 
@@ -187,7 +250,7 @@ def _content(path: Path, before: tuple[Path, ...]) -> dict[str, Any]:
         raise InputError(f"{path}: no such data set description")
     content = read_yaml(path)
     if not isinstance(content, dict):
-        raise InputError(f"{path}: expected keys such as 'name' and 'format', found {_short(content)}")
+        raise InputError(f"{path}: expected keys such as 'name' and 'format', found {short(content)}")
     if "folder" in content:
         raise InputError(f"{path}: unknown key 'folder'")
     _check_labels(content, path)
@@ -195,7 +258,7 @@ def _content(path: Path, before: tuple[Path, ...]) -> dict[str, Any]:
         return content
     like = content["like"]
     if not isinstance(like, str) or path in before:
-        raise InputError(f"{path}: like: expected the name of another data set, found {_short(like)}")
+        raise InputError(f"{path}: like: expected the name of another data set, found {short(like)}")
     base = {"like": like} | _content(path.parent / f"{like}.yaml", (*before, path))
     whose = "" if "files" in content else base["like"]
     return {key: value for key, value in base.items() if key != "expect"} | content | {"like": whose}
@@ -205,7 +268,7 @@ def _check_labels(content: Mapping[str, Any], path: Path) -> None:
     """Say what to write where a file has the word of old."""
     old = {name: value for name, value in content.items() if name == "label" or (name, value) == ("labels", "all")}
     for name, value in old.items():
-        line = f"{path}: '{name}: {_short(value).strip(chr(39))}'"
+        line = f"{path}: '{name}: {short(value).strip(chr(39))}'"
         if value == "all":
             raise InputError(
                 f"{line} may mean two things; write 'labels: pairs' (a row for each label), as it was, or "
@@ -250,7 +313,7 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
             raise InputError(f"{where}: files[{number}].sha256: expected 64 hexadecimal digits in lower case")
         if names.count(source.name) > 1:
             raise InputError(f"{where}: two files are named {source.name!r}; give one another name")
-    word_pattern(config.text.token, f"{where}: text.token", groups=1)
+    _check_text(config.text, where)
     if len(config.propensity) != 2 or not all(config.propensity):
         found = list(config.propensity)
         raise InputError(f"{where}: propensity: expected two numbers above 0, such as [0.55, 1.5], found {found}")
@@ -260,12 +323,22 @@ def _checked(config: DatasetConfig, where: str) -> DatasetConfig:
     for part, roles in config.parts.items():
         files = roles.values() if isinstance(roles, dict) else [roles or ""]
         if not all(isinstance(file, str) for file in files):
-            raise InputError(f"{where}: parts.{part}: expected a file, or files by role, found {_short(roles)}")
+            raise InputError(f"{where}: parts.{part}: expected a file, or files by role, found {short(roles)}")
     if "all" in config.parts and len(config.parts) > 1:
         raise InputError(f"{where}: parts: 'all' is split by us; it cannot stand beside {_others(config)}")
     if config.parts and not {"all", "train"} & set(config.parts):
         raise InputError(f"{where}: parts: neither 'all' nor 'train' is given")
     return config
+
+
+def _check_text(text: TextOptions, where: str) -> None:
+    word_pattern(text.token, f"{where}: text.token", groups=1)
+    if text.cut.problem:
+        raise InputError(f"{where}: text.ngram_range is {text.cut.problem}")
+    if text.analyzer != "word" and text.token != TextOptions().token:
+        raise InputError(f"{where}: text.token says what a word is, and analyzer is {text.analyzer}; leave it out")
+    if text.sublinear_tf and text.weighting == "binary":
+        raise InputError(f"{where}: text.sublinear_tf is of counts, and weighting is binary; leave one of them out")
 
 
 def _of_downloads(source: Source) -> str | None:
@@ -277,70 +350,3 @@ def _of_downloads(source: Source) -> str | None:
 
 def _others(config: DatasetConfig) -> str:
     return ", ".join(part for part in config.parts if part != "all")
-
-
-def _build(cls: type, content: Any, where: str, key: str) -> Any:
-    """Make a dataclass from a mapping; ``key`` is the dotted name of the mapping, for messages."""
-    if not isinstance(content, dict):
-        raise InputError(f"{where}: {key or 'file'}: expected keys and values, found {_short(content)}")
-    hints, known = get_type_hints(cls), {each.name: each for each in fields(cls)}
-    prefix = f"{key}." if key else ""
-    keys = sorted(set(known) - {"folder"})
-    for name in content:
-        if name not in known:
-            raise InputError(f"{where}: unknown key '{prefix}{name}'; {suggestion(name, keys)}")
-    for name, each in known.items():
-        if each.default is MISSING and each.default_factory is MISSING and name not in content:
-            raise InputError(f"{where}: key '{prefix}{name}' is missing")
-    values = {name: _value(hints[name], value, where, prefix + name) for name, value in content.items()}
-    return cls(**values)
-
-
-def _value(hint: Any, value: Any, where: str, key: str) -> Any:
-    """Check a value against a type and convert lists and mappings."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return value
-    if is_dataclass(hint) and isinstance(hint, type):
-        return _build(hint, value, where, key)
-    if origin is UnionType:
-        if value is None and NoneType in arguments:
-            return None
-        return _value(next(each for each in arguments if each is not NoneType), value, where, key)
-    if origin is Literal:
-        if value not in arguments:
-            raise InputError(f"{where}: {key}: {_short(value)} is not one of {', '.join(arguments)}")
-        return value
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise InputError(f"{where}: {key}: expected a list, found {_short(value)}")
-        return tuple(_value(arguments[0], item, where, f"{key}[{i}]") for i, item in enumerate(value))
-    if origin is dict:
-        return _mapping(arguments, value, where, key)
-    return _scalar(hint, value, where, key)
-
-
-def _mapping(arguments: tuple[Any, ...], value: Any, where: str, key: str) -> Any:
-    if not isinstance(value, Mapping):
-        raise InputError(f"{where}: {key}: expected keys and values, found {_short(value)}")
-    names = get_args(arguments[0])
-    for name in value:
-        if names and name not in names:
-            raise InputError(f"{where}: unknown key '{key}.{name}'; {suggestion(name, names)}")
-    return {name: _value(arguments[1], item, where, f"{key}.{name}") for name, item in value.items()}
-
-
-def _scalar(kind: type, value: Any, where: str, key: str) -> Any:
-    accepted = (int, float) if kind is float else (kind,)
-    if not isinstance(value, accepted) or (isinstance(value, bool) and kind is not bool):
-        wanted = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind]
-        raise InputError(f"{where}: {key}: expected {wanted}, found {_short(value)}")
-    if isinstance(value, (int, float)) and not 0 <= value < math.inf:
-        problem = "negative" if value < 0 else "no finite number"
-        raise InputError(f"{where}: {key}: {value} is {problem}")
-    return value
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

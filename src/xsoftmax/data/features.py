@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from xsoftmax.data import vocabulary
 from xsoftmax.data.config import DatasetConfig, TextOptions
 from xsoftmax.data.normalization import Matrix
-from xsoftmax.data.rows import Rows, Texts
+from xsoftmax.data.rows import Columns, Rows, Texts
 from xsoftmax.data.transform import Transform, widened
 from xsoftmax.internal.errors import InputError
 
@@ -55,10 +55,7 @@ class RawFeatures:
 
         Of texts, all words are kept here unless all rows decide on the vocabulary.
         """
-        kinds = {part: _kind(rows) for part, rows in parts.items()}
-        if len(set(kinds.values())) > 1:
-            raise InputError(f"{config.name}: parts are of different kinds: {kinds}")
-        kind = next(iter(kinds.values()))
+        kind = kind_of(parts, config.name)
         if kind == "texts":
             return _of_texts(parts, config)
         aligned = {part: _shortened(rows) for part, rows in parts.items()}
@@ -68,7 +65,7 @@ class RawFeatures:
         if config.max_features is not None and config.max_features < n_columns:
             columns = np.arange(config.max_features, dtype=np.int64)
             aligned = {part: X[:, : config.max_features] for part, X in aligned.items()}
-        names, options = _feature_names(parts, config.name), _reader_options(parts, config)
+        names, options = feature_names_of(parts, config.name), reader_options_of(parts, config)
         return cls(aligned, kind, n_columns, columns, [], config.text, config.max_features, names, options)
 
     def empty(self, part: str) -> np.ndarray:
@@ -90,6 +87,15 @@ class RawFeatures:
         matrices = {part: X[:, kept] for part, X in self.matrices.items()}
         return replace(self, matrices=matrices, words=[self.words[i] for i in kept])
 
+    @property
+    def n_raw(self) -> int:
+        """Count the columns of the matrices."""
+        return len(self.words) if self.kind == "texts" else self.n_columns
+
+    def without_rows(self) -> "RawFeatures":
+        """Forget the matrices."""
+        return replace(self, matrices={})
+
     def transform(self, X: Matrix, config: DatasetConfig) -> Transform:
         """Make the transform, without normalisation; ``X`` are the training rows."""
         texts = self.kind == "texts"
@@ -104,22 +110,39 @@ class RawFeatures:
             idf=vocabulary.inverse_document_frequency(X) if tfidf else None,
             source={"format": config.format, "options": self.reader_options},
             feature_names=self.feature_names,
+            analyzer=self.options.analyzer if texts else "word",
+            ngram_range=self.options.ngram_range if texts else (1, 1),
+            sublinear_tf=texts and self.options.sublinear_tf,
         )
 
 
+def kind_of(parts: Mapping[str, Rows], name: str) -> str:
+    """Tell the kind of rows that all parts have.
+
+    Raises
+    ------
+    InputError
+        If they have several.
+    """
+    kinds = {part: _kind(rows) for part, rows in parts.items()}
+    if len(set(kinds.values())) > 1:
+        raise InputError(f"{name}: parts are of different kinds: {kinds}")
+    return next(iter(kinds.values()))
+
+
 def _of_texts(parts: Mapping[str, Rows], config: DatasetConfig) -> RawFeatures:
-    counts, words = vocabulary.count_words(_joined(parts), config.text.token)
+    counts, words = vocabulary.count_words(_joined(parts), config.text.cut)
     ends = np.cumsum([rows.n_samples for rows in parts.values()])
     starts = ends - [rows.n_samples for rows in parts.values()]
     matrices = {part: counts[a:b] for part, a, b in zip(parts, starts, ends, strict=True)}
-    options = _reader_options(parts, config)
+    options = reader_options_of(parts, config)
     features = RawFeatures(matrices, "texts", 0, None, words, config.text, config.max_features, (), options)
     if config.text.vocabulary == "train":
         return features
     return features._with_columns(vocabulary.kept_words(counts, config.text.min_df, config.max_features))
 
 
-def _feature_names(parts: Mapping[str, Rows], name: str) -> tuple[str, ...]:
+def feature_names_of(parts: Mapping[str, Rows], name: str) -> tuple[str, ...]:
     """Give the names of columns, which all parts have in the same order."""
     found = {part: rows.feature_names for part, rows in parts.items()}
     first, names = next(iter(found.items()))
@@ -133,7 +156,7 @@ def _feature_names(parts: Mapping[str, Rows], name: str) -> tuple[str, ...]:
     return names
 
 
-def _reader_options(parts: Mapping[str, Rows], config: DatasetConfig) -> dict[str, Any]:
+def reader_options_of(parts: Mapping[str, Rows], config: DatasetConfig) -> dict[str, Any]:
     """Give the options that new rows are read with: those of the description, as the first part has them."""
     return {**config.options, **next(iter(parts.values())).options}
 
@@ -148,8 +171,8 @@ def _joined(parts: Mapping[str, Rows]) -> Texts:
 
 
 def _kind(rows: Rows) -> str:
-    if isinstance(rows.features, Texts):
-        return "texts"
+    if isinstance(rows.features, Texts | Columns):
+        return "texts" if isinstance(rows.features, Texts) else "table"
     return "sparse" if issparse(rows.features) else "dense"
 
 

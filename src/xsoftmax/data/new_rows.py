@@ -11,7 +11,7 @@ from types import ModuleType
 
 from xsoftmax.data import checksum
 from xsoftmax.data.reading import READERS
-from xsoftmax.data.rows import Features, Form, Rows, Texts
+from xsoftmax.data.rows import Columns, Features, Form, Rows, Texts
 from xsoftmax.data.text_lines import text_lines
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
@@ -38,7 +38,7 @@ def read_new_rows(path: str | Path, form: Form) -> Features:
         found: Features = Texts(lambda: text_lines(path), sum(1 for _ in text_lines(path)))
     else:
         found = reader.read_new(path, form)
-    if (len(found) if isinstance(found, Texts) else found.shape[0]) == 0:
+    if (len(found) if isinstance(found, Texts | Columns) else found.shape[0]) == 0:
         raise InputError(f"{path}: no row in it")
     return found
 
@@ -77,7 +77,7 @@ def _reader(path: Path, form: Form) -> ModuleType | None:
         return able[own if own in by_suffix else by_suffix[0]]
     if own in able and not able[own].NEW_ROWS:
         return able[own]
-    plain = LINES if form.kind == "texts" else SPARSE_TEXT
+    plain = {"texts": LINES, "table": ()}.get(form.kind, SPARSE_TEXT)
     if suffix not in plain:
         known = sorted({*plain, *(each for module in able.values() for each in module.NEW_ROWS)})
         found = f"unknown ending {suffix!r}" if suffix else "no ending"

@@ -15,6 +15,7 @@ from xsoftmax.data import splits
 from xsoftmax.data.config import DatasetConfig
 from xsoftmax.data.dataset import Split
 from xsoftmax.data.features import RawFeatures
+from xsoftmax.data.features_of_columns import RawColumns, features_of
 from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.normalization import Matrix, fit_steps, parse
 from xsoftmax.data.reading import read_parts
@@ -90,7 +91,7 @@ def prepare(config: DatasetConfig, raw: str | Path, output: str | Path) -> dict[
     chosen, names = labelling.choose(parts, config.labels)
     filtered = labelling.filtered(parts, names)
     _check_labels(parts, config)
-    features = RawFeatures.of(parts, config)
+    features = features_of(parts, config)
     sizes = {
         "rows": sum(rows.n_samples for rows in parts.values()),
         "labels": np.unique(np.concatenate([each.labels for each in chosen.values()])).size,
@@ -162,12 +163,12 @@ def _unlabelled(rows: Rows) -> int:
 
 
 def _split(
-    features: RawFeatures,
+    features: RawFeatures | RawColumns,
     chosen: Mapping[str, labelling.Labelled],
     filtered: Mapping[str, LabelSets | None],
     config: DatasetConfig,
     sizes: dict[str, int],
-) -> tuple[dict[str, Examples], RawFeatures]:
+) -> tuple[dict[str, Examples], RawFeatures | RawColumns]:
     """Drop empty rows, split, choose words where training rows decide on them, and drop what that empties."""
     empty_before = {part: features.empty(part) for part in features.matrices}
     kept = {part: _usable(each, empty_before[part]) for part, each in chosen.items()}
@@ -186,7 +187,7 @@ def _split(
     sizes["dropped_empty"] = dropped
     if examples["train"].labels.size == 0:
         raise InputError(f"{config.name}: no training row is left ({dropped} rows have no features)")
-    return examples, replace(features, matrices={})
+    return examples, features.without_rows()
 
 
 def _distinct(chosen: labelling.Labelled) -> np.ndarray:
@@ -249,7 +250,7 @@ def _seen_in_training(
     return kept, classes
 
 
-def _fitted(features: RawFeatures, X: Matrix, config: DatasetConfig) -> Transform:
+def _fitted(features: RawFeatures | RawColumns, X: Matrix, config: DatasetConfig) -> Transform:
     """Learn weights and normalisation from training rows."""
     weighted = features.transform(X, config)
     return replace(weighted, steps=tuple(fit_steps(config.normalize, weighted.finish(X))))

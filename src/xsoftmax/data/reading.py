@@ -96,11 +96,14 @@ def _is_of(hint: Any, value: Any) -> bool:
     if kind in (int, float):
         number = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
         return number and abs(value) < math.inf  # of any size: isfinite would convert it
-    return isinstance(value, kind)
+    members = value if kind is list and isinstance(value, list) else ()
+    return isinstance(value, kind) and all(_is_of(get_args(hint)[0], each) for each in members)
 
 
 def _word(kind: Any) -> str:
     words = {str: "text", int: "a whole number", float: "a number", bool: "true or false", NoneType: "nothing"}
+    if get_origin(kind) is list:
+        return "a list of these"
     return words.get(kind, "keys and values" if get_origin(kind) is Mapping else getattr(kind, "__name__", str(kind)))
 
 

@@ -3,13 +3,16 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from xsoftmax.internal.errors import InputError
+
 CHECKED_AT_ONCE = 2**16
+SHOWN = 5  # names of columns
 NOT_TEXT = re.compile(r"[\0\ud800-\udfff]")
 
 
@@ -63,7 +66,40 @@ class Texts:
         return cls(lambda: iter(texts), len(texts))
 
 
-Features: TypeAlias = Any  # csr_array or ndarray, float32, or Texts; scipy is untyped
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a table that are of several kinds.
+
+    Attributes
+    ----------
+    forms : tuple of Form
+        As ``Form.parts`` has them.
+    parts : tuple
+        Of each form: Texts, of texts or of sequences of categories; or ndarray of shape (n_samples, n_columns).
+    """
+
+    forms: tuple["Form", ...]
+    parts: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Sequence[Any]], form: "Form") -> "Columns":
+        """Take rows of cells, in the order of a form's columns: texts, numbers, and categories as texts.
+
+        Raises
+        ------
+        InputError
+            If a row has other cells.
+        """
+        for place, row in enumerate(rows):
+            if isinstance(row, str) or len(row) != form.n_columns:
+                raise InputError(f"row {place} is {row!r:.40}; give {form.n_columns} cells, {form.said_columns}")
+        return cls(form.parts, tuple(_part(rows, *each) for each in form.places))
+
+
+Features: TypeAlias = Any  # csr_array or ndarray, float32, Texts, or Columns; scipy is untyped
 
 
 @dataclass(frozen=True)
@@ -73,19 +109,46 @@ class Form:
     Attributes
     ----------
     kind : str
-        Raw rows are ``texts``, ``sparse`` vectors or ``dense`` vectors.
+        Raw rows are ``texts``, ``sparse`` vectors or ``dense`` vectors; or rows of a ``table`` with several kinds of
+        columns, each part of which is ``texts``, ``dense`` or ``categories``.
     n_columns : int
-        Raw columns of vectors; 0 for texts.
+        Raw columns of vectors, or of a table; 0 for texts that are no part of one.
     source : mapping
         ``format`` and ``options`` of the reader that the training rows came from.
     feature_names : tuple of str
         Names of the raw columns, by which new tables are read; empty where they had none.
+    parts : tuple of Form
+        Of a table: of what kinds its columns are, and how many of each, one after the other.
     """
 
     kind: str
     n_columns: int = 0
     source: Mapping[str, Any] = field(default_factory=dict)
     feature_names: tuple[str, ...] = ()
+    parts: tuple["Form", ...] = ()
+
+    @property
+    def places(self) -> list[tuple[str, slice]]:
+        """Give the kind of each part of a table, and where its columns are among all."""
+        ends = list(accumulate(part.n_columns for part in self.parts))
+        return [(part.kind, slice(end - part.n_columns, end)) for part, end in zip(self.parts, ends, strict=True)]
+
+    @property
+    def said_columns(self) -> str:
+        """Name the columns in a few words."""
+        names = ", ".join(repr(name)[:40] for name in self.feature_names[:SHOWN])
+        return f"the columns {names}{', ...' if len(self.feature_names) > SHOWN else ''}"
+
+
+def _part(rows: Sequence[Sequence[Any]], kind: str, columns: slice) -> Any:
+    """Take the cells of some columns."""
+    cells: list[Any] = [row[columns] for row in rows]
+    if kind != "dense":
+        return Texts.of([row[0] for row in cells] if kind == "texts" else cells)
+    try:
+        return np.array(cells, np.float32).reshape(len(cells), columns.stop - columns.start)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"a cell for a number is none ({error}); give numbers") from None
 
 
 @dataclass(frozen=True)
@@ -94,7 +157,7 @@ class Rows:
 
     Attributes
     ----------
-    features : csr_array or ndarray of shape (n_samples, n_features), float32; or Texts
+    features : csr_array or ndarray of shape (n_samples, n_features), float32; or Texts or Columns
     label_starts : ndarray of shape (n_samples + 1,), int64
         Labels of row i are ``labels[label_starts[i]:label_starts[i + 1]]``, in file order.
     labels : ndarray, int64

@@ -26,6 +26,7 @@ from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.names import Names
 from xsoftmax.data.rows import csr_of
 from xsoftmax.data.transform import Transform
+from xsoftmax.data.transform_file import put_transform, transform_of
 from xsoftmax.internal.checksummed import checksum_of, open_checksummed, opened, reading, written_checksummed
 from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
@@ -100,7 +101,7 @@ class Prepared(Dataset):
     def transform(self) -> Transform:
         """What makes features of new raw rows."""
         with reading(self.path, REMEDY):
-            return Transform.from_group(self._file["transform"], self.n_features)
+            return transform_of(self._file["transform"], self.n_features)
 
     @property
     def identity(self) -> str:
@@ -315,7 +316,7 @@ def write_prepared(
             _write_split(file.create_group(name), splits[name])
         Names(class_names).to_group(file.create_group("classes/names"))
         _write(file, "classes/counts", np.asarray(class_counts, dtype=np.int64))
-        transform.to_group(file.create_group("transform"))
+        put_transform(file.create_group("transform"), transform)
 
 
 def _write_split(group: h5py.Group, split: Split) -> None:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -10,22 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, hstack, issparse
 
-from xsoftmax.data.encoding import word_pattern
-from xsoftmax.data.names import Names
 from xsoftmax.data.normalization import Matrix, Step
-from xsoftmax.data.rows import Form, Rows, Texts, row_not_finite
-from xsoftmax.data.vocabulary import known_words_counter
+from xsoftmax.data.rows import Columns, Form, Rows, Texts, row_not_finite
+from xsoftmax.data.vocabulary import CELLS, Cut, known_words_counter
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.hdf5 import attributes, put, put_text, text_of
-from xsoftmax.internal.hdf5_checks import ContentError, check_array, check_below
 
 if TYPE_CHECKING:
-    import h5py
-
-KINDS = ("texts", "sparse", "dense")
-WEIGHTINGS = ("tfidf", "counts", "binary")
+    pass
 
 
 @dataclass(frozen=True)
@@ -43,6 +36,12 @@ class Transform(Form):
     idf : ndarray of shape (n_words,), float32, or None
     steps : tuple of Step
         Normalisation, in order.
+    analyzer : str
+    ngram_range : tuple of two int
+    sublinear_tf : bool
+        More of how texts are cut and weighed; see ``TextOptions``.
+    parts : tuple of Transform
+        Of a table, one for each part of its columns; their features stand one after the other, sparse.
     """
 
     columns: np.ndarray | None = None
@@ -51,6 +50,29 @@ class Transform(Form):
     weighting: str = "counts"
     idf: np.ndarray | None = None
     steps: tuple[Step, ...] = ()
+    analyzer: str = "word"
+    ngram_range: tuple[int, ...] = (1, 1)
+    sublinear_tf: bool = False
+    parts: tuple["Transform", ...] = ()
+
+    @property
+    def n_raw(self) -> int:
+        """Count the columns that ``finish`` takes."""
+        if self.parts:
+            return sum(part.n_raw for part in self.parts)
+        if self.counts_words:
+            return len(self.words)
+        return self.n_columns if self.columns is None else len(self.columns)
+
+    @property
+    def counts_words(self) -> bool:
+        """Whether features are words, or categories."""
+        return self.kind in ("texts", "categories")
+
+    @property
+    def cut(self) -> Cut:
+        """How a row is cut into words."""
+        return Cut(self.token, CELLS if self.kind == "categories" else self.analyzer, self.ngram_range)
 
     @property
     def sha256(self) -> str:
@@ -63,6 +85,8 @@ class Transform(Form):
             arrays.extend((f"{number} {step.kind} {name}", array) for name, array in sorted(step.arrays.items()))
         there = [(name, np.ascontiguousarray(array)) for name, array in arrays if array is not None]
         said = [self.n_columns, self.words, self.feature_names, self.token, self.weighting]
+        more = (self.analyzer, self.ngram_range, self.sublinear_tf, tuple(part.sha256 for part in self.parts))
+        said += [more] if more != ("word", (1, 1), False, ()) else []
         shapes = [(name, array.dtype.str, array.shape) for name, array in there]
         found = hashlib.sha256(json.dumps([said, [step.kind for step in self.steps], shapes]).encode())
         for _, array in there:
@@ -74,15 +98,18 @@ class Transform(Form):
 
         Parameters
         ----------
-        rows : texts, csr_array or ndarray of shape (n_samples, n_columns)
-            Narrower sparse rows are widened: their last columns were empty.
+        rows : texts, csr_array or ndarray of shape (n_samples, n_columns); of a table Columns, or sequences of cells
+            Narrower sparse rows are widened: their last columns were empty. Cells are texts, numbers, and categories
+            as texts, in the order of ``feature_names``.
 
         Raises
         ------
         InputError
             If vectors are given where texts are needed or the other way round, or have more columns.
         """
-        if self.kind == "texts":
+        if self.parts:
+            return self._normalized(beside(self._each_applied(rows)))
+        if self.counts_words:
             return self.finish(self._counted(_texts(rows)))
         if not issparse(rows) and not isinstance(rows, np.ndarray):
             raise InputError("texts given, but the data were prepared from vectors; give rows of numbers")
@@ -91,7 +118,17 @@ class Transform(Form):
     @cached_property
     def _counted(self) -> Callable[[Iterable[str]], csr_array]:
         """What counts the words of texts; kept, for to make it takes as long as many a text."""
-        return known_words_counter(self.token, self.words)
+        return known_words_counter(self.cut, self.words)
+
+    def _each_applied(self, rows: Any) -> Iterator[csr_array]:
+        """Turn each part of rows of a table into features."""
+        if issparse(rows) or isinstance(rows, np.ndarray | Texts | str):
+            raise InputError(
+                f"the data were prepared from a table with {self.said_columns}; give rows with these columns"
+            )
+        columns = rows if isinstance(rows, Columns) else Columns.of_rows(list(rows), self)
+        for part, features in zip(self.parts, columns.parts, strict=True):
+            yield part.apply(features)
 
     def finish(self, X: Matrix) -> Matrix:
         """Weigh counts and normalise; the columns are those that are kept.
@@ -101,8 +138,18 @@ class Transform(Form):
         InputError
             If numbers become too large for float32.
         """
+        if self.parts:
+            ends = np.cumsum([part.n_raw for part in self.parts])
+            raw = ((part, X[:, end - part.n_raw : end]) for part, end in zip(self.parts, ends, strict=True))
+            return self._normalized(beside(part.finish(part.stored(each)) for part, each in raw))
+        return self._normalized(self._weighed(X))
+
+    def stored(self, X: Matrix) -> Matrix:
+        """Store rows as their kind is: dense, or sparse."""
+        return X.toarray() if self.kind == "dense" and issparse(X) else X
+
+    def _normalized(self, X: Matrix) -> Matrix:
         with np.errstate(over="ignore", invalid="ignore"):  # said below, with the row
-            X = self._weighed(X)
             for step in self.steps:
                 X = step.apply(X)
         if (row := row_not_finite(X)) is not None:
@@ -128,10 +175,11 @@ class Transform(Form):
         return self.apply(self.rows_of(file))
 
     def _weighed(self, X: Matrix) -> Matrix:
-        if not issparse(X) or self.weighting == "counts":
+        if not issparse(X) or (self.weighting == "counts" and not self.sublinear_tf):
             return X
+        counts = np.log(X.data) + 1 if self.sublinear_tf else X.data
         weights = np.ones(X.shape[1], dtype=np.float32) if self.idf is None else self.idf
-        data = weights[X.indices] if self.weighting == "binary" else X.data * weights[X.indices]
+        data = weights[X.indices] if self.weighting == "binary" else counts * weights[X.indices]
         return csr_array((data, X.indices, X.indptr), shape=X.shape)
 
     def _raw(self, X: Matrix) -> Matrix:
@@ -147,92 +195,15 @@ class Transform(Form):
             X = widened(X, self.n_columns)
         return X if self.columns is None else X[:, self.columns]
 
-    def to_group(self, group: "h5py.Group") -> None:
-        """Store in an HDF5 group."""
-        put(group, kind=self.kind, n_columns=self.n_columns, weighting=self.weighting)
-        put(group, steps=" ".join(step.kind for step in self.steps))
-        put_text(group, "token", self.token)
-        put_text(group, "source", json.dumps(self.source, sort_keys=True))
-        if self.kind == "texts":
-            Names(self.words).to_group(group.create_group("words"))
-        if self.feature_names:
-            Names(self.feature_names).to_group(group.create_group("feature_names"))
-        for name, array in (("columns", self.columns), ("idf", self.idf)):
-            if array is not None:
-                group.create_dataset(name, data=array)
-        for number, step in enumerate(self.steps):
-            for name, array in sorted(step.arrays.items()):
-                group.create_dataset(f"step-{number}/{name}", data=array)
-
-    @classmethod
-    def from_group(cls, group: "h5py.Group", n_features: int) -> "Transform":
-        """Load what ``to_group`` stored of a transform to so many features.
-
-        Raises
-        ------
-        ContentError
-            If it is none.
-        """
-        found, names = attributes(group), {}
-        for name in ("words", "feature_names"):
-            names[name] = Names.from_group(group[name]) if name in group else Names()
-            if (twice := names[name].repeated()) is not None:
-                raise ContentError(f"{group.name}: {twice[:40]!r} comes twice in {name}")
-        words, feature_names = tuple(names["words"]), tuple(names["feature_names"])
-        kind, n_columns, weighting = str(found["kind"]), int(found["n_columns"]), str(found["weighting"])
-        if kind not in KINDS or weighting not in WEIGHTINGS or n_columns < 0:
-            raise ContentError(f"transform of {kind} with {n_columns} columns, {weighting}")
-        if feature_names and len(feature_names) != n_columns:
-            raise ContentError(f"transform of {n_columns} columns with {len(feature_names)} names")
-        n = len(words) if kind == "texts" else n_columns
-        if "columns" in group:
-            check_array(group["columns"], np.int64, None)
-            check_below(group["columns"], n_columns)
-            n = len(group["columns"])
-        if "idf" in group:
-            check_array(group["idf"], np.float32, n)
-            if not np.isfinite(group["idf"][()]).all():
-                raise ContentError("weights of words that are NaN or infinite")
-        steps = []
-        for number, name in enumerate(str(found["steps"]).split()):
-            arrays = group.get(f"step-{number}", {})
-            step, n = Step.restored(name, {key: values[()] for key, values in arrays.items()}, n)
-            steps.append(step)
-        if n != n_features:
-            raise ContentError(f"transform to {n} features, expected {n_features}")
-        return cls(
-            kind=kind,
-            n_columns=n_columns,
-            columns=group["columns"][()] if "columns" in group else None,
-            words=words,
-            token=word_pattern(text_of(group["token"]), "token", groups=1).pattern,
-            weighting=weighting,
-            idf=group["idf"][()] if "idf" in group else None,
-            steps=tuple(steps),
-            source=_source(json.loads(text_of(group["source"]))),
-            feature_names=feature_names,
-        )
-
-
-def _source(found: Any) -> dict[str, Any]:
-    """Check what a file says of the reader of its training rows, whose ``read_new`` takes options from it.
-
-    Raises
-    ------
-    ContentError
-        If it is nothing that a reader takes.
-    """
-    told = isinstance(found, dict) and isinstance(found.get("options", {}), dict)
-    if not told or ("options" in found) > isinstance(found.get("format"), str):
-        raise ContentError(f"source: {str(found)[:60]!r}, expected a format and its options")
-    # by name, so that the fingerprint of training does not contain the readers
-    import_module("xsoftmax.data.reading").check_options(found.get("format", ""), found.get("options", {}))
-    return found
-
 
 def widened(X: csr_array, n_columns: int) -> csr_array:
     """Add empty columns on the right."""
     return csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_columns))
+
+
+def beside(parts: Iterable[Matrix]) -> csr_array:
+    """Put features of the same rows beside each other."""
+    return csr_array(hstack([csr_array(part) for part in parts], format="csr", dtype=np.float32))
 
 
 def _texts(rows: Any) -> Texts:

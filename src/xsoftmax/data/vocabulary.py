@@ -2,19 +2,45 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
+ANALYZERS = ("word", "char", "char_wb")
+# The analyzer of categories: a row is a sequence of cells, and each is a word with the number of its column.
+CELLS = "cells"
+MOST_IN_A_ROW = 10
 
-def count_words(texts: Iterable[str], token: str) -> tuple[csr_array, list[str]]:
-    """Count the words of lower-cased texts.
 
-    Parameters
+class Cut(NamedTuple):
+    """How a text is cut into words.
+
+    Attributes
     ----------
     token : str
-        Regular expression of a word.
+        Regular expression of a word; of characters it says nothing.
+    analyzer : str
+        One of ``ANALYZERS``, as scikit-learn has them, or ``CELLS``.
+    ngram_range : tuple of two int
+        How many words or characters in a row are counted as one, at least and at most.
+    """
+
+    token: str
+    analyzer: str = "word"
+    ngram_range: tuple[int, ...] = (1, 1)
+
+    @property
+    def problem(self) -> str:
+        """Say what is wrong with the numbers of words in a row, or nothing."""
+        range_ = self.ngram_range
+        if len(range_) == 2 and 1 <= range_[0] <= range_[1] <= MOST_IN_A_ROW:
+            return ""
+        return f"{list(range_)}; give two rising numbers from 1 to {MOST_IN_A_ROW}, such as [1, 2]"
+
+
+def count_words(texts: Iterable[Any], cut: Cut) -> tuple[csr_array, list[str]]:
+    """Count the words of lower-cased texts, or the cells of rows.
 
     Returns
     -------
@@ -22,9 +48,7 @@ def count_words(texts: Iterable[str], token: str) -> tuple[csr_array, list[str]]
     words : list of str
         In order.
     """
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    counter = CountVectorizer(lowercase=True, token_pattern=token, dtype=np.float32)
+    counter = _counter(cut)
     try:
         counts = counter.fit_transform(texts)
     except ValueError as error:
@@ -34,21 +58,35 @@ def count_words(texts: Iterable[str], token: str) -> tuple[csr_array, list[str]]
     return csr_array(counts), counter.get_feature_names_out().tolist()
 
 
-def known_words_counter(token: str, words: Sequence[str]) -> Callable[[Iterable[str]], csr_array]:
+def known_words_counter(cut: Cut, words: Sequence[str]) -> Callable[[Iterable[Any]], csr_array]:
     """Give a function that counts the words of a given vocabulary in texts; others are passed over."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
     if not words:
         return _no_words
-    counter = CountVectorizer(lowercase=True, token_pattern=token, dtype=np.float32, vocabulary=list(words))
-    return partial(_counted, counter)
+    return partial(_counted, _counter(cut, list(words)))
 
 
-def _no_words(texts: Iterable[str]) -> csr_array:
+def _counter(cut: Cut, words: list[str] | None = None) -> Any:
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    return CountVectorizer(
+        lowercase=True,
+        token_pattern=cut.token if cut.analyzer == "word" else None,
+        analyzer=_numbered if cut.analyzer == CELLS else cut.analyzer,
+        ngram_range=tuple(cut.ngram_range),
+        dtype=np.float32,
+        vocabulary=words,
+    )
+
+
+def _numbered(cells: Sequence[str]) -> list[str]:
+    return [f"{column}={cell}" for column, cell in enumerate(cells)]
+
+
+def _no_words(texts: Iterable[Any]) -> csr_array:
     return csr_array((sum(1 for _ in texts), 0), dtype=np.float32)
 
 
-def _counted(counter: Any, texts: Iterable[str]) -> csr_array:
+def _counted(counter: Any, texts: Iterable[Any]) -> csr_array:
     return csr_array(counter.transform(texts))
 
 

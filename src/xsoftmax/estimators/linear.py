@@ -1,6 +1,7 @@
 """Estimators for scikit-learn: fit, predict, search and pipe as with its own."""
 
 import json
+import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,10 +44,19 @@ KINDS_OF_LABELS = "biufU"
 
 
 class StopAfter(Callback):
-    """Stop a fit after so many seconds of training."""
+    """Stop a fit after so many seconds of training; ``refused`` says why they are not enough for any."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+        self.seconds, self.refused = seconds, ""
+
+    def begin(self, fit: RunningFit) -> None:
+        """Refuse seconds that are spent before the first step; of a plan in seconds the fit itself does."""
+        if fit.plan.seconds is None and not fit.state.step:
+            try:
+                fit.preparations.check(fit.dataset, self.seconds)
+            except InputError as error:  # which no callback may raise
+                self.refused = str(error)
+                fit.stop("stopped early", self.refused)
 
     def advanced(self, fit: RunningFit) -> None:
         """Look at the clock after each chunk."""
@@ -135,10 +145,12 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> Model:
         """Fit a method, and give the model that the plan keeps; ``begin`` is what else ``fit`` takes."""
         callbacks: list[Callback] = [*([ShowProgress()] if self.verbose else []), *more]
-        if self.max_seconds is not None:
-            callbacks.append(StopAfter(as_type_of("max_seconds", 0.0, _plain(self.max_seconds))))
+        seconds = math.inf if self.max_seconds is None else as_type_of("max_seconds", 0.0, _plain(self.max_seconds))
+        limit = StopAfter(seconds)
         with one_blas_thread():
-            result = fit(data, method, seed, plan, callbacks=callbacks, **begin)
+            result = fit(data, method, seed, plan, callbacks=[*callbacks, limit], **begin)
+        if limit.refused:
+            raise InputError(limit.refused)
         if result.model is None:
             raise DivergedError(result.state.message)
         self.history_ = result.state.history

@@ -40,7 +40,8 @@ class MultiLabelClassifier(LinearClassifier):
     n_jobs : int or None
         Threads; -1 takes all cores. With more than 1, methods that draw classes differ in bits from fit to fit.
     max_seconds : float or None
-        Stop once training has taken so many seconds; evaluation and compiling do not count.
+        Stop once training has taken so many seconds, of which the fit of a proposal is part; evaluation and compiling
+        do not count.
     verbose : bool
         Show progress on standard error.
     methods : str or path, optional

@@ -70,8 +70,8 @@ class SoftmaxClassifier(LinearClassifier):
     n_jobs : int or None
         Threads; -1 takes all cores. With more than 1, methods that draw classes differ in bits from fit to fit.
     max_seconds : float or None
-        Stop once training has taken so many seconds; evaluation and compiling do not count. ``auto`` chooses for this
-        time, so that its choice may differ from fit to fit.
+        Stop once training has taken so many seconds, of which the fit of a proposal is part; evaluation and compiling
+        do not count. ``auto`` chooses for this time, so that its choice may differ from fit to fit.
     verbose : bool
         Show progress on standard error.
     callbacks : sequence of Callback or None

@@ -21,7 +21,8 @@ from xsoftmax.internal.errors import InputError, as_line
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.serving.batches import Batcher
 from xsoftmax.serving.measures import Measures
-from xsoftmax.serving.requests import Asked, Limits, RequestError, example, read_request, read_texts
+from xsoftmax.serving.request_rows import RequestError
+from xsoftmax.serving.requests import Asked, Limits, example, read_request, read_texts
 from xsoftmax.serving.served import Served
 
 PATHS = "POST /predict; GET /health, /ready, /model, /metrics, /docs, /openapi.json"

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from xsoftmax.serving.requests import Asked, Limits, RequestError
+from xsoftmax.serving.request_rows import RequestError
+from xsoftmax.serving.requests import Asked, Limits
 
 
 class _Waiting(NamedTuple):

@@ -1,20 +1,22 @@
-"""What a request for predictions may hold: texts or rows of numbers, checked before anything is computed of them."""
+"""What a request for predictions may hold, checked before anything is computed of it."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from xsoftmax.data.rows import Form, row_not_finite
+from xsoftmax.data.rows import Form
 from xsoftmax.internal.documents import parse_json
 from xsoftmax.internal.errors import InputError, suggestion
+from xsoftmax.serving.request_rows import ANY, RequestError, kind_of, read_rows, said
 
 KEYS = ("texts", "rows", "top", "exact")
-SPARSE = ("indices", "values")
 TOP = 5
-# The kind of rows of a model that does not say how they are prepared: they are features, in lists or sparse.
-ANY = "features"
+# Cells of a row of nothing, and of an example, by the kind of their column.
+_FILLED = {"texts": "", "dense": 0.0, "categories": ""}
+_EXAMPLES = {"texts": "a text", "dense": 0.5, "categories": "a category"}
 
 
 class Limits(NamedTuple):
@@ -53,20 +55,12 @@ class Limits(NamedTuple):
                 raise InputError(f"--max-{name} is {value}; set it above 0")
 
 
-class RequestError(InputError):
-    """A request cannot be answered; ``status`` is that of HTTP."""
-
-    def __init__(self, message: str, status: int = 400) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 class Asked(NamedTuple):
     """What a request asks.
 
     Attributes
     ----------
-    rows : list of str, csr_array or ndarray of shape (n_rows, n_columns), float32
+    rows : list of str, or of tuples of cells; csr_array or ndarray of shape (n_rows, n_columns), float32
         As ``Transform.apply`` takes them.
     top : int
         Classes for each row.
@@ -115,22 +109,24 @@ def read_request(body: bytes, form: Form, limits: Limits) -> Asked:
     except InputError as error:
         raise RequestError(f"{error}; send an object such as {example(form)}") from None
     if not isinstance(found, dict):
-        raise RequestError(f"the request is {_kind(found)}; send an object such as {example(form)}")
+        raise RequestError(f"the request is {kind_of(found)}; send an object such as {example(form)}")
     if unknown := [key for key in found if key not in KEYS]:
         raise RequestError(f"unknown key {unknown[0][:40]!r}; {suggestion(unknown[0][:40], KEYS)}")
     rows = _rows(found, form, limits)
     top, exact = found.get("top", min(TOP, limits.top)), found.get("exact", False)
     if type(top) is not int or not 1 <= top <= limits.top:
-        raise RequestError(f"top is {_said(top)}; give a whole number from 1 to {limits.top}")
+        raise RequestError(f"top is {said(top)}; give a whole number from 1 to {limits.top}")
     if not isinstance(exact, bool):
-        raise RequestError(f"exact is {_said(exact)}; give true or false")
+        raise RequestError(f"exact is {said(exact)}; give true or false")
     return Asked(rows, top, exact)
 
 
 def empty_rows(form: Form) -> list[Any]:
     """Give a row of nothing, in each of the forms that rows may have."""
     sparse, dense = csr_array((1, form.n_columns), dtype=np.float32), np.zeros((1, form.n_columns), np.float32)
-    return {"texts": [[""]], "sparse": [sparse], "dense": [dense], ANY: [sparse, dense]}[form.kind]
+    table = [tuple(_FILLED[kind] for kind, place in form.places for _ in form.feature_names[place])]
+    found = {"texts": [[""]], "sparse": [sparse], "dense": [dense], ANY: [sparse, dense], "table": [table]}
+    return found[form.kind]
 
 
 def example(form: Form) -> str:
@@ -139,6 +135,10 @@ def example(form: Form) -> str:
         return '{"texts": ["a text"], "top": 3}'
     if form.kind == "sparse":
         return '{"rows": [{"indices": [0, 7], "values": [1.0, 0.5]}], "top": 3}'
+    if form.kind == "table":
+        cells = [_EXAMPLES[kind] for kind, place in form.places for _ in form.feature_names[place]]
+        row = dict(zip(form.feature_names, cells, strict=True))
+        return json.dumps({"rows": [row], "top": 3}, ensure_ascii=False)
     return f'{{"rows": [[{"0.5, 1.0, ..." if form.n_columns > 2 else "0.5"}]], "top": 3}}'
 
 
@@ -157,106 +157,16 @@ def joined(asked: Sequence[Asked]) -> Any:
 def _rows(found: Mapping[str, Any], form: Form, limits: Limits) -> Any:
     name = "texts" if form.kind == "texts" else "rows"
     if name not in found or ("texts" in found and "rows" in found):
-        what = "texts" if name == "texts" else "rows of numbers"
+        what = {"texts": "texts", "table": "rows with named columns"}.get(form.kind, "rows of numbers")
         raise RequestError(f"the model takes {what}; send {name} and nothing else, such as {example(form)}")
     rows = found[name]
     if not isinstance(rows, list) or not rows:
-        raise RequestError(f"{name} is {_kind(rows)}; give a list with one row or more, such as {example(form)}")
+        raise RequestError(f"{name} is {kind_of(rows)}; give a list with one row or more, such as {example(form)}")
     if len(rows) > limits.rows:
         raise RequestError(f"{len(rows)} {name}; send {limits.rows} at most at a time", 413)
     if name == "texts":
         for place, text in enumerate(rows):
             if not isinstance(text, str):
-                raise RequestError(f"text {place} is {_kind(text)}; give a string")
+                raise RequestError(f"text {place} is {kind_of(text)}; give a string")
         return rows
-    X = _sparse(rows, form) if form.kind == "sparse" or _is_sparse(form, rows[0]) else _dense(rows, form)
-    if (row := row_not_finite(X)) is not None:
-        raise RequestError(f"row {row} has a number that is NaN, infinite, or too large for float32; mend it")
-    return X
-
-
-def _is_sparse(form: Form, row: Any) -> bool:
-    """Whether rows of a model that takes both begin with a sparse one."""
-    return form.kind == ANY and isinstance(row, dict)
-
-
-def _dense(rows: list[Any], form: Form) -> np.ndarray:
-    found = np.empty((len(rows), form.n_columns), np.float32)
-    with np.errstate(over="ignore"):  # said below, with the row
-        for place, row in enumerate(rows):
-            found[place] = _list(place, row, form)
-    return found
-
-
-def _list(place: int, row: Any, form: Form) -> list[float]:
-    """Read a dense row: a list, or an object with a number for each column by its name."""
-    if isinstance(row, dict) and form.feature_names:
-        if missing := [name for name in form.feature_names if name not in row]:
-            raise RequestError(f"row {place} has no {missing[0][:40]!r}; {suggestion(missing[0][:40], row)[:300]}")
-        row = [row[name] for name in form.feature_names]
-    if not isinstance(row, list):
-        raise RequestError(f"row {place} is {_kind(row)}; give a list of {form.n_columns} numbers")
-    if len(row) != form.n_columns:
-        raise RequestError(
-            f"row {place} has {len(row)} numbers, the model {form.n_columns} columns; send all of them"
-        )
-    return _numbers(f"row {place}", row)
-
-
-def _sparse(rows: list[Any], form: Form) -> csr_array:
-    places, values, ends = [], [], [0]
-    for place, row in enumerate(rows):
-        own, numbers = _entries(place, row, form)
-        places.append(own)
-        values.append(numbers)
-        ends.append(ends[-1] + own.size)
-    with np.errstate(over="ignore"):
-        data = np.concatenate(values).astype(np.float32)
-    indices = np.concatenate(places).astype(np.int32)
-    return csr_array((data, indices, np.array(ends, np.int32)), shape=(len(rows), form.n_columns))
-
-
-def _entries(place: int, row: Any, form: Form) -> tuple[np.ndarray, np.ndarray]:
-    """Read a sparse row: the columns of its entries, rising, and their values."""
-    if isinstance(row, list):
-        numbers = np.array(_list(place, row, form), np.float64)
-        own = np.flatnonzero(numbers)
-        return own, numbers[own]
-    if not isinstance(row, dict) or set(row) != set(SPARSE):
-        raise RequestError(f"row {place} is {_kind(row)}; give an object with {' and '.join(SPARSE)}, or a list")
-    indices, values = (row[name] for name in SPARSE)
-    for name in SPARSE:
-        if not isinstance(row[name], list):
-            raise RequestError(f"row {place}: {name} is {_kind(row[name])}; give a list of numbers")
-    if len(indices) != len(values):
-        raise RequestError(f"row {place} has {len(indices)} indices and {len(values)} values; give as many of both")
-    if wrong := [each for each in indices if type(each) is not int or not 0 <= each < form.n_columns]:
-        raise RequestError(
-            f"row {place} has the index {_said(wrong[0])}; give whole numbers from 0 to {form.n_columns - 1}"
-        )
-    own = np.array(indices, np.int64)
-    order = np.argsort(own, kind="stable")
-    if (twice := np.flatnonzero(np.diff(own[order]) == 0)).size:
-        raise RequestError(f"row {place} has the index {own[order][twice[0]]} twice; give each once")
-    return own[order], np.array(_numbers(f"row {place}", values), np.float64)[order]
-
-
-def _numbers(where: str, row: list[Any]) -> list[float]:
-    if not set(map(type, row)) <= {int, float}:
-        wrong = next(each for each in row if type(each) not in (int, float))
-        raise RequestError(f"{where} has {_said(wrong)} for a number; give numbers only")
-    return row
-
-
-def _said(value: Any) -> str:
-    return _kind(value) if isinstance(value, bool | None | dict | list) else repr(value)[:40]
-
-
-def _kind(value: Any) -> str:
-    """Name what JSON holds."""
-    if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value]
-    for kind, name in ((dict, "an object"), (list, "a list" if value else "an empty list"), (str, "a string")):
-        if isinstance(value, kind):
-            return name
-    return f"the number {value!r:.40}"
+    return read_rows(rows, form)

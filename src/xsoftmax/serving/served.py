@@ -16,7 +16,8 @@ from xsoftmax.internal.free_memory import check_free
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model, load_model
 from xsoftmax.serving.index import ClassIndex
-from xsoftmax.serving.requests import ANY, Asked, RequestError, empty_rows, joined
+from xsoftmax.serving.request_rows import ANY, RequestError
+from xsoftmax.serving.requests import Asked, empty_rows, joined
 
 ALL_CLASSES = "all classes"
 

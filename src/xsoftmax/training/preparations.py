@@ -8,6 +8,9 @@ from xsoftmax.methods import Method
 from xsoftmax.training.beginning import Beginning
 from xsoftmax.training.plan import Plan
 
+# A warning is given where preparations take more of a budget in seconds.
+MOST_OF_A_BUDGET = 0.5
+
 
 @dataclass(frozen=True)
 class Preparations:
@@ -38,32 +41,32 @@ class Preparations:
         """What a budget in seconds counts."""
         return self.proposal_seconds + self.plan.spent + self.beginning.seconds
 
-    @property
-    def take_all(self) -> bool:
-        """Whether a budget in seconds is spent before the first step."""
-        budget = self.plan.seconds
-        return budget is not None and 0 < budget <= self.seconds
+    def check(self, dataset: str, budget: float | None = None) -> None:
+        """Refuse a budget in seconds, the plan's or another, that is spent before the first step.
 
-    def check(self, dataset: str) -> None:
-        """Refuse a budget that is spent before the first step; warn, if weights begin at something.
+        Warn, if little of it is left, or weights begin at something.
 
         Raises
         ------
         InputError
-            If it is.
+            If it is, and weights begin at zero.
         """
-        if not self.take_all:
+        budget = self.plan.seconds if budget is None else budget
+        if not budget or self.seconds <= MOST_OF_A_BUDGET * budget:
             return
-        if self.beginning.scale:
+        who = f"{self.method.name} on {dataset}"
+        if self.seconds < budget:
+            said = f"{self.seconds:.3g} of {budget:g} s are spent before the first step ({self})"
+            print(f"warning: {who}: {said}; give more, or a budget in epochs", file=sys.stderr)
+        elif self.beginning.scale:
             start = self.method.settings["start"]["name"]
             said = f"no time is left for a step: the model is {start}; give more than {self.seconds:.3g} s"
-            print(f"warning: {self.method.name} on {dataset}: {said}", file=sys.stderr)
-            return
-        raise InputError(
-            f"{self.method.name} on {dataset}: a budget of {self.plan.seconds:g} s leaves no time for a step "
-            f"({self}); "
-            f"give more than {self.seconds:.3g} s, a budget in epochs, or a method without such a proposal"
-        )
+            print(f"warning: {who}: {said}", file=sys.stderr)
+        else:
+            raise InputError(
+                f"{who}: a budget of {budget:g} s leaves no time for a step ({self}); give more than "
+                f"{self.seconds:.3g} s, a budget in epochs, or a method without such a proposal"
+            )
 
     def __str__(self) -> str:
         """Say what came before the first step, and what of it the budget counts."""

@@ -48,6 +48,10 @@ def names_of_features(transform: Transform | None) -> Sequence[str]:
     """Name the features that a transform makes: words, or columns; empty where they have no names."""
     if transform is None or any(step.kind == "pca" for step in transform.steps):
         return ()
+    if transform.parts:
+        places = zip(transform.parts, transform.places, strict=True)
+        named = (part.words if part.counts_words else transform.feature_names[place] for part, (_, place) in places)
+        return [name for names in named for name in names]
     names = transform.words or transform.feature_names
     if transform.columns is None or not names or transform.words:
         return names

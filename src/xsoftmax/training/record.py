@@ -69,17 +69,15 @@ def write_history(file: TextIO, history: Iterable[Mapping[str, float]], header: 
     writer.writerows({key: _cell(value) for key, value in row.items()} for row in history)
 
 
-def summary(result: FitResult, method: str, n_train: int) -> str:
-    """Say in a few lines what was kept, how good it is, and what took the time."""
+def summary(result: FitResult, method: str, n_train: int, budget: float | None = None) -> str:
+    """Say in a few lines what was kept, how good it is, and what took the time; ``budget`` is one in seconds."""
     state, kept = result.state, result.kept
-    taken = [
-        (state.seconds - result.setup_seconds, "training"),
-        (result.setup_seconds, "setting it up"),
-        (result.compile_seconds, "compiling"),
-        (state.evaluation_seconds, f"{len(state.history)} evaluations"),
-    ]
-    times = ", ".join(f"{seconds:.3g} s {what}" for seconds, what in taken if seconds >= 0.05)
-    lines = [f"{method}: {state.status} after {_epochs(state.history[-1])} epochs ({times or 'no time at all'})"]
+    epochs = state.history[-1]
+    lines = [f"{method}: {state.status} after {_epochs(epochs)} epochs ({_times(result, budget)})"]
+    if budget is not None and state.status == "finished" and epochs["epoch"] < 1:
+        lines.append(
+            f"{budget:g} s were not enough to visit each training row once; give more --seconds, or --epochs"
+        )
     if state.message:
         lines.append(state.message)
     if not kept:
@@ -93,6 +91,20 @@ def summary(result: FitResult, method: str, n_train: int) -> str:
             some = f" ({SUBSET:,} rows)" if split == "train" and n_train > SUBSET else ""
             lines.append(f"{split}{some}: log-likelihood {nats:.4f} nats a row, accuracy {accuracy:.4f}")
     return "\n".join(lines)
+
+
+def _times(result: FitResult, budget: float | None) -> str:
+    """Say what took the time, and what of it a budget in seconds leaves out."""
+    state = result.state
+    counted = _said([(state.seconds - result.setup_seconds, "training"), (result.setup_seconds, "setting it up")])
+    beside = [(result.compile_seconds, "compiling"), (state.evaluation_seconds, f"{len(state.history)} evaluations")]
+    if budget is None:
+        return ", ".join(filter(None, [counted, _said(beside)])) or "no time at all"
+    return f"of {budget:g} s: {counted or 'hardly any'}; not counted: {_said(beside) or 'hardly any'}"
+
+
+def _said(times: Iterable[tuple[float, str]]) -> str:
+    return ", ".join(f"{seconds:.3g} s {what}" for seconds, what in times if seconds >= 0.05)
 
 
 def _epochs(found: Mapping[str, Any]) -> str:

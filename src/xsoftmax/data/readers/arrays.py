@@ -42,6 +42,8 @@ def read(*, data: Path, labels: Path | None = None, x: str = "X", y: str = "y") 
     labels : Path, optional
         ``.npy`` with one label, number or text, per row; or, where rows have several, ``.npy`` of shape
         (n_samples, n_classes) or a sparse matrix, 0 or 1 for each class.
+    x, y : str
+        Names of the arrays of features and labels in a ``.npz``.
     """
     X = load_matrix(data, x)
     path = labels or data

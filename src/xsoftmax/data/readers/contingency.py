@@ -28,10 +28,14 @@ def read(
 
     Parameters
     ----------
+    n_samples, n_features, n_classes, n_clusters : int
+        How many there are.
     n_distinct : int
         Distinct rows, all equally probable.
     sharpness, spread, floor : float
         See ``conditional_probabilities``.
+    seed : int
+        Of the draws.
     """
     if min(n_samples, n_distinct, n_features, n_classes, n_clusters) < 1 or not 0 <= floor <= 1:
         raise InputError("contingency: sizes must be positive, floor within 0 and 1")

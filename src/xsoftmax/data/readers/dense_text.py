@@ -16,7 +16,13 @@ from xsoftmax.internal.free_memory import check_free
 
 
 def read(*, features: Path, labels: Path) -> Rows:
-    """Read features and labels; a row may have no label or several, which count in order of their numbers."""
+    """Read features and labels; a row may have no label or several, which count in order of their numbers.
+
+    Parameters
+    ----------
+    features, labels : Path
+        Text, perhaps compressed, with as many rows.
+    """
     X, found = _features(features), read_labels(labels)
     check_together(labels, found.n_samples, features, len(X))
     return Rows(X, found.starts, found.labels)

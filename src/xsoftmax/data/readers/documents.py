@@ -45,8 +45,8 @@ def read(
         every class.
     n_samples : int, or mapping of str to int
         How many rows, or how many of each part.
-    n_features : int
-        Words that there are.
+    n_features, n_classes : int
+        Words and classes that there are.
     length : float
         Words of a row, repeated ones counted, in the mean; they vary by half of that.
     branching : int
@@ -57,6 +57,8 @@ def read(
         Of a row's words, those that come from its class, and from its topics, from all levels as many.
     skew : float
         Class k has a share proportional to ``1 / (rank + 1) ** skew``.
+    seed : int
+        Of the draws.
 
     Raises
     ------

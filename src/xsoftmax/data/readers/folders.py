@@ -16,6 +16,7 @@ def read(*, data: Path, encoding: str = "utf-8", skip_header: bool = False) -> R
     data : Path
         Folder of folders.
     encoding : str
+        Of the files.
     skip_header : bool
         Begin after the first blank line, as in mail and news messages.
     """

@@ -29,8 +29,12 @@ def read(
         ``train``, ``validation`` or ``test``: rows of its own around the same centres.
     n_samples : int, or mapping of str to int
         How many rows, or how many of each part.
+    n_features, n_classes : int
+        Dimensions, and clouds.
     spread : float
         Standard deviation of a cloud in each direction; that of the centres is 1.
+    seed : int
+        Of the draws.
     """
     n_samples = n_samples_of(part, n_samples, "gaussians")
     if min(n_samples, n_features, n_classes) < 1 or spread < 0:

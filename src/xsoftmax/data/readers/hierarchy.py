@@ -38,6 +38,8 @@ def read(
         of every class.
     n_samples : int, or mapping of str to int
         How many rows, or how many of each part.
+    n_features, n_classes : int
+        Dimensions, and leaves of the tree.
     branching : int
         Children of a node.
     decay : float
@@ -48,6 +50,8 @@ def read(
         Share of labels that are replaced by a uniform draw.
     skew : float
         Class k has a share proportional to ``1 / (rank + 1) ** skew``.
+    seed : int
+        Of the draws.
     """
     n_samples = n_samples_of(part, n_samples, "hierarchy")
     if min(n_samples, n_features, n_classes) < 1 or branching < 2 or not 0 <= label_noise <= 1:

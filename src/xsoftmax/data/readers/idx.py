@@ -25,7 +25,13 @@ class Header(NamedTuple):
 
 
 def read(*, images: Path, labels: Path) -> Rows:
-    """Read images as dense rows of raw pixel values, and their labels."""
+    """Read images as dense rows of raw pixel values, and their labels.
+
+    Parameters
+    ----------
+    images, labels : Path
+        Perhaps compressed, with as many entries.
+    """
     X, y = _array(images, np.float32, "fiu"), _array(labels, np.int64, "iu")
     if y.shape[1] != 1:
         raise InputError(f"{labels}: expected one label per row, found {y.shape[1]}; are the two files mixed up?")

@@ -51,6 +51,7 @@ def read(
         A file of text, perhaps compressed, or a folder of such files. The words of ``vocabulary`` count, and their
         frequencies; it is the training text for the other parts, and need not be named for training.
     part : str
+        Which is read.
     window : int
         A word's neighbours are up to so many words on either side.
     min_count : int
@@ -63,11 +64,16 @@ def read(
     max_tokens : int, optional
         Read only so much of each text, from its beginning.
     lowercase : bool
+        Take words in lower case.
     token : str
         Regular expression of a word.
     sentence : str
         What windows do not reach out of: a ``line``, or a ``paragraph``, which blank lines end, for text with hard
         line breaks.
+    encoding : str
+        Of the files.
+    seed : int
+        Of the occurrences that are dropped.
     """
     if any(each is not None and each <= 0 for each in (window, min_count, max_words, max_tokens, subsample)):
         raise InputError("skip-gram: window, min_count, max_words, max_tokens and subsample must be positive")

@@ -17,6 +17,7 @@ def read(*, data: Path, zero_based: bool = False, n_features: int | None = None,
     Parameters
     ----------
     data : Path
+        Text, perhaps compressed.
     zero_based : bool
         Features are numbered from 0.
     n_features : int, optional

@@ -17,6 +17,7 @@ def read(*, data: Path, require_labels: bool = True) -> Rows:
     Parameters
     ----------
     data : Path
+        Text, perhaps compressed.
     require_labels : bool
         A line that begins with a feature is an error, rather than a row without labels.
     """

@@ -19,6 +19,7 @@ def read(*, features: Path, labels: Path) -> Rows:
     Parameters
     ----------
     features, labels : Path
+        Text, perhaps compressed, with as many rows.
     """
     X, found = _features(features), read_labels(labels)
     check_together(labels, found.n_samples, features, X.shape[0])

@@ -12,7 +12,15 @@ from xsoftmax.internal.errors import InputError
 
 
 def read(*, n_samples: int = 1_000_000, n_classes: int = 10_000, seed: int = 0) -> Rows:
-    """Draw ``n_samples`` labels; features are a matrix without columns."""
+    """Draw ``n_samples`` labels; features are a matrix without columns.
+
+    Parameters
+    ----------
+    n_samples, n_classes : int
+        How many there are.
+    seed : int
+        Of the draws.
+    """
     if min(n_samples, n_classes) < 1:
         raise InputError(f"zipf: {n_samples} rows of {n_classes} classes; sizes must be positive")
     check_sizes("zipf", n_samples, n_classes, bytes_a_row=32)

@@ -10,6 +10,7 @@ import yaml
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.marked_blocks import Writers
 from xsoftmax.lab.pages.catalogue import Entry, axes_markdown, markdown_table, members_markdown, one_of
+from xsoftmax.lab.pages.data_keys import keys_markdown, readers_markdown
 from xsoftmax.lab.pages.searches import regrets_markdown
 
 PAGES = Path("docs/methods")
@@ -33,7 +34,7 @@ def writers(entries: Sequence[Entry], page: Path, outcome: Path | None = None) -
     dict
         ``methods``, ``axes`` and ``members``: tables; ``method NAME``, ``settings NAME``, ``outcome NAME``: a
         method's row of the table, its settings with defaults filled in, how it ended in the run of the figures;
-        ``search NAME:KEY``: see ``regrets_markdown``.
+        ``search NAME:KEY``: see ``regrets_markdown``; ``keys`` and ``readers``: of data sets' files.
     """
 
     def link(name: str) -> str:
@@ -47,6 +48,8 @@ def writers(entries: Sequence[Entry], page: Path, outcome: Path | None = None) -
         "settings": lambda name: _settings(one_of(entries, name)),
         "outcome": lambda name: _outcome(outcome or OUTCOME, name),
         "search": regrets_markdown,
+        "keys": lambda _: keys_markdown(),
+        "readers": lambda _: readers_markdown(),
     }
 
 
