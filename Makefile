@@ -8,6 +8,7 @@ PAPERS ?= titsias2016 fagan2018 ruiz2018 yen2018 yen2018-labels bamler2020
 QUICK ?=
 TEXTS ?=
 WORKERS ?= auto
+SHARE ?= 1/1
 # All extras but gpu: which build of PyTorch is right depends on the card.
 LOCKED := data report track pipeline search serve notebook docs dev
 ELSEWHERE := not cluster and not results
@@ -40,9 +41,9 @@ test: setup ## run the tests that show that it works: about a quarter of an hour
 	pytest -n $(WORKERS) --dist worksteal -m "not slow and not alone and $(ELSEWHERE)"
 	pytest -m "not slow and alone and $(ELSEWHERE)" || [ $$? = 5 ] # 5: none was selected
 
-test-all: setup ## run the longer tests, which `make test` leaves out
-	pytest -n $(WORKERS) --dist worksteal -m "slow and not alone and $(ELSEWHERE)"
-	pytest -m "slow and alone and $(ELSEWHERE)" || [ $$? = 5 ]
+test-all: setup ## run the longer tests, which `make test` leaves out: half an hour (SHARE=1/3: a third of them)
+	pytest -n $(WORKERS) --dist worksteal --share $(SHARE) -m "slow and not alone and $(ELSEWHERE)"
+	pytest --share $(SHARE) -m "slow and alone and $(ELSEWHERE)" || [ $$? = 5 ]
 
 lint: setup ## check format, style, types, layers and rules
 	ruff format --check .

@@ -1,4 +1,5 @@
 import os
+import zlib
 from itertools import pairwise
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # sums in one order, and no fight over cores
@@ -11,6 +12,17 @@ from scipy.sparse import csr_array
 from xsoftmax.data.dataset import Dataset, Split
 from xsoftmax.data.store import write_prepared
 from xsoftmax.data.transform import Transform
+
+
+def pytest_addoption(parser):
+    parser.addoption("--share", default="1/1", help="K/N: of the chosen tests the K-th of N parts, by their names")
+
+
+def pytest_collection_modifyitems(config, items):
+    part, of = map(int, config.getoption("--share").split("/"))
+    chosen = {item: zlib.crc32(item.nodeid.encode()) % of == part - 1 for item in items}
+    config.hook.pytest_deselected(items=[item for item in items if not chosen[item]])
+    items[:] = [item for item in items if chosen[item]]
 
 
 @pytest.fixture

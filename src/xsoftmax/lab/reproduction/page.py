@@ -31,6 +31,10 @@ class Claim:
     why: str = ""
     ours: bool = False
 
+    def told(self) -> dict[str, Any]:
+        """Give it as one flat mapping, its finding's fields among the others."""
+        return {"says": self.says, "here": self.here, **asdict(self.finding), "why": self.why, "ours": self.ours}
+
 
 @dataclass
 class Page:
@@ -101,7 +105,7 @@ class Page:
         verdicts = {
             "title": self.title,
             "citation": self.citation,
-            "claims": [asdict(claim) for claim in self.claims],
+            "claims": [claim.told() for claim in self.claims],
         }
         texts = {
             folder / f"{self.name}.md": self.markdown(),
@@ -121,7 +125,7 @@ def overview(folder: Path) -> str:
     rows = ["| paper | " + " | ".join(Verdict) + " | ours reproduced |", "| --- |" + " --: |" * (len(Verdict) + 1)]
     for path in sorted(folder.glob(f"*/{VERDICTS}")):
         found = json.loads(path.read_text(encoding="utf-8"))
-        of = {ours: [c["finding"]["verdict"] for c in found["claims"] if c["ours"] == ours] for ours in (False, True)}
+        of = {ours: [c["verdict"] for c in found["claims"] if c["ours"] == ours] for ours in (False, True)}
         cells = [str(of[False].count(each)) for each in Verdict]
         cells += [f"{of[True].count(Verdict.REPRODUCED)} of {len(of[True])}" if of[True] else "–"]
         rows.append(f"| [{found['title']}]({path.parent.name}.md) | {' | '.join(cells)} |")
