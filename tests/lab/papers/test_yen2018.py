@@ -137,6 +137,16 @@ def test_equal_methods_are_too_close(tmp_path):
     ) | (dict.fromkeys(TIMES, Verdict.NOT))
 
 
+def test_each_way_to_choose_rates_is_told_its_own_numbers(tmp_path):
+    methods = with_kinds(AS_IN_THE_PAPER) | {"mips-epochs": (0.25, 0.1, 0.15)}
+    page = page_of("yen2018", made_up(tmp_path, methods))
+    here = {claim.says: claim.here.replace(" ± 0.000", "") for claim in page.claims}
+    found = "faces, by the paper's rule, 0.200, 0.500; faces, t in epochs, 0.150, 0.500"
+    assert here[FOUND].endswith(found)
+    equal_time = next(text for says, text in here.items() if says.startswith("Sampled-Softmax is slower"))
+    assert equal_time.endswith("by the paper's rule, 0.100, 0.300, 0.700; faces, t in epochs, 0.100, 0.250, 0.700")
+
+
 def test_a_gap_that_does_not_grow_or_is_none_is_no_gap_that_grows(tmp_path):
     gap = "The gap between them gets bigger when running for more iterations"
     shrinking = made_up(tmp_path, with_kinds(AS_IN_THE_PAPER))  # accuracies fall to their last values

@@ -51,6 +51,9 @@ def test_what_is_not_there_is_an_error_with_its_name(tmp_path):
         results.of("a", "n")
     with pytest.raises(InputError, match="no search for m on a"):
         results.search("a", "m")
+    for ask in (lambda: results.data("a"), lambda: results.difference("a", "m", "m", "accuracy")):
+        with pytest.raises(InputError, match=r"no prepared file of a, .* name it after --data"):
+            ask()
 
 
 def test_a_curve_is_the_mean_over_seeds(tmp_path):

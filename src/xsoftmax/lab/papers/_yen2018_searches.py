@@ -45,9 +45,9 @@ def searches(results: Results, page: Page) -> None:
         "MIPS looks at K/100 classes in the nearest of 100 clusters of the weights, Decomp-MIPS at as many in each "
         "of 8 blocks of columns, and takes those that have a slope in some block (one round of messages). A class "
         "that was not retrieved is missing, where the paper scores it as 0: it would be pushed though nobody looked "
-        "at it. Classes that Decomp-MIPS takes are scored as a whole. Both numbers are the paper's, though its rule "
-        "of no more clusters than classes to retrieve (section 4) holds from 10,000 classes on only. Recall is that "
-        "of the highest other class, the share found that of all slopes' sizes, of 100 training rows at the end.",
+        "at it. Classes that Decomp-MIPS takes are scored as a whole. Clusters and K/100 are the paper's, though its "
+        "rule of no more clusters than classes to retrieve (section 4) holds from 10,000 classes on only. Recall is "
+        "that of the highest other class, the share found that of all slopes' sizes, both of 100 training rows.",
     )
     for dataset, names in known.items():
         if names:
@@ -73,13 +73,14 @@ def _claims(results: Results, page: Page) -> None:
 
     def values(some: Sequence[Place], measure: str, *losses: str) -> str:
         """Tell a measure of losses at places."""
-        texts = {
-            f"{dataset}, {KIND_TEXTS[kind]},": (
-                ours(results.estimate(dataset, f"{loss}-{kind}", f"end.{measure}")) for loss in losses
-            )
-            for dataset, kind in some
-        }
-        return told({where: ", ".join(each) for where, each in texts.items()})
+        return told(
+            {
+                f"{dataset}, {KIND_TEXTS[kind]},": ", ".join(
+                    ours(results.estimate(dataset, f"{loss}-{kind}", f"end.{measure}")) for loss in losses
+                )
+                for dataset, kind in some
+            }
+        )
 
     def leads(some: Sequence[Place], first: str, second: str) -> list[bool | None]:
         """Tell where the accuracy of test rows, compared in pairs, is that of the first."""

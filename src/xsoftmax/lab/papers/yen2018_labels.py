@@ -42,6 +42,8 @@ KEEPS, NEARLY = 0.97, 0.8
 ORDER, ORDER_IN_SHAPE = 10.0, 2.0
 # "Much slower" iterations, and as good: twice; and what counts in its shape.
 TWICE, TWICE_IN_SHAPE = 2.0, 1.5
+# As good, if not twice: more.
+MORE = 1.03
 
 
 def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
@@ -150,13 +152,13 @@ def _claims(page: Page, looks: Mapping[str, _Looks]) -> None:
             values: Values = getattr(each, by)
             for kind in KIND_TEXTS:
                 pairs = [(a, b) for a in first for b in second if kind in each.kinds(a, b)]
-                found = [tuple(Estimate.of(values[f"{loss}-{kind}"]) for loss in pair) for pair in pairs]
-                orders += [above(*pair) for pair in found]
-                if found:
-                    sides = (
-                        [number(of.mean, digits=3) for of in dict.fromkeys(side)] for side in zip(*found, strict=True)
+                found = {f"{loss}-{kind}": Estimate.of(values[f"{loss}-{kind}"]) for pair in pairs for loss in pair}
+                orders += [above(found[f"{a}-{kind}"], found[f"{b}-{kind}"]) for a, b in pairs]
+                if pairs:
+                    sides = (dict.fromkeys(side) for side in zip(*pairs, strict=True))
+                    texts[f"{dataset}, {KIND_TEXTS[kind]},"] = " against ".join(
+                        ", ".join(number(found[f"{loss}-{kind}"].mean, digits=3) for loss in side) for side in sides
                     )
-                    texts[f"{dataset}, {KIND_TEXTS[kind]},"] = " against ".join(", ".join(side) for side in sides)
         measured = "training P@1 after equal epochs" if by == "by_epoch" else "test P@1 in equal time"
         finding = judge_orders(orders, "pairs of methods, on a data set with a way to choose rates")
         page.claim(says, f"{measured}: {told(texts)}", finding, why)
@@ -177,7 +179,7 @@ def _claims(page: Page, looks: Mapping[str, _Looks]) -> None:
         }
         text = told({where: ours(each, digits=2) for where, each in found.items()})
         measured = "of training P@1 after equal epochs" if by == "by_epoch" else "of test P@1 in equal time"
-        page.claim(says, f"shares {measured}: {text}", judge_least(found.values(), "shares", *levels), why)
+        page.claim(says, f"quotients {measured}: {text}", judge_least(found.values(), "quotients", *levels), why)
 
     def of(first: str, second: str) -> Callable[[Values, str], Estimate]:
         return lambda values, kind: quotient(values[f"{first}-{kind}"], values[f"{second}-{kind}"])
@@ -220,8 +222,8 @@ def _claims(page: Page, looks: Mapping[str, _Looks]) -> None:
     )  # fmt: skip
     shares(
         "Sampled-Softmax has extremely slow progress per iteration",
-        of(SOFTMAX, SAMPLED), (SOFTMAX, SAMPLED), "by_epoch", (TWICE, 1 / KEEPS),
-        "that of Softmax as a share of its own: extremely slow is half of it",
+        of(SOFTMAX, SAMPLED), (SOFTMAX, SAMPLED), "by_epoch", (TWICE, MORE),
+        "that of Softmax over its own; extremely slow is half of it",
     )  # fmt: skip
     factors(
         "Sampled-Softmax has fast iterations", [SAMPLED], SOFTMAX, (ORDER, ORDER_IN_SHAPE),
@@ -234,7 +236,7 @@ def _claims(page: Page, looks: Mapping[str, _Looks]) -> None:
     page.claim(
         "All methods are run for a day, and are close to convergence then",
         "–",
-        not_tested("ours are run for seconds, as long as each other"),
+        not_tested("ours are run for seconds"),
     )
     _own_claim(page, looks)
 

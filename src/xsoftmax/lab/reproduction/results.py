@@ -130,7 +130,7 @@ class Results:
         return paired(a, b, [self.is_optimum(dataset, method) for method in (first, second)])
 
     def _rows(self, dataset: str, method: str, measure: str) -> list[np.ndarray]:
-        found = [_scored(fit.folder, self.prepared[dataset]) for fit in self.of(dataset, method) if not fit.diverged]
+        found = [_scored(fit.folder, self._file(dataset)) for fit in self.of(dataset, method) if not fit.diverged]
         return [log_likelihood if measure == "log_likelihood" else hits for log_likelihood, hits in found]
 
     def curve(self, dataset: str, method: str) -> pd.DataFrame:
@@ -157,7 +157,13 @@ class Results:
 
     def data(self, dataset: str) -> Prepared:
         """Open a prepared data set, which the caller closes."""
-        return open_prepared(self.prepared[dataset])
+        return open_prepared(self._file(dataset))
+
+    def _file(self, dataset: str) -> Path:
+        if dataset not in self.prepared:
+            message = f"{self.name}: no prepared file of {dataset}, whose rows the paper's page looks at; name it"
+            raise InputError(f"{message} after --data")
+        return self.prepared[dataset]
 
     def models(self, dataset: str, method: str) -> Iterator[Model]:
         """Load the models of a method, those of seeds that diverged left out."""
