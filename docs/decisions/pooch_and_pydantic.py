@@ -26,7 +26,7 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import pooch
 import pydantic
 
-from xsoftmax.data import config as descriptions
+from xsoftmax.data import typed_values
 from xsoftmax.data.config import Archive, DatasetConfig, Source, load_config
 from xsoftmax.data.download import download
 from xsoftmax.data.fetch import Patience
@@ -226,7 +226,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, server() as address:
         downloads(address, Path(name))
         validators(Path(name))
-    ours = [getattr(descriptions, name) for name in ("_build", "_value", "_mapping", "_scalar", "_short")]
+    ours = [getattr(typed_values, name) for name in ("build", "_value", "_mapping", "_scalar", "short")]
     for name, functions in (("ours", ours), ("around pydantic, beside WORDS", [strict, _default, in_our_words])):
         n_lines = sum(len(inspect.getsource(each).splitlines()) for each in functions)
         print(f"\nlines that check types, {name}: {n_lines}")

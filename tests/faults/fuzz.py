@@ -127,6 +127,7 @@ def _parquet(frame: pd.DataFrame, compression: str | None) -> bytes:
 
 
 NUMBERS = "a,label,b\n1.5,x,0\n2,y,-1e3\n3,x,2\n"
+COLUMNS = 't,n,c,label\n"a, b",1.5,x,k\nb,2,,m\n,-3e3,y,k\n'
 WORDS = pd.DataFrame({"label": ["cat", None, "dog"], "text": ['Meow, "loud"\nmeow', "nothing", "Woof"]})
 XC = "3 6 4\n0,3 1:0.5 5:2\n1 0:-3e38\n 2:1 3:3\n"
 SVMLIGHT = "3,1 1:0.5 4:3e38 # two\n-2 qid:3 2:1\n\n+1 3:7\n"
@@ -187,6 +188,7 @@ CASES: dict[str, list[Variant]] = {
         variant("table", TABLE, {"data.parquet": _parquet(WORDS, "snappy")}, text="text"),
         variant("table", TABLE, {"data.parquet": _parquet(pd.read_csv(io.StringIO(NUMBERS)), None)}),
     ],
+    "table-columns": packed("table", ONE, {"data": COLUMNS.encode()}, text="t", numeric=["n"], categorical="c"),
     "table-several-labels": packed("table", ONE, {"data": SEVERAL.encode()}, label_separator=";"),
     "xc": packed("xc", ONE, {"data": XC.encode()}),
     "xc-filter": packed("xc", ONE | {"filter": "pairs"}, {"data": XC.encode(), "pairs": b"0 3\n2 1\n2 7\n"}),

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import psutil
@@ -16,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 from faults.fuzz import CASES, damaged
 from xsoftmax.data.reading import read_parts
-from xsoftmax.data.rows import Texts
+from xsoftmax.data.rows import Columns, Texts
 from xsoftmax.internal.errors import InputError
 
 N_FILES = int(os.environ.get("XSOFTMAX_FUZZ", 500))
@@ -62,6 +63,13 @@ def check(rows):
         assert (rows.filtered >= 0).all()
         assert (rows.filtered[:, 0] < n).all()
     X = rows.features
+    if isinstance(X, Columns):
+        for part, form in zip(X.parts, X.forms, strict=True):
+            if form.kind == "categories":
+                assert all(len(cells) == form.n_columns for cells in part)
+            else:
+                check(replace(rows, features=part))
+        return
     if isinstance(X, Texts):
         assert sum(isinstance(text, str) for text in X) == len(X) == n
         return

@@ -63,7 +63,7 @@ CRAFTED = [
     (text("transform/source", {"options": 7}), r"source: \"\{'options': 7\}\", expected a format and its options"),
     (text("transform/source", [1]), "source: "),
     (text("transform/source", SOURCE | {"options": {"delimiter": 7}}), "option delimiter: expected text"),
-    (text("transform/source", SOURCE | {"options": {"text": [1]}}), "option text: expected text"),
+    (text("transform/source", SOURCE | {"options": {"text": [[1]]}}), "option text: expected text"),
     (names("class_names", "a", "a"), "two classes are named 'a'"),
     (without_weights, "no weights, though the fit is finished"),
 ]

@@ -1,7 +1,6 @@
 """Fit a classifier to a file of labelled rows in one go: prepare, choose and train a method, test, write model.h5.
 
-    xsoftmax fit reviews.csv --text comment --label product -o model.h5
-    xsoftmax fit reviews.csv --text title --text comment --numeric price --categorical brand --label product
+    xsoftmax fit goods.csv --text title --text comment --numeric price --categorical brand --label product -o model.h5
 
 A tenth of the rows each is kept for validation, which chooses the method and the epoch, and for the test.
 """

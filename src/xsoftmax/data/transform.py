@@ -142,7 +142,9 @@ class Transform(Form):
             ends = np.cumsum([part.n_raw for part in self.parts])
             raw = ((part, X[:, end - part.n_raw : end]) for part, end in zip(self.parts, ends, strict=True))
             return self._normalized(beside(part.finish(part.stored(each)) for part, each in raw))
-        return self._normalized(self._weighed(X))
+        with np.errstate(over="ignore", invalid="ignore"):  # said below, with the row
+            X = self._weighed(X)
+        return self._normalized(X)
 
     def stored(self, X: Matrix) -> Matrix:
         """Store rows as their kind is: dense, or sparse."""
