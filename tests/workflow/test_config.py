@@ -377,6 +377,11 @@ def test_an_experiment_may_define_methods_and_data_sets_choose_among_them():
     assert found.tasks["icd10"].settings("softmax")["proposal"]["batch_size"] != 2
 
 
+def test_a_later_config_file_takes_back_by_null_what_an_earlier_one_defines():
+    config = quickstart(methods=["softmax"], set={}, define={"small": None})
+    assert Experiment.from_config(config, CONFIG).config["define"] == {}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

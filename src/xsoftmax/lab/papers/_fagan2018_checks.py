@@ -35,8 +35,9 @@ def convergence(results: Results, page: Page) -> None:
         "The optimum",
         "The paper sets the penalty to 0, and then there need be no optimum: where classes can be separated, the "
         f"likelihood rises for ever. With an L2 penalty of 1 there is one, which L-BFGS finds. On {named(STAND_IN)}, "
-        "log-loss plus penalty per training row, where each fit ended: 100 epochs, and a rate that falls to 2 % of "
-        "where it began. NCE and IS are not here, as their steps take no such penalty.",
+        "log-loss plus penalty per training row, where each fit ended: 100 epochs (of U-max, whose steps with a "
+        "penalty cost least, 400), and a rate that falls to 2 % of where it began. NCE and IS are not here, as their "
+        "steps take no such penalty.",
     )
     optimum = results.estimate(STAND_IN, OPTIMUM, PENALISED)
     losses = {method: Estimate.of(results.values(STAND_IN, name, PENALISED)) for method, name in found.items()}

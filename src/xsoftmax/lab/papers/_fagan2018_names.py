@@ -52,6 +52,7 @@ IDENTICAL = 0.1
 # Other programs ran beside the fits: of each fit, its fastest part counts, from one look to the next.
 SAME_SPEED, NEAR_SPEED = 1.5, 2.0
 # "Converges to the optimal MLE": by how much, relatively, the loss with penalty ends above the optimum.
+# Before, pilots of one seed and 400 epochs had ended 0.003 (Implicit SGD) and 0.008 (U-max) above it.
 CONVERGED, NEARLY = 0.01, 0.05
 
 

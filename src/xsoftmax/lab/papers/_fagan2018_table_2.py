@@ -62,8 +62,8 @@ def table_2(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
         return
     page.section(
         "Table 2: tuned rates",
-        "Of each method's trials, on 10 % of the training rows in the paper, the one with the highest training "
-        f"log-likelihood after as many epochs as the fits have. {UNITS}",
+        "Each method is tried with every rate of a grid, on 10 % of the training rows and for as many epochs as the "
+        f"fits have; the rate with the highest training log-likelihood is taken. {UNITS}",
     )
     rows, equal, close = [], [], 0
     for (dataset, method), found in chosen.items():

@@ -16,6 +16,7 @@ from xsoftmax.lab.papers._fagan2018_losses import (
     lowest,
     named,
     ratio,
+    same_fits,
     told,
 )
 from xsoftmax.lab.papers._fagan2018_names import BIASED, DATASETS, HALF_WAY, IMPLICIT, METHODS, U_MAX, VANILLA
@@ -74,6 +75,14 @@ def _table_3(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     rows = [[named(dataset), *(ours(losses[m]) if m in losses else "–" for m in METHODS)]
             for dataset, losses in found.items()]  # fmt: skip
     page.table(["data set", *METHODS.values()], rows)
+    same = [
+        named(dataset)
+        for dataset in found
+        if (losses := losses_of_seeds(results, dataset, U_MAX))
+        and losses == losses_of_seeds(results, dataset, VANILLA)
+    ]
+    if same:
+        page.text(same_fits(f"on {' and '.join(same)}"))
     _claims_of_table_3(results, page, found, numbers["factor"])
 
 

@@ -191,7 +191,8 @@ class Experiment:
         config = {key: part["default"] for key, part in schema["properties"].items() if "default" in part} | config
         _check(config, schema, "config")
         _check_path_part("config: experiment:", config["experiment"])
-        config["for"] = {name: own for name, own in config["for"].items() if own is not None}
+        for key in ("for", "define"):
+            config[key] = {name: own for name, own in config[key].items() if own is not None}
         file = methods_file(folder)
         methods = _read(file)
         _check_renamed(config, methods, str(file))
