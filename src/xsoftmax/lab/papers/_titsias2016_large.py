@@ -97,3 +97,8 @@ def _last_change(results: Results, dataset: str) -> Estimate:
     """Give the change of the bound from the last evaluation but one to the last, as a share of where it ends."""
     ends = [fit.history["objective"].iloc[-2:].tolist() for fit in results.of(dataset, HALVED) if not fit.diverged]
     return Estimate.of(abs(before - last) / last for before, last in ends)
+
+
+def _commonest(data: Prepared) -> Estimate:
+    """Give the error of always saying the commonest training class; its own error is of other test rows."""
+    return Estimate.of((data.labels("test") != data.class_counts.argmax()).astype(float).tolist())
