@@ -63,15 +63,15 @@ def amazoncat(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
         ),
         "of other data than the paper's",
     )
-    gains = {key: _last_gain(results, key) for key in here}
+    changes = {key: _last_change(results, key) for key in here}
     page.claim(
         "The evolution of the bound indicates convergence (Figure 3d)",
-        "; ".join(f"{key}: the bound gains {ours(gain)} of what is left of it" for key, gain in gains.items()),
+        "; ".join(f"{key}: the last epoch changes it by {ours(change)} of itself" for key, change in changes.items()),
         judge_level(
-            worst(gains.values()),
+            worst(changes.values()),
             at_most=NEAR_END,
             near=NEARLY,
-            of="the last epoch's gain as a share of the bound, the greatest of all data sets",
+            of=f"the last epoch's change as a share of the bound (the greatest of {len(here)} data sets)",
         ),
     )
     page.claim(
@@ -93,10 +93,10 @@ def _error(results: Results, dataset: str) -> Estimate:
     return replace(accuracy, mean=1 - accuracy.mean)
 
 
-def _last_gain(results: Results, dataset: str) -> Estimate:
-    """Give what the bound gains from the last evaluation but one to the last, as a share of where it ends."""
+def _last_change(results: Results, dataset: str) -> Estimate:
+    """Give the change of the bound from the last evaluation but one to the last, as a share of where it ends."""
     ends = [fit.history["objective"].iloc[-2:].tolist() for fit in results.of(dataset, HALVED) if not fit.diverged]
-    return Estimate.of((before - last) / last for before, last in ends)
+    return Estimate.of(abs(before - last) / last for before, last in ends)
 
 
 def _commonest(data: Prepared) -> Estimate:

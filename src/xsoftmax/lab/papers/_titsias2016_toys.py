@@ -28,8 +28,8 @@ COLORS = {SOFT: BLUE, OVE: VERMILION, BOUCHARD: GREEN, SGD: VERMILION}  # the pa
 EXACT = 1e-3
 EXACT_RATIO = 0.01
 # OVE-SGD approaches OVE's maximum if what is left of the way is so small a share of that maximum, nearly for the
-# shape. The way from no weights is no measure: its start is so low that any training goes most of it. A bound is at
-# its end if it rises no more than so in a last epoch.
+# shape. The way from no weights is no measure: its start is so low that any training goes most of it. A bound has
+# converged if a last epoch changes it by no more.
 NEAR_END, NEARLY = 0.05, 0.2
 # Weights are remarkably close if their norm by eq. 17 is so small. The paper has no number for the plane; in its
 # Table 2 OVE's norms are .05, .09 and .50, BOUCHARD's .25 at least.
@@ -85,7 +85,8 @@ def worst(values: Iterable[Estimate]) -> Estimate:
 def judge_approach(results: Results, datasets: Sequence[str]) -> Finding:
     """Judge whether OVE-SGD comes to OVE's maximum, where it comes least near."""
     left = worst(left_of_the_way(results, key) for key in datasets)
-    of = "what is left to OVE's maximum, as a share of it" + (", the most of all data sets" if datasets[1:] else "")
+    of = "the share of OVE's maximum that is left to go"
+    of += f" (the most of {len(datasets)} data sets)" if datasets[1:] else ""
     return judge_level(left, at_most=NEAR_END, near=NEARLY, of=of)
 
 
@@ -214,7 +215,7 @@ def figure_2(results: Results, page: Page) -> None:
             Estimate(end.mean / start, end.error / start, end.n),
             at_most=WELL,
             near=WELL_IN_SHAPE,
-            of="what is left of the first error, as a share of it",
+            of="the share of the first error that is left",
         ),
     )
     if results.has(MANY, SCALED):
