@@ -136,7 +136,7 @@ def test_with_a_storage_all_results_are_there_and_a_second_run_does_nothing(chec
     pytest.importorskip("snakemake_storage_plugin_fs", reason="pip install snakemake-storage-plugin-fs")
     if shutil.which("rsync") is None:
         pytest.skip("rsync is not installed: apt-get install rsync")
-    (tmp_path / "mine.yaml").write_text(json.dumps(ONE | {"search": {"grid": {"softmax": {"l2": [0.0, 0.1]}}}}))
+    (tmp_path / "mine.yaml").write_text(json.dumps(ONE | {"search": {"grid": {"softmax": {"decay": [0.0, 0.1]}}}}))
     store = tmp_path / "store"
     words = ["-s", str(checkout.folder / "workflow/Snakefile"), "--configfile", "mine.yaml"]
     words += ["--default-storage-provider", "fs", "--default-storage-prefix", str(store)]
