@@ -49,7 +49,9 @@ def test_the_plan_names_what_the_experiment_is_read_with():
     files = {(path.parent if path.name == "__init__.py" else path).as_posix() for path in paths}
     folders = {f"src/{package.replace('.', '/')}" for package in [*AXES.values(), "xsoftmax.data.readers"]}
     missing = {file for file in files if not file.startswith(tuple(f"{name}/" for name in named))} - set(named)
-    missing |= (folders | {"src/xsoftmax/lab/workflow", "workflow/schemas"}) - set(named)
+    missing |= (
+        folders | {f"src/xsoftmax/lab/workflow/{name}.py" for name in ("experiment", "plan")} | {"workflow/schemas"}
+    ) - set(named)
     assert not {name for name in missing if not name.startswith("src/xsoftmax/internal/")}
 
 

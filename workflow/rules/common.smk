@@ -107,7 +107,7 @@ def planning(words):
     what, _, others = words.partition(" ")
     return (
         f'{PLANNED}=${PLANNED}_{PLACE} PYTHONPATH="$XSOFTMAX_SOURCES"'
-        f" python -m xsoftmax.lab.workflow.plan {what} $XSOFTMAX_CONFIG_{PLACE} {others}"
+        f' python -m xsoftmax.lab.workflow.plan {what} "$XSOFTMAX_CONFIG_{PLACE}" {others}'
     )
 
 

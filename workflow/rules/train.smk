@@ -60,7 +60,7 @@ rule train:
         "train {wildcards.method} on {wildcards.dataset}, seed {wildcards.seed}"
     shell:
         command(
-            "train {input.data:q} --methods $XSOFTMAX_METHODS --method {wildcards.method:q} {params.like:q}"
+            'train {input.data:q} --methods "$XSOFTMAX_METHODS" --method {wildcards.method:q} {params.like:q}'
             " --set {params.changes:q} --expect {params.settings:q} {params.chosen:q} {params.proposals:q} --seed {params.seed}"
             " {params.options:q} --threads {threads} ${{SLURM_JOB_ID:+--memory {resources.mem_mb}}}"
             " --checkpoint {params.checkpoint:q} -o {params.folder:q} > {log:q} 2>&1",

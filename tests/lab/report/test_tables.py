@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import re
 
 import pandas as pd
 import pytest
@@ -113,6 +114,17 @@ def test_a_summary_read_from_its_file_gives_the_same_tables(tmp_path):
     table = tables.summary(read_fits(write_fits(tmp_path, datasets=("icd10", "bibtex"), seeds=(0, 1))))
     table.to_csv(tmp_path / "summary.csv", index=False)
     assert tables.markdown_table(pd.read_csv(tmp_path / "summary.csv")) == tables.markdown_table(table)
+
+
+def test_the_page_of_the_ranking_has_the_cells_of_the_markdown_table(tmp_path):
+    table = tables.summary(read_fits(write_fits(tmp_path, datasets=("icd10", "bibtex"), seeds=(0, 1))))
+    table.loc[table.method == "u-max", "method"] = "<b>&"
+    page, lines = tables.html_page(table), tables.markdown_table(table).splitlines()
+    assert re.findall(r"<h2>(.*?)</h2>", page) == ["bibtex", "icd10"]
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in page.split("<tr>")]
+    written = [line.strip("|").split("|") for line in lines if line.startswith("|") and "--" not in line]
+    assert [row for row in rows if row] == [[cell.strip() for cell in row] for row in written if row[0].strip()]
+    assert "<b>" not in page
 
 
 def test_a_table_has_the_metrics_of_its_kind_of_labels(tmp_path):
