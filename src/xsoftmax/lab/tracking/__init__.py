@@ -102,7 +102,8 @@ def _log(client: Any, experiment_id: str, each: Fit | Search, content: str, runs
     same = [run for run in finished if run.data.tags["fit"] == content]
     if not same:
         _check_models(each)
-    live = [metric for run in runs if run.data.tags["fit"] == LIVE for metric in machine_use(client, run)]
+    watched = [run for run in runs if run.data.tags["fit"] == LIVE and isinstance(each, Fit)]
+    live = [metric for run in watched for metric in machine_use(client, run)]
     for run in runs:
         if run not in finished:  # left by a process that was killed
             _delete(client, experiment_id, run.info.run_id)
