@@ -78,8 +78,7 @@ def _table_3(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     same = [
         named(dataset)
         for dataset in found
-        if (losses := losses_of_seeds(results, dataset, U_MAX))
-        and losses == losses_of_seeds(results, dataset, VANILLA)
+        if (mine := losses_of_seeds(results, dataset, U_MAX)) and mine == losses_of_seeds(results, dataset, VANILLA)
     ]
     if same:
         page.text(same_fits(f"on {' and '.join(same)}"))
