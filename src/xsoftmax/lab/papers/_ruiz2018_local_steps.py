@@ -24,7 +24,7 @@ def as_published(results: Results, page: Page, paper: Mapping[str, Any]) -> None
     page.section(
         "As the authors' program scores and trains",
         "Their likelihoods of probit and logistic models are estimated by 1,000 draws from N(5, 5²) and floored at "
-        "-26 a row; their program's local step is 0.001 and lacks the gradient of the entropy. Here are our models "
+        "−26 a row; their program's local step is 0.001 and lacks the gradient of the entropy. Here are our models "
         "of both kinds, scored exactly and their way.",
     )
     rows, numbers, nearer = [], {}, {}

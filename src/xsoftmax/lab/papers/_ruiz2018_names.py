@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Difference
+from xsoftmax.lab.reproduction.results import Results
 
 MNIST, BIBTEX, OMNIGLOT = "mnist-whole", "bibtex-whole", "omniglot-whole"
 DATASETS = {MNIST: "MNIST", BIBTEX: "Bibtex", OMNIGLOT: "Omniglot"}
@@ -28,3 +29,9 @@ def told_numbers(found: Mapping[str, bool]) -> str:
     """Say how many numbers agree, and which do not."""
     others = ", ".join(name for name, agree in found.items() if not agree)
     return f"{sum(found.values())} of {len(found)} agree{f'; not {others}' if others else ''}"
+
+
+def iterations(results: Results, dataset: str) -> int:
+    """Count the minibatches of a fit of softmax A&R."""
+    fit = results.of(dataset, AR)[0]
+    return round(fit.history["step"].iloc[-1] / fit.status["parameters"]["batch"]["size"])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from xsoftmax.lab.papers._ruiz2018_names import AR, METHODS, OVE
+from xsoftmax.lab.papers._ruiz2018_names import AR, METHODS, OVE, iterations
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate, paired
 from xsoftmax.lab.reproduction.page import Page
@@ -22,7 +22,7 @@ ORDERS_OF_MAGNITUDE, ONE_ORDER = 100, 10
 SIMILAR, ROUGHLY_SIMILAR = 1.25, 2
 
 
-def toy(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
+def toy(results: Results, page: Page, paper: Mapping[str, Any], paper_iterations: int) -> None:
     """Compare bounds and errors with the paper's."""
     if not results.has(TOY, AR):
         return
@@ -35,7 +35,7 @@ def toy(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
         f"{n_rows:,} draws of {n_classes:,} classes that occur (9,035 in the paper); biases are all there is to "
         "learn. The bound is that of 5,000 rows, times the number of rows; the error is the mean over classes of the "
         "distance between the model's probability and the class's share of the rows, which maximises the likelihood. "
-        "60,000 steps of the paper's 500,000.",
+        f"{iterations(results, TOY):,} iterations of the paper's {paper_iterations:,}.",
     )
     distances = {
         method: [np.abs(_probabilities(model) - share) for model in results.models(TOY, method)] for method in paper
@@ -60,6 +60,10 @@ def _ratio(first: Estimate, second: Estimate) -> Estimate:
     return Estimate(ratio, error, min(first.n, second.n))
 
 
+def _scientific(mean: float, error: float) -> str:
+    return f"{mean:.2e}" + (f" ± {error:.0e}" if math.isfinite(error) else "")
+
+
 def _mean_error(distances: Iterable[np.ndarray]) -> Estimate:
     return Estimate.of(float(each.mean()) for each in distances)
 
@@ -78,7 +82,7 @@ def _toy_table(
         rows.append([
             METHODS[method],
             f"{numbers['bound']:.3g}", f"{bounds[method].mean:.3g}",
-            f"{numbers['error']:.2e}", f"{error.mean:.2e} ± {error.error:.0e}",
+            f"{numbers['error']:.2e}", _scientific(error.mean, error.error),
             number(numbers["minutes"], digits=3), number(minutes, digits=4),
         ])  # fmt: skip
     page.table(["method", "bound, paper", "ours", "error, paper", "ours", "minutes per epoch, paper", "ours"], rows)
@@ -128,7 +132,7 @@ def claim_errors(page: Page, paper: Mapping[str, Any], distances: Mapping[str, l
     found = paired(distances[AR], distances[OVE])
     page.claim(
         "On the toy the difference of the errors is not statistically significant",
-        f"{found.mean:.1e} ± {found.half_width:.1e}, of the classes and of the seeds together",
+        f"{_scientific(found.mean, found.half_width)}, of classes and seeds together",
         judge_level(
             Estimate(abs(found.mean) / found.half_width, 0.0, len(distances[AR])),
             at_most=1,

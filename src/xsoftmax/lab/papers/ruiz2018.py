@@ -15,6 +15,7 @@ from xsoftmax.lab.papers._ruiz2018_names import (
     OMNIGLOT,
     OVE,
     PROBIT,
+    iterations,
     signed,
     told_numbers,
 )
@@ -43,28 +44,29 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     entropy(results, page)
     _table_2(results, page, numbers["table_2"])
     _figure_2(results, page)
-    toy(results, page, numbers["toy"])
+    toy(results, page, numbers["toy"], numbers["toy_iterations"])
 
 
 def _table_1(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     page.section(
-        "Table 1: the data sets",
+        "Table 1: data sets and iterations",
         "A row of Bibtex has its first label only, in the paper and here; the paper has more classes left, and fewer "
         "test rows.",
     )
     rows = []
     for key in (each for each in paper if each in results.prepared):
         with results.data(key) as data:
-            here = (data.n_samples("train"), data.n_samples("test"), data.n_features, data.n_classes)
+            here = [data.n_samples("train"), data.n_samples("test"), data.n_features, data.n_classes]
+        here.append(iterations(results, key))
         rows.append([DATASETS[key], *(f"{a:,} / {b:,}" for a, b in zip(paper[key].values(), here, strict=True))])
-    page.table(["data set, paper / ours", "training rows", "test rows", "features", "classes"], rows)
+    page.table(["data set, paper / ours", "training rows", "test rows", "features", "classes", "iterations"], rows)
 
 
 def _table_3(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     page.section(
         "Table 3: test log-likelihood and accuracy",
         "Exact likelihoods of each model's own link: of the softmax over all classes; for probit and logistic an "
-        "integral, to 1e-9. Steps, step sizes, minibatches and drawn classes are the paper's. Weights begin at 0, "
+        "integral, to 1e-9. Step sizes, minibatches and drawn classes are the paper's. Weights begin at 0, "
         "not at small random numbers, and the t of a local step counts the visits to its row, not iterations.",
     )
     measures = {key: (words, f"test.{key}", 3) for key, words in MEASURES.items()}
