@@ -133,8 +133,8 @@ def overview(folder: Path) -> str:
 
 
 def ours(estimate: Estimate, digits: int = 3) -> str:
-    """Write a mean with its standard error."""
-    text = number(estimate.mean, estimate.error, digits)
+    """Write a mean with its standard error, an exact value without one."""
+    text = number(estimate.mean, estimate.error or math.nan, digits)
     return f"{text} ({estimate.n_diverged} diverged)" if estimate.n_diverged else text
 
 
