@@ -240,6 +240,11 @@ def test_numba_caches_follow_the_modules_that_hold_kernels(copy):
         before = cache()
 
 
+def test_the_code_of_every_objective_is_kept():
+    """What is compiled for a type from elsewhere would be compiled anew by each program."""
+    assert set(modules_below("xsoftmax.objectives")) <= kernel_modules()
+
+
 def test_compiled_code_is_made_of_modules_that_hold_kernels_alone():
     """A constant from anywhere else could change, and old machine code would go on with the old one."""
     holders = kernel_modules() | {"xsoftmax.internal.compiled"}

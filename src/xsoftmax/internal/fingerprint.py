@@ -19,8 +19,11 @@ from xsoftmax.internal.places import compiled_code, folder_of_compiled_code
 
 PACKAGE = "xsoftmax"
 ROOT = Path(__file__).parents[1]
-# What a module imports that holds kernels: numba's door, or what attaches code to a kernel's name.
-_KERNELS = re.compile(rf"\b{PACKAGE}\.(?:kernels\.dispatch|internal(?:\.| import )compiled)\b".encode())
+# What a module imports that holds kernels, or types of them: numba's door, what attaches code to a kernel's name, or
+# what objectives share.
+_KERNELS = re.compile(
+    rf"\b{PACKAGE}\.(?:kernels\.dispatch|objectives\._\w+|internal(?:\.| import )compiled)\b".encode()
+)
 # An import of ours, wherever it stands: ``import a, b`` or ``from a import b, c``, perhaps in parentheses. Parsing
 # the sources would take longer than a short fit trains; what only looks like an import does no harm.
 _IMPORT = re.compile(
