@@ -1,5 +1,7 @@
 """Pages of papers: cells, verdicts, and what is written."""
 
+import json
+
 import pytest
 
 from lab.reproduction.made_up import results_of
@@ -51,6 +53,11 @@ def test_a_page_is_written_with_its_figures(tmp_path):
     assert "](ruiz2018/curve.svg)" in text
     assert sorted(path.name for path in (tmp_path / "out/ruiz2018").iterdir()) == ["curve.svg", "verdicts.json"]
     assert "| [Title](ruiz2018.md) | 0 | 0 | 0 | 1 | 0 | 1 of 1 |" in overview(tmp_path / "out")
+    (tmp_path / "out/yen2018").mkdir()
+    old = {"title": "Old", "claims": [{"says": "so", "verdict": "reproduced", "ours": False}]}
+    (tmp_path / "out/yen2018/verdicts.json").write_text(json.dumps(old))
+    assert "| [Old](yen2018.md) † | 1 | 0 | 0 | 0 | 0 | – |" in overview(tmp_path / "out")
+    assert overview(tmp_path / "out").count("†") == 2
     before = (tmp_path / "out/ruiz2018/curve.svg").read_bytes()
     page.write(tmp_path / "out")
     assert (tmp_path / "out/ruiz2018/curve.svg").read_bytes() == before

@@ -128,8 +128,10 @@ def overview(folder: Path) -> str:
         of = {ours: [c["verdict"] for c in found["claims"] if c["ours"] == ours] for ours in (False, True)}
         cells = [str(of[False].count(each)) for each in Verdict]
         cells += [f"{of[True].count(Verdict.REPRODUCED)} of {len(of[True])}" if of[True] else "–"]
-        rows.append(f"| [{found['title']}]({path.parent.name}.md) | {' | '.join(cells)} |")
-    return "\n".join(rows)
+        mark = "" if all("rule" in claim for claim in found["claims"]) else " †"
+        rows.append(f"| [{found['title']}]({path.parent.name}.md){mark} | {' | '.join(cells)} |")
+    old = any("†" in row for row in rows)
+    return "\n".join(rows) + ("\n\n† Judged by earlier rules, until the experiment is run again." if old else "")
 
 
 def ours(estimate: Estimate, digits: int = 3) -> str:
