@@ -76,7 +76,7 @@ site-serve: setup ## show the pages at http://127.0.0.1:8000, and follow edits
 benchmark: setup ## run ours beside other programs for MINUTES (480), on a quiet machine: table and figures
 	python -m xsoftmax benchmark peers --minutes $(MINUTES) --json results/benchmark/peers.json
 
-papers: setup ## reproduce PAPERS, by default all five, into docs/papers (3 hours; QUICK=1: 15 minutes, results/ only)
+papers: setup ## reproduce PAPERS, by default all five, into docs/papers (many hours; QUICK=1: 15 minutes, results/ only)
 	@for paper in $(PAPERS); do \
 	  echo "== $$paper"; \
 	  snakemake --cores $(CORES) --configfile config/experiments/$$paper.yaml $(if $(QUICK),config/experiments/quick/$$paper.yaml); \
