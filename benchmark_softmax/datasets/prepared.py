@@ -13,7 +13,7 @@ from xsoftmax.data.store import open_prepared
 
 
 class Dataset(BaseDataset):
-    """Rows of one label each; ``dataset`` is a description of ``config/datasets/``, by name, or the path of another."""
+    """Rows of one label each; ``dataset`` is a description of ``config/datasets/``, by name, or another's path."""
 
     name = "prepared"
     parameters = {"dataset": ["digits", "icd10"]}

@@ -21,12 +21,10 @@ GENERATED = shutil.ignore_patterns("__cache__", "__pycache__", "data", "outputs"
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def benchmark(tmp_path_factory):
+@pytest.fixture
+def benchmark(tmp_path):
     """A copy, so that caches and results of others play no part."""
-    return shutil.copytree(
-        ROOT / "benchmark_softmax", tmp_path_factory.mktemp("benchopt") / "softmax", ignore=GENERATED
-    )
+    return shutil.copytree(ROOT / "benchmark_softmax", tmp_path / "softmax", ignore=GENERATED)
 
 
 @pytest.fixture
@@ -35,12 +33,11 @@ def results(benchmark, tmp_path):
 
     def of(*options):
         words = [sys.executable, "-m", "benchopt", "run", benchmark, "--no-display", "--seed", "0", *options]
-        path, environment = tmp_path / "results" / "run.parquet", os.environ | {"OMP_NUM_THREADS": "1"}
-        words += ["--output", path]
+        words, environment = [*words, "--output", "run"], os.environ | {"OMP_NUM_THREADS": "1"}
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False, env=environment)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "Traceback" not in done.stdout + done.stderr
-        return done.stdout, pd.read_parquet(path)
+        return done.stdout, pd.read_parquet(benchmark / "outputs" / "run.parquet")
 
     return of
 
@@ -57,6 +54,8 @@ def test_solvers_learn_two_data_sets(benchmark, results):
         assert curve["objective_value"].min() < 0.7 * uniform
         assert curve["objective_test_accuracy"].max() > 0.7
     assert rows.groupby("dataset_name")["solver_name"].nunique().tolist() == [4, 4]
+    (page,) = (benchmark / "outputs").glob("*run.html")
+    assert "Validation log-loss" in page.read_text()
 
 
 def test_the_solver_of_the_page_meets_ours_and_refusals_have_a_reason(results, tmp_path):
