@@ -63,7 +63,7 @@ def main(lock: Path) -> int:
         pip = subprocess.Popen([*command, "--require-hashes", "-r", lock], stdout=out, stderr=subprocess.STDOUT)
         while pip.poll() is None:
             said = progress(read(log), n_locked, len(installed() - before))
-            show(f"{lock}: {said}, {time.monotonic() - began:.0f} s")
+            show(f"{lock}, {time.monotonic() - began:.0f} s: {said}")
             time.sleep(INTERVAL)
     show("")
     if pip.returncode:

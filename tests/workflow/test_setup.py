@@ -128,7 +128,7 @@ def test_a_terminal_sees_how_far_it_is(tmp_path):
     while piece := _read(ours):
         printed += piece
     assert program.wait() == 0
-    assert re.search(r"\rfew\.lock: (fetched|installing) \d of 2.*, \d+ s\x1b", printed)
+    assert re.search(r"\rfew\.lock, \d+ s: (fetched|installing) \d of 2.*\x1b", printed)
     assert re.search(r"few\.lock: 2 packages installed in \d+ s\r\n$", printed)
 
 
