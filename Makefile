@@ -9,10 +9,15 @@ QUICK ?=
 TEXTS ?=
 WORKERS ?= auto
 SHARE ?= 1/1
-# All extras but gpu: which build of PyTorch is right depends on the card.
-LOCKED := data report track pipeline search serve notebook docs dev
+# What runs of experiments need, and all extras but gpu: which build of PyTorch is right depends on the card.
+RUNS := data report track pipeline
+LOCKED := $(RUNS) search serve notebook docs dev
 ELSEWHERE := not cluster and not results
 STAMP := .venv/.installed
+STAMP_OF_RUNS := .venv/.installed-run
+
+RESOLVE := uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+  --no-emit-find-links --no-annotate --no-header
 
 # Tells DVC of the results that are there, so that `dvc repro` retrains none; dates stay, by which Snakemake decides.
 RECORD := if [ -e .git ] && command -v dvc > /dev/null; then dvc commit --force --no-relink --quiet 2> logs/dvc.log || \
@@ -20,20 +25,26 @@ RECORD := if [ -e .git ] && command -v dvc > /dev/null; then dvc commit --force 
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: help setup run test test-all lint audit sbom docs site site-serve benchmark papers words lock
+.PHONY: help setup setup-run run test test-all lint audit sbom docs site site-serve benchmark papers words lock
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 16
 
-setup: $(STAMP) ## prepare .venv from requirements.lock
+setup: $(STAMP) ## prepare .venv with all of requirements.lock: tests, linters, pages
 
-$(STAMP): requirements.lock pyproject.toml envs/create-venv.sh
-	@bash envs/create-venv.sh .venv
-	.venv/bin/python -m pip install --require-hashes -r requirements.lock | { grep -v '^Requirement already satisfied' || true; }
-	.venv/bin/python -m pip install --no-deps --no-build-isolation --editable .
+setup-run: $(STAMP_OF_RUNS) ## prepare .venv with what runs need, requirements-run.lock
+
+$(STAMP): $(STAMP_OF_RUNS) requirements.lock envs/install.py
+	@.venv/bin/python envs/install.py requirements.lock
 	@touch $@
 
-run: setup ## run the quick start, or the experiment CONFIG=file, to its report
+$(STAMP_OF_RUNS): requirements-run.lock pyproject.toml envs/create-venv.sh envs/install.py
+	@bash envs/create-venv.sh .venv
+	@.venv/bin/python envs/install.py requirements-run.lock
+	@.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+run: setup-run ## run the quick start, or the experiment CONFIG=file, to its report
 	@python -m xsoftmax.lab.workflow.config_files --configfile "$(or $(CONFIG),config/config.yaml)" || exit 1
 	snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG))
 	@$(if $(CONFIG),true,$(RECORD))
@@ -62,7 +73,7 @@ audit: setup ## compare the locked dependencies with the list of known vulnerabi
 sbom: setup ## list the locked dependencies in results/sbom.json (CycloneDX), for those who look after installations
 	bash envs/sbom.sh
 
-docs: setup ## run the experiment of the documentation, draw its figures, renew its generated parts
+docs: setup-run ## run the experiment of the documentation, draw its figures, renew its generated parts
 	snakemake --cores $(CORES) --configfile config/experiments/methods.yaml
 	python -m xsoftmax figures results/methods -o docs/methods/figures
 	python -m xsoftmax methods --update docs/*.md docs/methods/*.md
@@ -76,7 +87,7 @@ site-serve: setup ## show the pages at http://127.0.0.1:8000, and follow edits
 benchmark: setup ## run ours beside other programs for MINUTES (480), on a quiet machine: table and figures
 	python -m xsoftmax benchmark peers --minutes $(MINUTES) --json results/benchmark/peers.json
 
-papers: setup ## reproduce PAPERS, by default all five, into docs/papers (many hours; QUICK=1: 15 minutes, results/ only)
+papers: setup-run ## reproduce PAPERS, by default all five, into docs/papers (many hours; QUICK=1: 15 minutes, results/ only)
 	@for paper in $(PAPERS); do \
 	  echo "== $$paper"; \
 	  snakemake --cores $(CORES) --configfile config/experiments/$$paper.yaml $(if $(QUICK),config/experiments/quick/$$paper.yaml); \
@@ -84,11 +95,11 @@ papers: setup ## reproduce PAPERS, by default all five, into docs/papers (many h
 	done
 	$(if $(QUICK),,python -m xsoftmax papers docs/papers)
 
-words: setup ## reproduce yen2018's vectors of words from TEXTS='books=FILE gcide=FILE' into docs/papers (half an hour)
+words: setup-run ## reproduce yen2018's vectors of words from TEXTS='books=FILE gcide=FILE' into docs/papers (half an hour)
 	python -m xsoftmax words config/words/yen2018-words.yaml $(TEXTS) -o results/yen2018-words
 	python -m xsoftmax paper results/yen2018-words/fits/*/*/seed-* --paper yen2018-words -o docs/papers
 	python -m xsoftmax papers docs/papers
 
-lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock (needs uv)
-	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
-	  --no-annotate --no-header $(addprefix --extra ,$(LOCKED)) pyproject.toml -o requirements.lock
+lock: ## resolve the dependencies of pyproject.toml anew into requirements.lock and requirements-run.lock (needs uv)
+	$(RESOLVE) $(addprefix --extra ,$(LOCKED)) -o requirements.lock
+	$(RESOLVE) $(addprefix --extra ,$(RUNS)) --constraint requirements.lock -o requirements-run.lock

@@ -52,5 +52,5 @@ if [ "${XSOFTMAX_APT:-}" = 1 ]; then
   install_venv_package && attempt "$python" -m venv "$folder" && exit 0
 fi
 version=$("$python" -c 'import sys; print(f"3.{sys.version_info.minor}")')
-echo "error: $python cannot make virtual environments, and there is no virtualenv, uv or pip that can; type: sudo apt-get install python$version-venv, then make setup again" >&2
+echo "error: $python cannot make virtual environments, and there is no virtualenv, uv or pip that can; type: sudo apt-get install python$version-venv, then the same command again" >&2
 exit 1

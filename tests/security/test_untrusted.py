@@ -358,13 +358,14 @@ def test_nothing_listens_to_the_network():
         assert "0.0.0.0" not in path.read_text(), path
 
 
-def test_dependencies_are_locked_with_hashes():
-    lines = (REPOSITORY / "requirements.lock").read_text().replace("\\\n", " ").splitlines()
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-run.lock"])
+def test_dependencies_are_locked_with_hashes(lock):
+    lines = (REPOSITORY / lock).read_text().replace("\\\n", " ").splitlines()
     wanted = [line for line in lines if line and not line.startswith("#")]
     assert wanted
     assert all("==" in line and "--hash=sha256:" in line for line in wanted)
-    setup = (REPOSITORY / "Makefile").read_text()
-    assert "--require-hashes -r requirements.lock" in setup
+    assert f"envs/install.py {lock}" in (REPOSITORY / "Makefile").read_text()
+    assert '"--require-hashes", "-r", lock' in (REPOSITORY / "envs/install.py").read_text()
 
 
 def test_downloads_are_checked():

@@ -292,7 +292,7 @@ def test_a_config_that_is_not_utf_8_is_refused_in_a_line(checkout, encoding):
     text = config.read_text()
     try:
         config.write_bytes(f"{text}# né\n".encode(encoding))
-        done = [checkout.run("snakemake", "-n"), checkout.run("make", "run", "-o", "setup", "SHELL=/bin/bash")]
+        done = [checkout.run("snakemake", "-n"), checkout.run("make", "run", "-o", "setup-run", "SHELL=/bin/bash")]
     finally:
         config.write_text(text)
     for each in done:

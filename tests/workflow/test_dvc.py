@@ -130,7 +130,7 @@ def test_a_repro_after_a_run_retrains_nothing(tmp_path_factory):
     (tree.folder / "config/config.yaml").write_text(TINY + "seeds: [0]\n")
     tree.run("git", "init", "-q")
     commit(tree)
-    done = tree.run("make", "run", "-o", "setup")
+    done = tree.run("make", "run", "-o", "setup-run")
     assert done.returncode == 0, done.stderr
     assert "warning" not in done.stderr
     assert ran(tree) == []
