@@ -8,7 +8,7 @@ class Dataset(BaseDataset):
     """Classes whose rows overlap, so that the best weights are finite."""
 
     name = "simulated"
-    parameters = {"n_samples, n_features, n_classes": [(4000, 20, 50)], "distance": [4.0]}
+    parameters = {"n_samples, n_features, n_classes": [(4000, 20, 50)], "distance": [4]}
     test_parameters = {"n_samples, n_features, n_classes": [(300, 5, 4)]}
     requirements = []
 

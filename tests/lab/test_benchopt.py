@@ -61,7 +61,7 @@ def test_solvers_learn_two_data_sets(benchmark, results):
 def test_the_solver_of_the_page_meets_ours_and_refusals_have_a_reason(results, tmp_path):
     (tmp_path / "gradient_descent.py").write_text(Page("benchopt.md").block("python"))
     ours = "xsoftmax[method=[softmax,adversarial,sofmax]]"
-    chosen = ("-d", "simulated[distance=9.0]", "-s", "gradient_descent.py", "-s", ours)
+    chosen = ("-d", "simulated[distance=9]", "-s", "gradient_descent.py", "-s", ours)
     said, rows = results(*chosen, "-n", "3", "--no-plot")
     assert "adversarial: its model adds the proposal's log-probabilities" in said
     assert "unknown method 'sofmax'" in said
