@@ -59,10 +59,13 @@ def test_all_that_git_has_beside_the_sources_is_package_data():
         ["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
     package = ROOT / "src/xsoftmax"
-    others = {ROOT / name for name in listed if not name.endswith(".py")} - {package / "config"}
+    others = {ROOT / name for name in listed if not name.endswith(".py")}
+    linked = {path for path in others if path.is_symlink()}
+    assert linked == {package / "config", package / "lab/workflow/schemas"}
     declared = package_data()
-    assert others <= declared
+    assert others - linked <= declared
     assert {package / "config/methods.yaml", *(package / "config/datasets").glob("*.yaml")} <= declared
+    assert set((package / "lab/workflow/schemas").iterdir()) <= declared
 
 
 def package_data():

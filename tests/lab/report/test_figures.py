@@ -30,7 +30,7 @@ def test_the_same_fits_give_the_same_bytes(tmp_path):
     compare(folders, tmp_path / "a")
     compare(reversed(folders), tmp_path / "b")
     names = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
-    assert len(names) == 5 + 2 * len(figures.PLOTS)
+    assert len(names) == 6 + 2 * len(figures.PLOTS)
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes(), name
 

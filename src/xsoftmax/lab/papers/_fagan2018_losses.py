@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from xsoftmax.lab.papers._fagan2018_names import ALL_METHODS, DATASETS
 from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.results import Results
 
+T = TypeVar("T")
 ONCE, TWICE = "train.log_likelihood", "train.log_likelihood_normalised_twice"
 
 
@@ -52,8 +54,8 @@ def counts(hits: Iterable[Sequence[bool]]) -> Estimate:
     return Estimate.of(float(sum(of_seed)) for of_seed in zip(*hits, strict=False))
 
 
-def best_of(losses: Mapping[str, Estimate]) -> str:
-    """Name the method with the lowest mean loss."""
+def best_of(losses: Mapping[T, Estimate]) -> T:
+    """Tell which method, or which rate, has the lowest mean loss."""
     return min((name for name in losses if losses[name].n), key=lambda name: losses[name].mean)
 
 

@@ -122,20 +122,16 @@ def _claim_lowest(
         ),
         f"{named(STAND_IN)} in place of Eurlex; OVE, NCE and IS are normalised once",
     )
-    least = {method: losses[_best(losses)] for method, losses in found.items() if any(e.n for e in losses.values())}
+    least = {method: losses[best_of(losses)] for method, losses in found.items() if any(e.n for e in losses.values())}
     page.claim(
         f"Each at the best of all rates, on all rows of {named(STAND_IN)}, Implicit SGD has the lowest log-loss",
         "; ".join(
-            f"{METHODS[method]} {number(each.mean, digits=3)} at {_best(found[method]):g}"
+            f"{METHODS[method]} {number(each.mean, digits=3)} at {best_of(found[method]):g}"
             for method, each in least.items()
         ),
         judge_orders({m: lower(least[IMPLICIT], each) for m, each in least.items() if m != IMPLICIT}),
         ours=True,
     )
-
-
-def _best(losses: Mapping[float, Estimate]) -> float:
-    return min((rate for rate in losses if losses[rate].n), key=lambda rate: losses[rate].mean)
 
 
 def _claim_robust(
