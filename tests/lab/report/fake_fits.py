@@ -171,7 +171,7 @@ def write_search(folder: Path, dataset: str = "icd10", method: str = "softmax", 
 def write_model(path: Path, words: str) -> None:
     """Write a model of texts with two classes, one named as said, of the fit that the status beside it tells of."""
     said = json.loads(path.with_name("status.json").read_text())
-    known = {key: said[key] for key in (*IDENTITY, "status", "message")}
+    known = {key: said[key] for key in (*IDENTITY, "status")}
     W = None if said["status"] == "diverged" else np.array([[1, -1, 0], [-1, 1, 0]], np.float32)
     transform = Transform("texts", words=("broken", "arm", "of"), token=r"\b\w\w+\b", weighting="binary")
     save_model(Model(W, [words, "other"], 3, transform=transform, attributes=known), path)
