@@ -14,7 +14,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 QUICKSTART, PAPERS = ROOT / "notebooks/quickstart.ipynb", ROOT / "notebooks/five-papers.ipynb"
 FIGURES_OF_PAPERS = 7
 FIVE = ("titsias2016", "fagan2018", "ruiz2018", "yen2018", "bamler2020")
-FINISHED = sorted(path.parent for path in ROOT.glob("results/*/curves.csv") if not (path.parent / "paper").exists())
+FINISHED = sorted(path.parent for path in ROOT.glob("results/*/report.html") if not (path.parent / "paper").exists())
 
 
 def run(results, monkeypatch, notebook=QUICKSTART, kind="png"):
