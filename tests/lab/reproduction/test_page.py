@@ -44,11 +44,12 @@ def test_a_page_is_written_with_its_figures(tmp_path):
     text = (tmp_path / "out/ruiz2018.md").read_text()
     assert "| a | SOFT | 0.30 | 0.25 ± 0.00 | −0.05 |" in text
     assert "absent" not in text
-    judged = "1 comparisons: 0 as claimed, 0 too close, 1 reversed; an order counts where"
+    judged = "1 comparisons: 0 as claimed, 0 too close, 1 reversed; by *orders*; "
     assert f"| it works | 0.25 | **not reproduced** | {judged}" in text
     assert "better if 1 fewer were reversed | because |" in text
     assert "| we say | here |" in text
-    assert "| so does ours | 0.5 | **reproduced** | 1 of 1 numbers agree;" in text
+    assert "| so does ours | 0.5 | **reproduced** | 1 of 1 numbers agree; by *numbers*;" in text
+    assert "*orders*: an order counts where the 95 % interval" in text
     assert "3 fits, seeds 0, 1, 2" in text
     assert "](ruiz2018/curve.svg)" in text
     assert sorted(path.name for path in (tmp_path / "out/ruiz2018").iterdir()) == ["curve.svg", "verdicts.json"]

@@ -14,10 +14,15 @@ from xsoftmax.lab.report.figures import save
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.results import Results
-from xsoftmax.lab.reproduction.rules import Finding, Verdict
+from xsoftmax.lab.reproduction.rules import NUMBERS, ORDERS, Finding, Verdict
 
 # Beside a page's figures: its claims, for ``overview``.
 VERDICTS = "verdicts.json"
+# Rules that most claims are judged by are told once, and named beside a verdict.
+COMMON = {ORDERS: "by *orders*", NUMBERS: "by *numbers*"}
+RULES = "Each rule was written down before the run that it judges. Two are common. " + " ".join(
+    f"{name.removeprefix('by ')}: {rule}." for rule, name in COMMON.items()
+)
 COMMAND = "make run CONFIG=config/experiments/{name}.yaml"
 
 
@@ -85,7 +90,7 @@ class Page:
     def _verdicts(self) -> list[str]:
         if not self.claims:
             return []
-        parts = ["## Verdicts", "Each rule was written down before the run that it judges."]
+        parts = ["## Verdicts", RULES]
         for heading, ours in (("the paper says", False), ("we say", True)):
             claims = [claim for claim in self.claims if claim.ours == ours]
             rows = [
@@ -117,7 +122,7 @@ class Page:
 
 
 def _judged(finding: Finding) -> str:
-    return f"{finding.n}; {finding.rule}; {finding.otherwise}"
+    return f"{finding.n}; {COMMON.get(finding.rule, finding.rule)}; {finding.otherwise}"
 
 
 def overview(folder: Path) -> str:
