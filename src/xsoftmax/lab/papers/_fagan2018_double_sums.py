@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from xsoftmax.lab.papers._fagan2018_losses import lower, named
-from xsoftmax.lab.papers._fagan2018_names import HALF_WAY, LEARNS, RAMAN, STAND_IN, U_MAX
+from xsoftmax.lab.papers._fagan2018_losses import judge_mean_factor, lower, named
+from xsoftmax.lab.papers._fagan2018_names import LEARNS, RAMAN, STAND_IN, U_MAX
 from xsoftmax.lab.papers._fagan2018_rates import cell, curve, of_rate, start, tried
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of
 from xsoftmax.lab.reproduction.page import Page
 from xsoftmax.lab.reproduction.results import Results
-from xsoftmax.lab.reproduction.rules import TOLERANCE, judge_level, judge_orders
+from xsoftmax.lab.reproduction.rules import judge_orders
 
 
 def figure_2(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
@@ -68,16 +67,9 @@ def _claim_average(results: Results, page: Page, shared: Sequence[float], paper:
         [theirs / mine for mine, theirs in zip(*(of_rate(results, m, rate) for m in (U_MAX, RAMAN)), strict=False)]
         for rate in learning
     ]
-    means = Estimate.of(sum(of_seed) / len(of_seed) for of_seed in zip(*factors, strict=False))
     page.claim(
         f"On average its log-loss is {paper} times lower",
         f"over the {len(learning)} of {len(shared)} rates at which both end below the log-loss of W = 0",
-        judge_level(
-            means,
-            at_least=(1 - TOLERANCE) * paper,
-            near=1 + HALF_WAY * (paper - 1),
-            of="the mean factor",
-            digits=2,
-        ),
+        judge_mean_factor(factors, paper),
         "the stored variant of Raman et al. has errors in both gradients",
     )

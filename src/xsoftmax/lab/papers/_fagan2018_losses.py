@@ -4,9 +4,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from xsoftmax.lab.papers._fagan2018_names import ALL_METHODS, DATASETS
+from xsoftmax.lab.papers._fagan2018_names import ALL_METHODS, DATASETS, HALF_WAY
 from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.lab.reproduction.rules import TOLERANCE, Finding, judge_level
 
 T = TypeVar("T")
 ONCE, TWICE = "train.log_likelihood", "train.log_likelihood_normalised_twice"
@@ -57,6 +58,13 @@ def counts(hits: Iterable[Sequence[bool]]) -> Estimate:
 def best_of(losses: Mapping[T, Estimate]) -> T:
     """Tell which method, or which rate, has the lowest mean loss."""
     return min((name for name in losses if losses[name].n), key=lambda name: losses[name].mean)
+
+
+def judge_mean_factor(factors: Iterable[Sequence[float]], paper: float) -> Finding:
+    """Judge the mean of factors, each given for every seed, by the paper's mean factor."""
+    means = Estimate.of(sum(of_seed) / len(of_seed) for of_seed in zip(*factors, strict=False))
+    near = 1 + HALF_WAY * (paper - 1)
+    return judge_level(means, at_least=(1 - TOLERANCE) * paper, near=near, of="the mean factor", digits=2)
 
 
 def told(orders: Mapping[str, bool | None]) -> str:

@@ -10,6 +10,7 @@ from xsoftmax.lab.papers._fagan2018_losses import (
     best_of,
     called,
     counts,
+    judge_mean_factor,
     loss,
     losses_of_seeds,
     lower,
@@ -19,7 +20,7 @@ from xsoftmax.lab.papers._fagan2018_losses import (
     same_fits,
     told,
 )
-from xsoftmax.lab.papers._fagan2018_names import BIASED, DATASETS, HALF_WAY, IMPLICIT, METHODS, U_MAX, VANILLA
+from xsoftmax.lab.papers._fagan2018_names import BIASED, DATASETS, IMPLICIT, METHODS, U_MAX, VANILLA
 from xsoftmax.lab.papers._fagan2018_rates import every_rate
 from xsoftmax.lab.papers._fagan2018_records import normalised_twice, unequal_work
 from xsoftmax.lab.papers._fagan2018_table_2 import table_2
@@ -28,7 +29,7 @@ from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results
-from xsoftmax.lab.reproduction.rules import TOLERANCE, judge_level, judge_orders, not_tested
+from xsoftmax.lab.reproduction.rules import judge_level, judge_orders, not_tested
 
 Losses = Mapping[str, Mapping[str, Estimate]]
 
@@ -161,18 +162,11 @@ def _most_datasets(results: Results, found: Losses) -> Any:
 def _factor(results: Results, page: Page, found: Losses, paper: float) -> None:
     """Claim the paper's average factor over the state of the art."""
     of_dataset = {dataset: factors for dataset in found if (factors := _factors_of_seeds(results, dataset))}
-    means = Estimate.of(sum(of_seed) / len(of_seed) for of_seed in zip(*of_dataset.values(), strict=False))
     each = "; ".join(f"{named(dataset)} {number(Estimate.of(f).mean, digits=2)}" for dataset, f in of_dataset.items())
     page.claim(
         f"On average Implicit SGD's log-loss is {paper} times below the state of the art's",
         f"below the best of OVE, NCE and IS: {each}",
-        judge_level(
-            means,
-            at_least=(1 - TOLERANCE) * paper,
-            near=1 + HALF_WAY * (paper - 1),
-            of="the mean factor",
-            digits=2,
-        ),
+        judge_mean_factor(of_dataset.values(), paper),
         f"{paper} is the average of Table 3's column of vanilla SGD; those of OVE, NCE and IS, normalised twice, are "
         "7.6 to 8.2",
     )
