@@ -66,7 +66,8 @@ def every_rate(results: Results, page: Page, rates: Sequence[float]) -> None:
         for method, losses in found.items()
         if (lines := [line for rate in losses for line in curve(results, method, rate)])
     ]
-    page.figure("rates", figure_of(panels), "Means over seeds; a rate at which all seeds diverged has no curve")
+    figure = figure_of(panels, first=[f"{rate:g}" for rate in RATES])
+    page.figure("rates", figure, "Means over seeds; a rate at which all seeds diverged has no curve")
     columns = [rate for rate in RATES if any(rate in losses for losses in found.values())]
     rows = [[ALL_METHODS[method], *(cell(losses.get(rate)) for rate in columns)] for method, losses in found.items()]
     page.table(["final log-loss at rate", *(f"{rate:g}" for rate in columns)], rows)

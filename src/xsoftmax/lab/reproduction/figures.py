@@ -45,8 +45,8 @@ class Panel:
     also: Callable[[Axes], None] | None = None
 
 
-def figure_of(panels: Sequence[Panel], columns: int = 3) -> Figure:
-    """Draw panels in rows; labels that are in several are in one legend, below."""
+def figure_of(panels: Sequence[Panel], columns: int = 3, first: Sequence[str] = ()) -> Figure:
+    """Draw panels in rows; labels that are in several are in one legend, below, those of ``first`` in their order."""
     columns = min(columns, len(panels))
     rows = -(-len(panels) // columns)
     with mpl.rc_context(), sns.axes_style("ticks", {"axes.grid": True, "grid.color": "#e6e6e6"}):
@@ -62,6 +62,7 @@ def figure_of(panels: Sequence[Panel], columns: int = 3) -> Figure:
             for axes in grid.flat
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
+        handles = {label: handles[label] for label in [*first, *handles] if label in handles}
         figure.legend(
             handles.values(),
             handles.keys(),
