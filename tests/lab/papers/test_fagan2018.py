@@ -123,7 +123,7 @@ def no_figures(monkeypatch):
     """Leave figures undrawn, which no verdict is read from, and curves alone."""
     monkeypatch.setattr(Results, "curve", lambda *_: pd.DataFrame())
     for name in ("fagan2018", "_fagan2018_rates", "_fagan2018_double_sums"):
-        monkeypatch.setattr(f"xsoftmax.lab.papers.{name}.figure_of", lambda panels: Figure())
+        monkeypatch.setattr(f"xsoftmax.lab.papers.{name}.figure_of", lambda *_, **__: Figure())
 
 
 def verdicts(claims):

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from lab.reproduction.made_up import results_of
@@ -55,10 +56,22 @@ def test_a_page_is_written_with_its_figures(tmp_path):
     assert sorted(path.name for path in (tmp_path / "out/ruiz2018").iterdir()) == ["curve.svg", "verdicts.json"]
     assert "| [Title](ruiz2018.md) | 0 | 0 | 0 | 1 | 0 | 1 of 1 |" in overview(tmp_path / "out")
     (tmp_path / "out/yen2018").mkdir()
-    old = {"title": "Old", "claims": [{"says": "so", "verdict": "reproduced", "ours": False}]}
+    claim = {"says": "so", "verdict": "reproduced", "ours": False}
+    old = {"title": "Old", "claims": [claim, claim | {"rule": "a rule"}]}
     (tmp_path / "out/yen2018/verdicts.json").write_text(json.dumps(old))
-    assert "| [Old](yen2018.md) † | 1 | 0 | 0 | 0 | 0 | – |" in overview(tmp_path / "out")
+    assert "| [Old](yen2018.md) † | 2 | 0 | 0 | 0 | 0 | – |" in overview(tmp_path / "out")
     assert overview(tmp_path / "out").count("†") == 2
     before = (tmp_path / "out/ruiz2018/curve.svg").read_bytes()
     page.write(tmp_path / "out")
     assert (tmp_path / "out/ruiz2018/curve.svg").read_bytes() == before
+
+
+def test_a_legend_has_an_order_if_one_is_given():
+    x = np.arange(2.0)
+    panels = [
+        Panel(title, [Line(label, x, x) for label in labels], "x", "y")
+        for title, labels in (("a", "cb"), ("b", "ab"))
+    ]
+    for first, expected in (((), "cba"), (("a", "b", "none"), "abc")):
+        texts = figure_of(panels, first=first).legends[0].get_texts()
+        assert "".join(text.get_text() for text in texts) == expected

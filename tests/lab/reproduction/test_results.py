@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import xsoftmax.lab.reproduction.results as results_module
 from lab.reproduction.made_up import results_of, write_fit
 from xsoftmax.cli import main
 from xsoftmax.internal.errors import InputError
@@ -119,6 +120,16 @@ def test_models_are_compared_on_the_same_test_rows(fitted):
     assert results.difference("clouds", "optimum", "steps", "log_likelihood").is_above is True
     assert results.difference("clouds", "steps", "optimum", "log_likelihood").is_above is False
     assert results.difference("clouds", "optimum", "optimum", "log_likelihood").is_above is None
+
+
+def test_of_many_test_rows_some_are_compared_evenly_spaced(fitted, monkeypatch):
+    whole = read(fitted).difference("clouds", "optimum", "steps", "log_likelihood")
+    results_module._scored.cache_clear()
+    monkeypatch.setattr(results_module, "MOST_ROWS", 20)
+    some = read(fitted).difference("clouds", "optimum", "steps", "log_likelihood")
+    results_module._scored.cache_clear()
+    assert some.mean != whole.mean
+    assert some.half_width > whole.half_width
 
 
 def test_one_seed_of_what_draws_gives_no_order_on_rows(fitted):
