@@ -346,6 +346,10 @@ def test_single_methods_may_have_budgets_of_their_own():
     assert tasks["digits"].plan_of("u-max") == {"epochs": 9, "points": 3}
     assert tasks["icd10"].plan_of("softmax") == config["budget"] | {"points": 3}
     assert tasks["digits"].plan["budgets"] == own["budgets"]  # what DVC looks at
+    assert tasks["digits"].trial_budget_of("u-max") == {"epochs": 9}
+    searching = config | searched({"u-max": {"optimizer.learning_rate": [1]}})
+    searching["search"] |= {"budget": {"epochs": 2}}
+    assert Experiment.from_config(searching, CONFIG).tasks["digits"].trial_budget_of("u-max") == {"epochs": 2}
 
 
 def test_trials_are_all_points_of_a_grid():

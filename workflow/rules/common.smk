@@ -272,7 +272,7 @@ def train_options(plan):
 def trial_options(wildcards):
     """How long a trial trains, on which rows, when it is looked at, and its name in the search."""
     search = task_of(wildcards).search
-    budget = search.get("budget", task_of(wildcards).budget_of(wildcards.method))
+    budget = task_of(wildcards).trial_budget_of(wildcards.method)
     plan = budget | {"points": search.get("points", 1)}
     evaluate = task_of(wildcards).evaluate
     plan |= {key: evaluate[key] for key in ("rows", "keep", "by") if key in evaluate}

@@ -160,6 +160,10 @@ class Task:
         """Return how long fits of ``method`` train."""
         return self.budgets.get(method, self.budget)
 
+    def trial_budget_of(self, method: str) -> dict[str, Any]:
+        """Return how long trials of ``method`` train: as its fits do, unless the search says otherwise."""
+        return self.search.get("budget", self.budget_of(method))
+
     def plan_of(self, method: str) -> dict[str, Any]:
         """Return how long fits of ``method`` train, and when they are looked at."""
         return self.budget_of(method) | self.evaluate
