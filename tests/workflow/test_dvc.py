@@ -163,9 +163,7 @@ def committed_likelihoods():
 
 @pytest.mark.slow
 def test_a_clone_reruns_what_depends_on_a_change_and_nothing_else(recorded, tmp_path):
-    clone = Checkout(tmp_path / "clone")
-    shutil.rmtree(clone.folder)
-    recorded.run("git", "clone", "-q", ".", str(clone.folder))
+    clone = cloned(recorded, tmp_path / "clone")
     assert clone.run("dvc", "pull").returncode == 0
     assert ran(clone) == []
     before = log_likelihoods(clone)
@@ -181,6 +179,24 @@ def test_a_clone_reruns_what_depends_on_a_change_and_nothing_else(recorded, tmp_
     assert log_likelihoods(clone)["softmax"] == before["softmax"]
 
 
+@pytest.mark.slow
+def test_a_clone_gets_all_from_s3(recorded, s3, tmp_path):
+    clone = cloned(recorded, tmp_path / "clone")
+    s3.create_bucket(Bucket="bucket")
+    options = {"endpointurl": s3.meta.endpoint_url, "access_key_id": "key", "secret_access_key": "secret"}
+    for tree in (recorded, clone):
+        tree.run("dvc", "remote", "add", "--local", "s3", "s3://bucket/xsoftmax")
+        for name, value in options.items():
+            assert tree.run("dvc", "remote", "modify", "--local", "s3", name, value).returncode == 0
+    pushed = recorded.run("dvc", "push", "--remote", "s3")
+    assert pushed.returncode == 0, pushed.stderr
+    pulled = clone.run("dvc", "pull", "--remote", "s3")
+    assert pulled.returncode == 0, pulled.stderr
+    model = "results/quickstart/fits/digits/softmax/seed-0/model.h5"
+    assert (clone.folder / model).read_bytes() == (recorded.folder / model).read_bytes()
+    assert ran(clone) == []
+
+
 def set_tree_dimension(methods):
     methods["adversarial"]["proposal"]["dimension"] = 4
 
@@ -188,6 +204,13 @@ def set_tree_dimension(methods):
 def log_likelihoods(tree):
     files = (tree.folder / "results/quickstart/fits/digits").rglob("metrics.json")
     return {file.parts[-3]: json.loads(file.read_text())["test"].get("log_likelihood") for file in files}
+
+
+def cloned(tree, folder):
+    clone = Checkout(folder)
+    shutil.rmtree(folder)
+    tree.run("git", "clone", "-q", ".", str(folder))
+    return clone
 
 
 def commit(tree):

@@ -37,11 +37,11 @@ use rule * from {config[experiment]} as {config[experiment]}_*
 def elsewhere(checkout, tmp_path):
     """Run Snakemake in an empty folder, which is no checkout, without a PYTHONPATH."""
 
-    def run(*words, PYTHONPATH=""):
+    def run(*words, PYTHONPATH="", **environment):
         home = checkout.folder
         try:
             checkout.folder = tmp_path
-            return checkout.run("snakemake", "--cores", "2", *words, PYTHONPATH=str(PYTHONPATH))
+            return checkout.run("snakemake", "--cores", "2", *words, PYTHONPATH=str(PYTHONPATH), **environment)
         finally:
             checkout.folder = home
 
@@ -131,21 +131,48 @@ def test_methods_and_data_sets_of_that_folder_come_before_those_shipped(checkout
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
-def test_with_a_storage_all_results_are_there_and_a_second_run_does_nothing(checkout, elsewhere, tmp_path):
+def folder_as_storage(request, tmp_path):
+    """Give Snakemake's options, variables of its environment, and a function that tells sizes of what is there."""
     pytest.importorskip("snakemake_storage_plugin_fs", reason="pip install snakemake-storage-plugin-fs")
     if shutil.which("rsync") is None:
         pytest.skip("rsync is not installed: apt-get install rsync")
-    (tmp_path / "mine.yaml").write_text(json.dumps(ONE | {"search": {"grid": {"softmax": {"decay": [0.0, 0.1]}}}}))
     store = tmp_path / "store"
-    words = ["-s", str(checkout.folder / "workflow/Snakefile"), "--configfile", "mine.yaml"]
-    words += ["--default-storage-provider", "fs", "--default-storage-prefix", str(store)]
-    done = elsewhere(*words)
+    words = ["--default-storage-provider", "fs", "--default-storage-prefix", str(store)]
+    return words, {}, lambda: {path.relative_to(store).as_posix(): path.stat().st_size for path in store.rglob("*")}
+
+
+def s3_as_storage(request, tmp_path):
+    """Give the same of a bucket, which Snakemake has to make."""
+    s3 = request.getfixturevalue("s3")
+    words = ["--default-storage-provider", "s3", "--default-storage-prefix", "s3://my-bucket/xsoftmax"]
+    words += ["--storage-s3-endpoint-url", s3.meta.endpoint_url]
+    keys = {"SNAKEMAKE_STORAGE_S3_ACCESS_KEY": "key", "SNAKEMAKE_STORAGE_S3_SECRET_KEY": "secret"}
+
+    def stored():
+        pages = s3.get_paginator("list_objects_v2").paginate(Bucket="my-bucket")
+        found = (entry for page in pages for entry in page["Contents"])
+        return {entry["Key"].removeprefix("xsoftmax/"): entry["Size"] for entry in found}
+
+    return words, keys, stored
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", [folder_as_storage, s3_as_storage])
+def test_with_a_storage_all_results_are_there_and_a_second_run_does_nothing(
+    storage, request, checkout, elsewhere, tmp_path
+):
+    options, keys, stored = storage(request, tmp_path)
+    (tmp_path / "mine.yaml").write_text(json.dumps(ONE | {"search": {"grid": {"softmax": {"decay": [0.0, 0.1]}}}}))
+    words = ["-s", str(checkout.folder / "workflow/Snakefile"), "--configfile", "mine.yaml", *options]
+    done = elsewhere(*words, **keys)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert (store / "results/one/report.html").stat().st_size > 10_000
-    assert (store / "results/one/fits/digits/adversarial/seed-0/model.h5").exists()
+    sizes = stored()
+    assert sizes["results/one/report.html"] > 10_000
+    assert sizes["results/one/fits/digits/adversarial/seed-0/model.h5"] > 0
+    assert any(name.startswith("results/one/figures/") for name in sizes), "a folder is an output, too"
     assert not (tmp_path / "results").exists()
-    assert "Nothing to be done" in elsewhere(*words).stderr
+    shutil.rmtree(tmp_path / ".snakemake")  # as on another machine
+    assert "Nothing to be done" in elsewhere(*words, **keys).stderr
 
 
 @pytest.mark.slow

@@ -49,6 +49,13 @@ def test_together_they_hold_what_the_package_needs():
     assert needed <= {name for file in ENVIRONMENTS for name, _ in pins(file)}
 
 
+def test_the_packages_for_s3_change_none_of_the_lock():
+    lines = (REPOSITORY / "envs/s3.txt").read_text().splitlines()
+    pinned = dict(line.split("==") for line in lines if not line.startswith("#"))
+    assert not pinned.keys() & locked().keys()
+    assert pinned["s3fs"] == locked()["fsspec"], "s3fs asks for the fsspec of its own version"
+
+
 @pytest.mark.parametrize("file", ENVIRONMENTS, ids=lambda path: path.stem)
 def test_each_holds_what_its_verbs_import(file):
     verbs = [rule for rule, name in environments_of_rules() if name == file.name and rule in VERBS]
