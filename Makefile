@@ -49,7 +49,7 @@ run: setup-run ## run the quick start, or the experiment CONFIG=file, to its rep
 	snakemake --cores $(CORES) $(if $(CONFIG),--configfile $(CONFIG))
 	@$(if $(CONFIG),true,$(RECORD))
 	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
-	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000\n' "$(CURDIR)/results/$$name/report.html"
+	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000 and choose Model training\n' "$(CURDIR)/results/$$name/report.html"
 
 test: setup ## run the tests that show that it works: about a quarter of an hour on two cores (WORKERS=1: one after the other)
 	pytest -n $(WORKERS) --dist worksteal -m "not slow and not alone and $(ELSEWHERE)"

@@ -130,6 +130,18 @@ def test_parquet_comes_from_standard_input(model, new, tmp_path, capsys, monkeyp
     assert capsys.readouterr().out == expected
 
 
+def test_json_lines_are_read(model, new, tmp_path, capsys, monkeypatch):
+    assert predict(model, new) == 0
+    expected = capsys.readouterr().out
+    with new.open(newline="") as file:
+        (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in csv.DictReader(file)))
+    assert predict(model, tmp_path / "new.jsonl") == 0
+    assert capsys.readouterr().out == expected
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "new.jsonl").read_bytes())))
+    assert predict(model, "-", "--form", "jsonl") == 0
+    assert capsys.readouterr().out == expected
+
+
 def test_in_a_pipe_nothing_is_printed_but_predictions(model, new):
     for form in ([], ["--json-lines"]):
         ended = forked.run(forked.xsoftmax("predict", model, new, "--top", 1, *form))

@@ -147,7 +147,7 @@ def test_endings_in_upper_case_and_unknown_ones(tmp_path):
         ("new", "no ending"),
     ):
         (tmp_path / name).write_text("t\nmeow\n")
-        known = r"known: \.csv, \.json, \.npy, \.npz, \.parquet, \.tsv, \.txt"
+        known = r"known: \.csv, \.json, \.jsonl, \.ndjson, \.npy, \.npz, \.parquet, \.tsv, \.txt"
         with pytest.raises(InputError, match=f"{said}, which says how rows are to be read; {known}"):
             read_new_rows(tmp_path / name, TEXTS)
         with pytest.raises(InputError, match=f"{said}, .* \\.libsvm"):

@@ -1,5 +1,6 @@
 import gzip
 import io
+import json
 import os
 import struct
 import zipfile
@@ -128,12 +129,16 @@ def test_what_is_no_text_in_a_folder_of_texts(groups, kind):
 CSV = 'id,label,text\n1,cat,"Meow, ""loud""\nmeow"\n2,,nothing\n3,dog,Woof\n'
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.tsv", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.tsv", "a.parquet", "a.jsonl", "a.jsonl.gz"])
 def test_table_of_texts(tmp_path, name):
     path = tmp_path / name
     if name == "a.parquet":
         frame = pd.DataFrame({"label": ["cat", None, "dog"], "text": ['Meow, "loud"\nmeow', "nothing", "Woof"]})
         frame.to_parquet(path)
+    elif "jsonl" in name:
+        lines = [{"label": "cat", "text": 'Meow, "loud"\nmeow'}, {"text": "nothing", "label": None, "id": [2]}]
+        content = "\n\n".join(map(json.dumps, [*lines, {"label": "dog", "text": "Woof"}])).encode()
+        path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
     elif name == "a.tsv":
         path.write_text('text\tlabel\n"Meow, ""loud""\nmeow"\tcat\nnothing\t\nWoof\tdog\n')
     else:
@@ -143,14 +148,33 @@ def test_table_of_texts(tmp_path, name):
     assert labels_of(rows) == [["cat"], [], ["dog"]]
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".ndjson"])
 def test_table_of_numbers(tmp_path, suffix):
     frame = pd.DataFrame({"a": [1.5, 2, 3], "label": ["x", "y", "x"], "b": [0, -1, 2]})
     path = tmp_path / f"a{suffix}"
-    frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
+    if suffix == ".ndjson":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        frame.to_parquet(path) if suffix == ".parquet" else frame.to_csv(path, index=False)
     rows = table.read(data=path)
     np.testing.assert_array_equal(rows.features, np.float32([[1.5, 0], [2, -1], [3, 2]]))
     assert labels_of(rows) == [["x"], ["y"], ["x"]]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"label": "x"}', "line 2: no 'a', which the first row has; write null if it is missing"),
+        ('{"label": "x", "a": [1, 2]}', r"line 2: 'a' has several values: '\[1, 2\]'; give it one"),
+        ('{"label": "x", "a": ', "line 2 is not JSON"),
+        ("[1, 2]", r"line 2: expected an object, such as \{...\}, found '\[1, 2\]'"),
+        ('{"label": "x", "a": "one"}', "line 2: not a finite number: 'one'"),
+    ],
+)
+def test_json_lines_that_are_no_table_say_their_line(tmp_path, line, said):
+    (tmp_path / "a.jsonl").write_text(f'{{"label": "x", "a": 1}}\n{line}\n')
+    with pytest.raises(InputError, match=said):
+        table.read(data=tmp_path / "a.jsonl")
 
 
 def test_table_without_header(tmp_path):

@@ -82,8 +82,9 @@ def test_a_model_that_is_loaded_predicts_texts(logged):
         np.testing.assert_allclose(np.stack(found.probabilities), expected.probabilities, rtol=1e-5)
     assert [len(row) for row in loaded.predict(texts, params={"top": 1}).classes] == [1, 1]
     assert len(loaded.predict(loaded.input_example)) == 1
-    with pytest.raises(ValueError, match="top is 0; give a whole number above 0"):
+    with pytest.raises(mlflow.MlflowException, match="top is 0; give a whole number above 0") as raised:
         loaded.predict(texts, params={"top": 0})
+    assert raised.value.get_http_status_code() == 400  # as `mlflow models serve` answers, with this message
 
 
 def test_no_file_is_doubled(logged):
@@ -182,12 +183,14 @@ def test_models_serve_answers(logged):
         )
     try:
         answer = asked(port, {"inputs": ["a broken arm"], "params": {"top": 1}}, program)
+        refused = json.loads(asked(port, {"inputs": ["a broken arm"], "params": {"top": 0}}, program))
     finally:
         program.terminate()
         program.wait(30)
     (row,) = json.loads(answer)["predictions"]
     assert row["class"] == row["classes"][0] == "icd10 softmax 0"
     assert len(row["probabilities"]) == 1
+    assert "top is 0; give a whole number above 0" in refused["message"]
 
 
 def asked(port, request, program):

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 import tomllib
 
 import pytest
@@ -216,3 +217,11 @@ def test_the_keys_of_a_config_are_listed_in_its_readme():
     schema = yaml.safe_load((REPOSITORY / "workflow/schemas/config.schema.yaml").read_text())
     listed = re.findall(r"^\| `(\w+)` \|", (REPOSITORY / "config/README.md").read_text(), re.MULTILINE)
     assert sorted(listed) == sorted(schema["properties"])
+
+
+def test_the_row_that_the_page_takes_is_the_best_and_not_the_header(tmp_path):
+    command = re.search(r'shell: "(sed .*) > \{output\}"', (REPOSITORY / "docs/workflow.md").read_text())[1]
+    summary = tmp_path / "summary.csv"
+    summary.write_text("dataset,method,rank\ndigits,sgd,10\ndigits,u-max,2\ndigits,softmax,1\n")
+    found = subprocess.run(["bash", "-c", command.format(input=summary)], capture_output=True, text=True, check=True)
+    assert found.stdout == "digits,softmax,1\n"

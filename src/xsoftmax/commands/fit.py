@@ -19,6 +19,7 @@ import numpy as np
 from xsoftmax.commands import train
 from xsoftmax.data.config import load_config
 from xsoftmax.data.download import download
+from xsoftmax.data.json_rows import SUFFIXES
 from xsoftmax.data.prepare import prepare
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.vocabulary import ANALYZERS
@@ -31,7 +32,8 @@ from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import AUTO
 from xsoftmax.model import Model, load_model
 
-FORMATS = {".csv": "table", ".tsv": "table", ".parquet": "table", ".svm": "svmlight", ".svmlight": "svmlight"}
+FORMATS = dict.fromkeys((".csv", ".tsv", ".parquet", *SUFFIXES), "table")
+FORMATS |= {".svm": "svmlight", ".svmlight": "svmlight"}
 # What is trained where rows have several labels, among which auto does not choose, and how long.
 FOR_SETS, EPOCHS_FOR_SETS = "one-vs-rest", 20
 CONFUSIONS = 10

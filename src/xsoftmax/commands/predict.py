@@ -32,7 +32,7 @@ from xsoftmax.model import Model, load_model
 
 # In the place of a file: rows come from standard input, in one of these forms.
 STDIN = "-"
-FORMS = ("txt", "csv", "tsv", "parquet", "svm")
+FORMS = ("txt", "csv", "tsv", "parquet", "jsonl", "svm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

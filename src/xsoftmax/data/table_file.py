@@ -1,4 +1,4 @@
-"""Columns of a table (CSV, TSV, Parquet), by name or number: as text, or as numbers."""
+"""Columns of a table (CSV, TSV, Parquet, JSON lines), by name or number: as text, or as numbers."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from xsoftmax.data.delimited_text import DelimitedText
+from xsoftmax.data.json_rows import SUFFIXES, JsonRows
 from xsoftmax.data.parquet_rows import ParquetRows
 from xsoftmax.internal.errors import InputError
 
@@ -21,11 +22,13 @@ class Table:
         self, path: Path, header: bool = True, delimiter: str | None = None, encoding: str = "utf-8"
     ) -> None:
         self.path = path
-        self._file: DelimitedText | ParquetRows = (
-            ParquetRows(path)
-            if path.suffix.lower() == ".parquet"
-            else DelimitedText(path, header, delimiter, encoding)
-        )
+        self._file: DelimitedText | ParquetRows | JsonRows
+        if path.suffix.lower() == ".parquet":
+            self._file = ParquetRows(path)
+        elif any(suffix.lower() in SUFFIXES for suffix in path.suffixes):
+            self._file = JsonRows(path)
+        else:
+            self._file = DelimitedText(path, header, delimiter, encoding)
         self.named = self._file.named
 
     def columns(self, wanted: Sequence[str | int]) -> Iterator[Sequence[str]]:

@@ -161,9 +161,9 @@ class Transform(Form):
     def rows_of(self, file: str | Path) -> Any:
         """Read new rows from a file, as ``apply`` takes them.
 
-        Texts: ``.csv``, ``.tsv``, ``.parquet`` (column as in the training data) or ``.txt`` (one per line).
-        Vectors: ``.csv``, ``.tsv``, ``.parquet`` (columns by the names of the training data, where they had some),
-        ``.npy``, ``.npz``, Extreme Classification text or svmlight.
+        Texts: ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` (column as in the training data), ``.txt`` (one per line).
+        Vectors: ``.csv``, ``.tsv``, ``.parquet``, ``.jsonl`` (columns by the names of the training data, where they
+        had some), ``.npy``, ``.npz``, Extreme Classification text or svmlight.
         """
         # by name, so that the fingerprint of training does not contain the readers
         return import_module("xsoftmax.data.new_rows").read_new_rows(Path(file), self)

@@ -1,4 +1,4 @@
-"""Tables (CSV, TSV, Parquet): columns of texts, numbers and categories, and one of labels."""
+"""Tables (CSV, TSV, Parquet, JSON lines): columns of texts, numbers and categories, and one of labels."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from xsoftmax.data import json_rows
 from xsoftmax.data.label_cells import checked_separator, labelled
 from xsoftmax.data.rows import Columns, Features, Form, Rows, Texts
 from xsoftmax.data.table_file import Table, number
 from xsoftmax.internal.errors import InputError
 
-NEW_ROWS = (".csv", ".tsv", ".parquet")
+NEW_ROWS = (".csv", ".tsv", ".parquet", *json_rows.SUFFIXES)
 
 
 def read(
@@ -34,7 +35,8 @@ def read(
     Parameters
     ----------
     data : Path
-        ``.parquet``, or text with one row per line, perhaps compressed.
+        ``.parquet``; ``.jsonl`` or ``.ndjson``, an object per line with the same keys; or text with one row per line.
+        All but ``.parquet`` may be compressed.
     label : str or int
         Column by name or number (from 0; negative from the right).
     text : str, int or list of these

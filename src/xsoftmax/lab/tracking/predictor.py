@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 from scipy.sparse import csr_array, issparse
 
 from xsoftmax.internal.errors import InputError
@@ -46,10 +48,15 @@ class Predictor:
 
         Raises
         ------
-        InputError
-            If the model does not take such rows.
+        MlflowException
+            If the model does not take such rows: of others ``mlflow models serve`` hides the message.
         """
-        top = int((params or {}).get("top", TOP))
+        try:
+            return self._table(rows, int((params or {}).get("top", TOP)))
+        except InputError as error:
+            raise MlflowException(str(error), INVALID_PARAMETER_VALUE) from error
+
+    def _table(self, rows: Any, top: int) -> pd.DataFrame:
         if top < 1:
             raise InputError(f"top is {top}; give a whole number above 0")
         (answer,) = self._served.answers([Asked(self._raw(rows), top, False)])
