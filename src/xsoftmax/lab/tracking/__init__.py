@@ -207,7 +207,7 @@ def find_experiment(client: Any, name: str, uri: str) -> str:
     """Find or make the experiment; a store without a server gets an absolute place for artifacts."""
     found = client.get_experiment_by_name(name)
     if found is None:
-        kind = {"mlflow.experimentKind": "custom_model_development"}  # or the page opens on language models
+        kind = {"mlflow.experimentKind": "custom_model_development"}  # as MLflow calls what is not of language models
         return client.create_experiment(name, artifact_location(name, uri), tags=kind)
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
