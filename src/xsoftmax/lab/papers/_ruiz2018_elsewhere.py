@@ -1,0 +1,84 @@
+"""Ruiz et al. 2018: what it says of data sets that are not here, and what no fit here can tell."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from xsoftmax.lab.papers._ruiz2018_names import AR, LOGISTIC, METHODS, OVE, PROBIT
+from xsoftmax.lab.report.tables import number
+from xsoftmax.lab.reproduction.page import Page
+from xsoftmax.lab.reproduction.rules import not_tested
+
+COLUMNS = (OVE, AR, PROBIT, LOGISTIC)
+ABSENT = "the data set is not among those that were trained here"
+
+
+def elsewhere(page: Page, paper: Mapping[str, Any]) -> None:
+    """Tell the paper's numbers of EURLex-4K and AmazonCat-13K, and its claims of them."""
+    page.section(
+        "Tables 1 to 3: the data sets that are not here",
+        "EURLex-4K and AmazonCat-13K are not among the data sets here: all numbers are the paper's. On EURLex-4K "
+        "the paper itself has softmax A&R behind OVE by both measures. Test log-likelihood / accuracy:",
+    )
+    scores = {key: row["scores"] for key, row in paper.items()}
+    page.table(
+        ["data set", *(METHODS[method] for method in COLUMNS)],
+        [[key, *(_printed(row[method]) for method in COLUMNS)] for key, row in scores.items()],
+    )
+    page.text("Sizes, minibatches and times per epoch:")
+    page.table(
+        [
+            "data set",
+            *("training rows", "test rows", "features", "classes", "minibatch", "drawn classes", "iterations"),
+            *(METHODS[method] for method in COLUMNS),
+        ],
+        [
+            [key, *(f"{each:,}" for each in row["sizes"].values()), *(row["times"][method] for method in COLUMNS)]
+            for key, row in paper.items()
+        ],
+    )
+    _claims(page, scores)
+
+
+def _claims(page: Page, scores: Mapping[str, Any]) -> None:
+    for says, key in (
+        ("On EURLex-4K softmax A&R does not outperform OVE, by neither measure", "EURLex-4K"),
+        ("On AmazonCat-13K softmax A&R outperforms OVE by both measures", "AmazonCat-13K"),
+    ):
+        printed = " against ".join(_printed(scores[key][method]) for method in (AR, OVE))
+        page.claim(says, f"the paper: {printed}", not_tested(ABSENT))
+    best = "; ".join(f"{key} {_printed(row[PROBIT])}" for key, row in scores.items())
+    page.claim(
+        "Multinomial probit A&R outperforms all other methods on EURLex-4K and AmazonCat-13K",
+        f"the paper: {best}; by accuracy alone its softmax A&R is ahead on AmazonCat-13K",
+        not_tested("the data sets are not among those that were trained here"),
+    )
+    page.claim(
+        "On EURLex-4K and AmazonCat-13K, too, softmax A&R provides a significantly tighter bound than OVE",
+        "a figure without numbers",
+        not_tested("the data sets are not among those that were trained here"),
+    )
+
+
+def _printed(row: Mapping[str, float]) -> str:
+    return f"{number(row['log_likelihood'], digits=3)} / {number(row['accuracy'], digits=3)}"
+
+
+def untested(page: Page) -> None:
+    """Name the paper's general statements that no fit here can judge."""
+    page.claim(
+        "The cost of a step is O(|S|), far below O(K); the local variables take O(N) memory",
+        "by construction a step scores the drawn classes and the true one, and a training row has one number for "
+        "softmax and two for the other models",
+        not_tested("it would take times of fits alone on the machine, at several K and |S|"),
+    )
+    page.claim(
+        "A&R is the first scalable approach for the multinomial probit and the multinomial logistic",
+        "–",
+        not_tested("it is about the literature of its time"),
+    )
+    page.claim(
+        "A&R extends to other additive-noise models, to regularizers and posterior inference of the weights, to "
+        "importance sampling of classes, and to parallel computation",
+        "–",
+        not_tested("no fit here uses any of these"),
+    )
