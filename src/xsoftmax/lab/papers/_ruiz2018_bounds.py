@@ -30,8 +30,8 @@ CLOSE, ROUGHLY_CLOSE = 0.05, 0.1
 def figure_2(results: Results, page: Page) -> None:
     page.section(
         "Figure 2: bounds along the way",
-        "The bounds, each at its own method's weights, are over epochs here and over seconds in the paper: our "
-        "seconds are not comparable, see above. "
+        "The bounds, each at its own method's weights, are over epochs here and over seconds in the paper, which "
+        "smooths them over 100 iterations: our seconds are not comparable, see above. "
         f"A bound counts as close to another, or to a log-likelihood, within {CLOSE:.0%} of what the exact softmax "
         f"has gained in log-likelihood over equal scores, and in shape within {ROUGHLY_CLOSE:.0%}.",
     )

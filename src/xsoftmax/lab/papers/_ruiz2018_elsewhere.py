@@ -41,8 +41,8 @@ def elsewhere(page: Page, paper: Mapping[str, Any]) -> None:
 
 def _claims(page: Page, scores: Mapping[str, Any]) -> None:
     for says, key in (
-        ("On EURLex-4K softmax A&R does not outperform OVE, by neither measure", "EURLex-4K"),
-        ("On AmazonCat-13K softmax A&R outperforms OVE by both measures", "AmazonCat-13K"),
+        ("On EURLex-4K softmax A&R does not outperform OVE in either metric", "EURLex-4K"),
+        ("On AmazonCat-13K softmax A&R outperforms OVE in both metrics", "AmazonCat-13K"),
     ):
         printed = " against ".join(_printed(scores[key][method]) for method in (AR, OVE))
         page.claim(says, f"the paper: {printed}", not_tested(ABSENT))
@@ -66,10 +66,10 @@ def _printed(row: Mapping[str, float]) -> str:
 def untested(page: Page) -> None:
     """Name the paper's general statements that no fit here can judge."""
     page.claim(
-        "The cost of a step is O(|S|), far below O(K); the local variables take O(N) memory",
+        "A step costs as many classes as are drawn, far below all K; the local variables take O(N) memory",
         "by construction a step scores the drawn classes and the true one, and a training row has one number for "
         "softmax and two for the other models",
-        not_tested("it would take times of fits alone on the machine, at several K and |S|"),
+        not_tested("it would take times of fits alone on the machine, at several numbers of classes and draws"),
     )
     page.claim(
         "A&R is the first scalable approach for the multinomial probit and the multinomial logistic",

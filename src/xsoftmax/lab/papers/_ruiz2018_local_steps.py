@@ -96,16 +96,17 @@ def entropy(results: Results, page: Page) -> None:
         f"{_best_start(results)}. Test log-likelihood / accuracy / bound per training row.",
     )
     rows, pairs = [], {}
+    steps = [step for step in LOCAL_STEPS if any(fit.method.endswith(f"-{step}") for fit in results.fits)]
     for key, name in DATASETS.items():
         for kind in ("probit", "logistic"):
             there = {step: f"{kind}-{step}" for step in LOCAL_STEPS if results.has(key, f"{kind}-{step}")}
             if len(there) > 1:
-                cells = (_outcome(results, key, there.get(step)) for step in LOCAL_STEPS)
+                cells = (_outcome(results, key, there.get(step)) for step in steps)
                 rows.append([f"{name}, {kind}", *cells])
             for step, without in (("advi", "no-entropy"), ("long", "long-no-entropy")):
                 if without in there:
                     pairs[f"{name}, {kind}, {LOCAL_STEPS[step]}"] = (key, there[step], there[without])
-    page.table(["model", *LOCAL_STEPS.values()], rows)
+    page.table(["model", *(LOCAL_STEPS[step] for step in steps)], rows)
     likelihoods = {name: results.difference(*pair, "log_likelihood") for name, pair in pairs.items()}
     page.claim(
         "Leaving out the entropy's gradient costs test log-likelihood",

@@ -40,8 +40,8 @@ def toy(results: Results, page: Page, paper: Mapping[str, Any], paper_iterations
         f"{n_rows:,} draws of {n_classes:,} classes that occur (9,035 in the paper); biases are all there is to "
         "learn. The bound is that of 5,000 rows, times the number of rows. The error is the mean over classes of the "
         "distance between the model's probability and the class's share of the rows, which maximises the likelihood: "
-        "the paper does not say what from, but of the probabilities that rows are drawn with, even these shares are "
-        f"{off_by_chance(n_rows, n_classes):.0e} off, more than the paper's errors.",
+        "the paper does not say what from, and the probabilities that rows are drawn with can hardly be meant, as "
+        f"even these shares are {off_by_chance(n_rows, n_classes):.1e} off them, more than the paper's errors.",
         f"{done:,} iterations of the paper's {paper_iterations:,}: the step sizes of the others add up to "
         f"{left_out(done, paper_iterations):.1%} of all.",
     )
