@@ -107,8 +107,8 @@ def _claim_harder(page: Page, names: dict[str, str], found: dict[str, dict[str, 
                 here, other = (np.mean(found[key][each]) for each in (PROPOSED, method))
                 ratios[f"{name}, {BASELINES[method]}"] = f"{here / other:.2g} times" if other else "theirs is 0"
     page.claim(
-        "The gradient signal is poor since negative samples that ignore the features are too easy to distinguish "
-        "from positive ones; those of the auxiliary model are harder",
+        "(As argued) the gradient signal is poor since negative samples that ignore the features are too easy to "
+        "distinguish from positive ones; those of the auxiliary model are harder",
         told(ratios) or "–",
         judge_orders(orders, "comparisons of σ(ξ) on the same test rows"),
     )

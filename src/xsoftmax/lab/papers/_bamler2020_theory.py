@@ -165,8 +165,8 @@ def signal(results: Results, page: Page, n_classes_there: int) -> None:
         f"As a share of the highest possible one, of {found[IDEAL].n_draws:,} simulated gradients at the optimum of "
         f"the data set with few distinct rows. No distribution is below (K − 1)/K, here {1 - 1 / n_classes:.3f}. "
         f"With the paper's K = {n_classes_there:,} all are between {1 - 1 / n_classes_there:.6f} and 1: the theorem "
-        "says which distribution is best, and this ratio, to which all K directions of a row add up, hardly depends "
-        "on it where classes are many.",
+        "says which distribution is best, and this ratio, in which the noise of all K scores of a row adds up, "
+        "hardly depends on it where classes are many.",
     )
     rows = [
         [name, number(each.relative, digits=5), number(each.measured, each.measured_error, 5)]
