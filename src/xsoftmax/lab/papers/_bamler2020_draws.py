@@ -16,6 +16,7 @@ from xsoftmax.lab.papers._bamler2020_names import (
     UNIFORM,
     compared,
     final,
+    times,
     told,
 )
 from xsoftmax.lab.papers._bamler2020_theory import MOST_ROWS, gain_over, interval
@@ -66,7 +67,7 @@ def _slopes(results: Results, dataset: str) -> dict[str, list[np.ndarray]]:
 
 def _cells(results: Results, dataset: str, found: dict[str, list[np.ndarray]]) -> list[str]:
     means = {method: Estimate.of(float(rows.mean()) for rows in seeds) for method, seeds in found.items()}
-    cells = [ours(means[method], 2) if method in means else "–" for method in _LABELS]
+    cells = [f"{means[method].mean:.2g}" if method in means else "–" for method in _LABELS]
     for method in (PROPOSED, UNIFORM):
         there = results.has(dataset, method)
         cells.append(number(1e6 * middle(step_seconds(results, dataset, method)), digits=2) if there else "–")
@@ -105,7 +106,7 @@ def _claim_harder(page: Page, names: dict[str, str], found: dict[str, dict[str, 
             if found[key].get(method) and found[key][PROPOSED]:
                 orders.append(paired(found[key][PROPOSED], found[key][method]).is_above)
                 here, other = (np.mean(found[key][each]) for each in (PROPOSED, method))
-                ratios[f"{name}, {BASELINES[method]}"] = f"{here / other:.2g} times" if other else "theirs is 0"
+                ratios[f"{name}, {BASELINES[method]}"] = times(here / other) if other else "theirs is 0"
     page.claim(
         "(As argued) the gradient signal is poor since negative samples that ignore the features are too easy to "
         "distinguish from positive ones; those of the auxiliary model are harder",
@@ -137,18 +138,18 @@ def _claim_logarithmic(results: Results, page: Page, names: dict[str, str]) -> N
         )
         return
     few, many = keys[0], keys[-1]
-    times = _classes(results, many) / _classes(results, few)
+    more = _classes(results, many) / _classes(results, few)
     pairs = zip(*(step_seconds(results, key, PROPOSED) for key in (few, many)), strict=False)
-    power = Estimate.of(math.log(b / a) / math.log(times) if a and b else None for a, b in pairs)
+    power = Estimate.of(math.log(b / a) / math.log(more) if a and b else None for a, b in pairs)
     page.claim(
         says,
-        f"{times:.3g} times the classes, {names[many]} against {names[few]}: a step takes {times**power.mean:.2f} "
+        f"{names[many]} against {names[few]}: with {more:.3g} times the classes a step takes {more**power.mean:.2f} "
         "times as long",
         judge_level(
             power,
             at_most=LOGARITHMIC,
             near=BETTER_THAN_LINEAR,
-            of="the power of the number of classes by which the time of a step grows, 1 if linear",
+            of="the power by which the time of a step grows with the classes",
         ),
         "of whole steps, most of which are products with weights; more weights are also slower to fetch",
     )

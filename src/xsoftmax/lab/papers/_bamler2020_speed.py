@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from xsoftmax.lab.papers._bamler2020_names import BASELINES, PROPOSED, baselines, compared, seconds, told
+from xsoftmax.lab.papers._bamler2020_names import BASELINES, PROPOSED, baselines, compared, seconds, times, told
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.page import Page
@@ -45,13 +45,13 @@ class Race:
     log_most: Estimate
     is_never: bool
 
-    def is_faster(self, times: float) -> bool | None:
-        """Tell whether the quotient is above some times; None if that is too close to tell."""
-        return False if self.is_never else above(self.log_ratio, Estimate.exact(math.log10(times)))
+    def is_faster(self, ratio: float) -> bool | None:
+        """Tell whether the quotient is above a number; None if that is too close to tell."""
+        return False if self.is_never else above(self.log_ratio, Estimate.exact(math.log10(ratio)))
 
     def told(self) -> str:
         """Write the quotient, in words where it is a bound."""
-        return f"{'below ' * math.isnan(self.here)}{10**self.log_ratio.mean:.2g} times"
+        return f"{'below ' * math.isnan(self.here)}{times(10**self.log_ratio.mean)}"
 
     @property
     def tells(self) -> bool:
@@ -77,8 +77,8 @@ def race(results: Results, dataset: str, baseline: str) -> Race | None:
     if not found:
         return None
     level, theirs, here = (math.fsum(each[part] for each in found) / len(found) for part in range(3))
-    ratios = (Estimate.of(each[part] for each in found) for part in (3, 4))
-    return Race(level, theirs, here, *ratios, is_never=all(math.isnan(each[2]) for each in found))
+    log_ratio, log_most = (Estimate.of(each[part] for each in found) for part in (3, 4))
+    return Race(level, theirs, here, log_ratio, log_most, all(math.isnan(each[2]) for each in found))
 
 
 def speed(results: Results, page: Page) -> None:
