@@ -118,6 +118,11 @@ def or_least(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
+def times(ratio: float) -> str:
+    """Write a ratio."""
+    return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:,.0f} times"
+
+
 def told(found: Mapping[str, str]) -> str:
     """Write what was found of several things, in one line."""
     return "; ".join(f"{name}: {text}" for name, text in found.items())
