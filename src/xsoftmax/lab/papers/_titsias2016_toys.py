@@ -154,7 +154,7 @@ def _clouds(results: Results, page: Page) -> list[Panel]:
     bounds = bounds_of(results, CLOUDS)
     last = max((line.x[-1] for line in bounds), default=0.0)
     lines = [replace(x, x=np.append(x.x, last), y=n * np.append(x.y, x.y[-1]), low=None, high=None) for x in bounds]
-    panels.append(Panel("(c)", lines, "epoch", "bound (nats)", x_scale="log"))
+    panels.append(Panel("(c)", lines, "iteration", "bound (nats)", x_scale="log"))
     found = {method: results.bound(CLOUDS, method) for method in METHODS if results.has(CLOUDS, method)}
     page.claim(
         "In the plane OVE's bound is tighter than Bouchard's (Figure 1c)",
