@@ -80,12 +80,13 @@ def kinds(results: Results, dataset: str, *losses: str) -> list[str]:
 
 def common_end(results: Results, dataset: str, methods: Iterable[str], column: str) -> float:
     """Tell how far all fits of some methods have come, in epochs or seconds: the least of their last looks."""
-    return min(
+    ends = (
         float(fit.history[column].iloc[-1])
         for method in methods
         for fit in results.of(dataset, method)
         if not fit.diverged
     )
+    return min(ends, default=0.0)
 
 
 def values_at(results: Results, dataset: str, method: str, metric: str, x: str, place: float) -> list[float | None]:
