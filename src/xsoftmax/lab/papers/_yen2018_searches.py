@@ -52,9 +52,10 @@ def searches(results: Results, page: Page) -> None:
         "MIPS looks at K/100 classes in the nearest of 100 clusters of the weights, Decomp-MIPS at as many in each "
         "of 8 blocks of columns, and takes those with a slope above 0.001 in some block after one round of messages, "
         "the highest K/100 of them. A class that was not retrieved is missing, where the paper scores it as 0: it "
-        "would be pushed though nobody looked at it. Classes that Decomp-MIPS takes are scored as a whole. Clusters and K/100 are the paper's, though its "
-        "rule of no more clusters than classes to retrieve (section 4) holds from 10,000 classes on only. Recall is "
-        "that of the highest other class, the share found that of all slopes' sizes, both of 100 training rows.",
+        "would be pushed though nobody looked at it. Classes that Decomp-MIPS takes are scored as a whole. Clusters "
+        "and K/100 are the paper's, though its rule of no more clusters than classes to retrieve (section 4) holds "
+        "from 10,000 classes on only. Recall is that of the highest other class, the share found that of all slopes' "
+        "sizes, both of 100 training rows.",
     )
     for dataset, names in known.items():
         if names:

@@ -78,7 +78,7 @@ def _stand_in(results: Results, page: Page, dataset: str, paper: Mapping[str, fl
         "MegaFace's challenge 2 can no longer be downloaded, and the embeddings were never published; "
         "`config/datasets/megaface.yaml` takes one's own. Here are generated rows in its shape: clouds around the "
         "leaves of a random tree, of unit length, so that each class has a few others that it is mistaken for. "
-        "Accuracies are therefore not the paper's, which prints no numbers of them; what is judged are orders and factors.",
+        "Accuracies are therefore not the paper's, which prints no numbers of them; orders and factors are judged.",
     )
     found = next(fit.status["data"] for fit in results.fits if fit.dataset == dataset)
     words = {"n_train": "training rows", "n_classes": "classes", "n_features": "features"}
