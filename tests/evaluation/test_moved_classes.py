@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import naive_bounds
-from xsoftmax.evaluation.moved_classes import moved_classes
+from xsoftmax.evaluation.moved_classes import moved_classes, shares_of_highest
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model
 from xsoftmax.objectives.max_margin import MaxMargin
@@ -33,3 +33,21 @@ def test_classes_of_the_softmax_are_those_that_are_likely_enough():
     p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
     p[np.arange(len(y)), y] = 0
     assert moved_classes(model, Softmax(), X, y, above=0.1).tolist() == (p > 0.1).sum(1).tolist()
+
+
+def test_the_largest_slopes_hold_a_share_of_all():
+    model, X, y, scores = problem()
+    p = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    p[np.arange(len(y)), y] = 0
+    found = shares_of_highest(model, Softmax(), X, y, 2)
+    assert found == pytest.approx(np.sort(p)[:, -2:].sum(1) / p.sum(1), rel=1e-5)
+    assert shares_of_highest(model, Softmax(), X, y, 7) == pytest.approx(1.0)
+    assert found.max() < 1
+
+
+def test_where_no_other_class_has_a_slope_there_is_no_share():
+    model, X, _, scores = problem()
+    found = shares_of_highest(model, MaxMargin(), X, scores.argmax(1).astype(np.int32), 1)
+    ahead = np.diff(np.sort(scores)[:, -2:])[:, 0] >= 1
+    assert np.isnan(found).tolist() == ahead.tolist()
+    assert 0 < ahead.sum() < len(ahead)
