@@ -16,6 +16,7 @@ from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.model import Model
 from xsoftmax.training.callbacks.judge import Judge
+from xsoftmax.training.epoch_sampler import ShuffledSampler
 from xsoftmax.training.evaluator import Evaluator
 
 K = 7
@@ -96,3 +97,18 @@ def test_what_is_filtered_is_no_hit_along_a_fit_either(sparse):
     assert row["test_recall_at_5"] == row["test_accuracy"] == 0
     assert row["validation_recall_at_5"] == plain["validation_recall_at_5"] > 0
     assert row["test_log_likelihood"] == plain["test_log_likelihood"]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("epoch", [0, 1])
+def test_training_rows_that_are_looked_at_are_not_those_that_come_first(seed, epoch):
+    """Before an epoch ends, weights know rows that have come better than others."""
+    n, n_searched = 5000, 100
+    splits = {name: split_of(n, 0, False, False) for name in ("train", "validation", "test")}
+    searching = SimpleNamespace(**{**vars(METHOD), "proposal": SimpleNamespace(finds=True)})
+    evaluator = Evaluator(
+        ArrayDataset("some", splits, np.arange(K)), splits["train"], OBJECTIVE, None, searching, ThreadPool()
+    )
+    first = ShuffledSampler(n, seed).samples(epoch, 0, n_searched)
+    assert len(evaluator.searched) == n_searched
+    assert np.intersect1d(first, evaluator.searched).size < n_searched / 10  # 2 of 100 are expected

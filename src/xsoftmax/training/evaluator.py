@@ -28,6 +28,9 @@ from xsoftmax.training.plan import SUBSET
 MOST_SCORES = 2**26
 # Rows, of these, on which a search is measured, and scores of theirs, at most.
 SEARCHED, SEARCHED_SCORES = 100, 2**24
+# Key of the draw of these rows. (seed, epoch) is that of an epoch's order, and NumPy pads keys with zeros: 0 would
+# draw the rows that seed 0 visits first.
+LOOKED_AT = (0, 0, 0, 1)
 # Weights that are looked at in one go.
 CHECKED_AT_ONCE = 2**20
 
@@ -77,7 +80,7 @@ class Evaluator:
         self._class_counts, self._confident = counts, "confidence" in needs
         splits = {name: some(split, rows) for name, split in whole.items()}
         self._others = {name: split for name, split in splits.items() if split.n_samples}
-        drawn = np.random.default_rng(0).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
+        drawn = np.random.default_rng(LOOKED_AT).permutation(train.n_samples)[: min(SUBSET, rows or SUBSET)]
         self._n_for_loss = max(1, MOST_SCORES // data.n_classes)
         self._subset = np.concatenate([np.sort(drawn[: self._n_for_loss]), np.sort(drawn[self._n_for_loss :])])
         self._train, self._positives = taken(train, self._subset), method.positives
