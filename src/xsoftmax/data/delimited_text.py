@@ -39,8 +39,6 @@ class DelimitedText:
         self.delimiter = delimiter or ("\t" if tabs else ",")
         if len(self.delimiter) != 1 or self.delimiter in '\r\n"':
             raise InputError(f"{path}: options.delimiter is {delimiter!r}; give one character, such as ';' or '\\t'")
-        if not path.exists():
-            raise InputError(f"{path}: no such file")
 
     def column_names(self) -> list[str]:
         """Name the columns; by their numbers if there is no header."""

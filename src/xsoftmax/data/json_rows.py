@@ -21,8 +21,6 @@ class JsonRows:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.exists():
-            raise InputError(f"{path}: no such file")
 
     def column_names(self) -> list[str]:
         """Name the columns."""

@@ -22,8 +22,6 @@ class ParquetRows:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.exists():
-            raise InputError(f"{path}: no such file")
 
     def column_names(self) -> list[str]:
         """Name the columns."""

@@ -22,6 +22,8 @@ class Table:
         self, path: Path, header: bool = True, delimiter: str | None = None, encoding: str = "utf-8"
     ) -> None:
         self.path = path
+        if not path.exists():
+            raise InputError(f"{path}: no such file")
         self._file: DelimitedText | ParquetRows | JsonRows
         if path.suffix.lower() == ".parquet":
             self._file = ParquetRows(path)
