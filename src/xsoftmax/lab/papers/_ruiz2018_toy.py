@@ -48,7 +48,7 @@ def toy(results: Results, page: Page, paper: Mapping[str, Any], paper_iterations
     distances = {
         method: [np.abs(_probabilities(model) - share) for model in results.models(TOY, method)] for method in paper
     }
-    bounds = {method: _times(results.bound(TOY, method), n_rows) for method in paper}
+    bounds = {method: results.bound(TOY, method).times(n_rows) for method in paper}
     _toy_table(results, page, paper, bounds, distances)
     claim_bounds(page, paper, bounds)
     claim_errors(page, paper, distances)
@@ -73,10 +73,6 @@ def left_out(done: int, whole: int) -> float:
 
 def _probabilities(model: Any) -> np.ndarray:
     return softmax(model.b.astype(np.float64))
-
-
-def _times(estimate: Estimate, factor: float) -> Estimate:
-    return Estimate(estimate.mean * factor, estimate.error * factor, estimate.n, estimate.n_diverged)
 
 
 def _scientific(mean: float, error: float) -> str:

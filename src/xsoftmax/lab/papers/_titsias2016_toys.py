@@ -212,7 +212,7 @@ def figure_2(results: Results, page: Page) -> None:
         "Doubly stochastic steps come close to the optimum's probabilities (Figure 2c)",
         f"the error falls from {start:.3f} to {ours(end)}",
         judge_level(
-            Estimate(end.mean / start, end.error / start, end.n),
+            end.times(1 / start),
             at_most=WELL,
             near=WELL_IN_SHAPE,
             of="the share of the first error that is left",

@@ -112,7 +112,7 @@ def _claims(page: Page, found: Mapping[tuple[str, str], Counted], per_draw: int)
             "where weights move; the true class is left out, which has half of all",
         )
     if margins:
-        shares = {kind: _times(each.end, 1 / each.n_classes) for kind, each in margins.items()}
+        shares = {kind: each.end.times(1 / each.n_classes) for kind, each in margins.items()}
         page.claim(
             "The smoothed margin's gradient is very sparse",
             "share of classes at the end: " + told({kind: ours(each, digits=4) for kind, each in shares.items()}),
@@ -125,7 +125,7 @@ def _claims(page: Page, found: Mapping[tuple[str, str], Counted], per_draw: int)
             ),
             "where weights move",
         )
-        parts = {kind: _times(each.moved, per_draw / each.n_classes) for kind, each in margins.items()}
+        parts = {kind: each.moved.times(per_draw / each.n_classes) for kind, each in margins.items()}
         page.claim(
             "The number of rows of W that a gradient of the margin updates is much smaller than K, and than the "
             "number of classes retrieved for a query",
@@ -145,7 +145,3 @@ def _claims(page: Page, found: Mapping[tuple[str, str], Counted], per_draw: int)
         "–",
         not_tested("weights begin at 0 here, where slopes are even by arithmetic"),
     )
-
-
-def _times(estimate: Estimate, factor: float) -> Estimate:
-    return replace(estimate, mean=factor * estimate.mean, error=factor * estimate.error)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 import numpy as np
@@ -35,6 +35,10 @@ class Estimate:
     def exact(cls, value: float) -> "Estimate":
         """Give a value that another run would not change: of an optimum, or of arithmetic."""
         return cls(value, 0.0, 1)
+
+    def times(self, factor: float) -> "Estimate":
+        """Count in other units, of which one of these is ``factor``."""
+        return replace(self, mean=factor * self.mean, error=factor * self.error)
 
     @property
     def margin(self) -> float:
