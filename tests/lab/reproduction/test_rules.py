@@ -139,3 +139,9 @@ def test_seeds_count_in_a_comparison_of_rows(rng):
 def test_equal_rows_are_too_close():
     rows = np.ones(10)
     assert paired([rows], [rows], [True, True]).is_above is None
+
+
+def test_in_other_units_mean_and_error_are_multiplied():
+    found, expected = Estimate.of([1.0, 2.0, 4.0, None]).times(10), Estimate.of([10.0, 20.0, 40.0, None])
+    assert (found.n, found.n_diverged) == (expected.n, expected.n_diverged) == (3, 1)
+    assert (found.mean, found.error) == pytest.approx((expected.mean, expected.error))
