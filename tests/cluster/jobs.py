@@ -8,11 +8,35 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import yaml
+
 from workflow.checkout import Checkout
 
 # Snakemake waits for ever for a job that can never start, and may not end on SIGTERM.
 COMMAND = ["timeout", "--signal=INT", "--kill-after=20", "600", "snakemake", "--profile", "slurm"]
 QUICK = ["--slurm-init-seconds-before-status-checks", "2", "--latency-wait", "20"]
+# Half a minute of training, so that there is something to interrupt.
+LONG = {
+    "experiment": "long",
+    "datasets": ["digits"],
+    "methods": ["softmax"],
+    "budget": {"epochs": 30_000},
+    "evaluate": {"points": 3},
+}
+OFTEN = {"XSOFTMAX_CHECKPOINT_SECONDS": "0.5"}
+# Of an experiment.
+CHECKPOINT = "scratch/{}/digits/softmax/seed-0.h5"
+FIT = "results/{}/fits/digits/softmax/seed-0"
+
+
+def write(tree: Checkout, config: dict[str, object]) -> None:
+    """Write an experiment's config into a working tree."""
+    (tree.folder / "config.yaml").write_text(yaml.safe_dump(config))
+
+
+def log_of(tree: Checkout, experiment: str = "long") -> str:
+    """Read what a fit has printed in its last attempt."""
+    return (tree.folder / f"logs/{experiment}/train/digits/softmax/seed-0.log").read_text()
 
 
 def slurm(*words: str) -> str:
@@ -25,23 +49,28 @@ def jobs(*auxiliary: str) -> list[str]:
     return slurm("squeue", "--noheader", "--format=%i", "--states", ",".join(auxiliary)).split()
 
 
-def node() -> str:
-    """Name the only node."""
-    return slurm("sinfo", "--noheader", "--Node", "--partition=cpu", "--format=%N").split()[0]
+def nodes() -> list[str]:
+    """Name the nodes."""
+    return slurm("sinfo", "--noheader", "--Node", "--partition=cpu", "--format=%N").split()
 
 
 def take_node(state: str) -> None:
-    """Let the node go down, or be drained."""
-    slurm("scontrol", "update", f"nodename={node()}", f"state={state}", "reason=test")
+    """Let the last node go down, or be drained."""
+    slurm("scontrol", "update", f"nodename={nodes()[-1]}", f"state={state}", "reason=test")
 
 
 def return_node() -> None:
-    """Let the node come back, unless it did so by itself."""
+    """Let it come back, unless it did so by itself."""
+    name = nodes()[-1]
 
     def the_node_is_up() -> bool:
-        words = ["scontrol", "update", f"nodename={node()}", "state=resume"]
+        words = ["scontrol", "update", f"nodename={name}", "state=resume"]
         subprocess.run(words, check=False, capture_output=True)
-        return slurm("sinfo", "--noheader", "--partition=cpu", "--format=%t").strip() in ("idle", "mix", "alloc")
+        return slurm("sinfo", "--noheader", f"--nodes={name}", "--partition=cpu", "--format=%t").strip() in (
+            "idle",
+            "mix",
+            "alloc",
+        )
 
     wait(the_node_is_up)
 

@@ -3,53 +3,34 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
 
-import psutil
 import pytest
-import yaml
 
-from cluster.jobs import COMMAND, QUICK, jobs, return_node, slurm, snakemake, take_node, wait, wait_for_checkpoint
+from cluster.jobs import (
+    CHECKPOINT,
+    COMMAND,
+    FIT,
+    LONG,
+    OFTEN,
+    QUICK,
+    jobs,
+    log_of,
+    return_node,
+    slurm,
+    snakemake,
+    take_node,
+    wait,
+    wait_for_checkpoint,
+    write,
+)
 from training.same_fit import fit_of
-from workflow.checkout import Checkout
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("cluster")]
 
 QUICKSTART = ["config/config.yaml", "short.yaml"]
-# Half a minute of training, so that there is something to interrupt.
-LONG = {
-    "experiment": "long",
-    "datasets": ["digits"],
-    "methods": ["softmax"],
-    "budget": {"epochs": 30_000},
-    "evaluate": {"points": 3},
-}
-OFTEN = {"XSOFTMAX_CHECKPOINT_SECONDS": "0.5"}
-CHECKPOINT = "scratch/long/digits/softmax/seed-0.h5"
-FIT = "results/{}/fits/digits/softmax/seed-0"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cluster():
-    if not shutil.which("sinfo") or subprocess.run(["sinfo"], capture_output=True, check=False).returncode:
-        pytest.skip("NO SLURM ANSWERS HERE: the cluster is not tested; start one with tests/cluster/up.sh")
-
-
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    """A working tree where digits are prepared, and nothing has run on the cluster."""
-    tree = Checkout(tmp_path_factory.mktemp("cluster"))
-    write(tree, LONG)
-    tree.snakemake("--until", "prepare", config="config.yaml")
-    yield tree
-    for process in psutil.process_iter(["cwd"]):  # jobs that SLURM has killed, without cgroups
-        if (process.info["cwd"] or "").startswith(str(tree.folder)):
-            process.kill()
-
-
 @pytest.fixture(scope="module")
 def tree(prepared):
     """The same, where the quick start has run on the cluster, with fewer epochs."""
@@ -62,14 +43,6 @@ def tree(prepared):
 
 def submitted(printed: str) -> int:
     return printed.count("has been submitted with SLURM jobid")
-
-
-def write(tree, config):
-    (tree.folder / "config.yaml").write_text(yaml.safe_dump(config))
-
-
-def log_of(tree, experiment="long"):
-    return (tree.folder / f"logs/{experiment}/train/digits/softmax/seed-0.log").read_text()
 
 
 def resumes_of(tree):
@@ -234,7 +207,7 @@ def test_whatever_happens_to_its_jobs_a_fit_ends_with_the_same_bits(tree, undist
     with snakemake(tree, "--configfile", "config.yaml", "--until", "train", **OFTEN) as program:
         for do in (requeue, lose_node, lambda job: slurm("scancel", job)):
             wait(lambda: jobs("RUNNING"))
-            wait_for_checkpoint(tree.folder / CHECKPOINT)
+            wait_for_checkpoint(tree.folder / CHECKPOINT.format("long"))
             do(jobs("RUNNING")[0])
             wait(lambda before=frozenset(resumed): resumes_of(tree) - before)
             resumed |= resumes_of(tree)
@@ -290,7 +263,7 @@ def test_a_killed_snakemake_may_be_started_again_while_its_jobs_run(tree, undist
     """Two jobs then write the same fit, each whole."""
     write(tree, LONG | {"experiment": "again"})
     with snakemake(tree, "--configfile", "config.yaml", "--until", "train", **OFTEN) as program:
-        wait_for_checkpoint(tree.folder / CHECKPOINT.replace("long", "again"))
+        wait_for_checkpoint(tree.folder / CHECKPOINT.format("again"))
         os.killpg(program.pid, signal.SIGKILL)
         program.wait()
         assert len(jobs("RUNNING")) == 1
