@@ -40,7 +40,9 @@ IMPATIENT = {"XSOFTMAX_RANK_SECONDS": "5"}
 def two_nodes(cluster):
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
     if len(nodes()) < 2:
-        pytest.skip("ONE NODE HERE: fits on several nodes are not tested; start SLURM with NODES=2 tests/cluster/up.sh")
+        pytest.skip(
+            "ONE NODE HERE: fits on several nodes are not tested; start SLURM with NODES=2 tests/cluster/up.sh"
+        )
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,8 @@ from training.same_fit import fit_of
 pytestmark = [pytest.mark.cluster, pytest.mark.usefixtures("cluster")]
 
 QUICKSTART = ["config/config.yaml", "short.yaml"]
+
+
 @pytest.fixture(scope="module")
 def tree(prepared):
     """The same, where the quick start has run on the cluster, with fewer epochs."""
