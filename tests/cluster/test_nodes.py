@@ -1,4 +1,4 @@
-"""Processes on two nodes of a SLURM, which share files and nothing of their networks; ``NODES=2 up.sh`` starts one."""
+"""Processes on two nodes of a SLURM, which share files and nothing of their networks: ``NODES=2 tests/cluster/up.sh``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -40,9 +40,7 @@ IMPATIENT = {"XSOFTMAX_RANK_SECONDS": "5"}
 def two_nodes(cluster):
     pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
     if len(nodes()) < 2:
-        pytest.skip(
-            "ONE NODE HERE: fits on several nodes are not tested; start SLURM with NODES=2 tests/cluster/up.sh"
-        )
+        pytest.skip("ONE NODE HERE: fits on several are not tested; start SLURM with NODES=2 tests/cluster/up.sh")
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +83,7 @@ def test_without_the_name_of_a_network_nodes_find_each_other_by_their_own(prepar
 
 @pytest.mark.fault(
     "the network between nodes fails while processes of one fit run on them",
-    happens="each gives the others up after XSOFTMAX_RANK_SECONDS, and the job ends; its retry resumes when nodes answer",
+    happens="each gives the others up after XSOFTMAX_RANK_SECONDS, and the job ends; its retry resumes",
     user="`another rank has ended or does not answer`, then `resumed` in the fit's log",
 )
 def test_a_fit_whose_nodes_lose_each_other_ends_with_the_same_bits(prepared, alone):
@@ -103,7 +101,7 @@ def test_a_fit_whose_nodes_lose_each_other_ends_with_the_same_bits(prepared, alo
 
 @pytest.mark.fault(
     "a node lost while processes of one fit run on it and on others",
-    happens="SLURM ends the job on all of them, and puts it back into the queue; it resumes when there are enough nodes",
+    happens="SLURM ends the job on all, and puts it back into the queue; it resumes when there are enough nodes",
     user="the job's state is REQUEUED; `resumed` in the fit's log",
 )
 def test_a_fit_one_of_whose_nodes_is_lost_ends_with_the_same_bits(prepared, alone):
