@@ -1,4 +1,4 @@
-"""Processes on two nodes of a SLURM, which share files and nothing of their networks: ``NODES=2 tests/cluster/up.sh``."""
+"""Processes on two nodes of a SLURM, which share files and no network of this host: ``NODES=2 up.sh``."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
