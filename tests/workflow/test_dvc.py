@@ -62,7 +62,7 @@ def test_fits_depend_on_all_that_proposals_do():
 
 @pytest.mark.parametrize("stage", ["prepare", "proposal", "fit", "report"])
 def test_a_stage_that_computes_names_the_versions_of_the_libraries(stage):
-    assert "requirements.lock" in STAGES[stage]["deps"]
+    assert "requirements-run.lock" in STAGES[stage]["deps"]
 
 
 @pytest.mark.parametrize("stage", STAGES)
