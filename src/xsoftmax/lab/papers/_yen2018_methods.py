@@ -97,6 +97,27 @@ def values_at(results: Results, dataset: str, method: str, metric: str, x: str, 
     ]
 
 
+def is_looked_at(results: Results, dataset: str, method: str, x: str, place: float) -> bool:
+    """Tell whether all fits of a method were looked at by then, the start apart, or diverged."""
+    return all(fit.diverged or fit.history[x].iloc[1] <= place for fit in results.of(dataset, method))
+
+
+def worse_with_larger_rates(results: Results, dataset: str) -> list[str]:
+    """Name the losses whose searches came to less, by validation rows, from larger rates than from the paper's."""
+    best = {
+        search.method: max(
+            (told["value"] for told in search.chosen["trials"] if told["value"] is not None), default=0
+        )
+        for search in results.searches
+        if search.dataset == dataset
+    }
+    return [
+        text
+        for loss, text in LOSS_TEXTS.items()
+        if best.get(f"{loss}-{LARGE}", np.inf) < best.get(f"{loss}-{EPOCHS}", 0)
+    ]
+
+
 def sooner(results: Results, dataset: str, fast: str, slow: str, metric: str) -> Estimate:
     """Estimate how many times as soon a method comes to what both reach, the lower of their last values.
 
