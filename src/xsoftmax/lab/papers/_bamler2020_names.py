@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.page import ours
-from xsoftmax.lab.reproduction.results import Results, middle
+from xsoftmax.lab.reproduction.results import Fit, Results, middle
 
 DATASETS = {
     "icd10-subcategory-pca": "ICD-10 subcategories",
     "debian-pca": "Debian packages",
     "faces-5k": "generated tree, 5,000 classes",
     "clouds-5k": "generated clouds, 5,000 classes",
-    "hierarchy-amazon-5k": "generated, as Amazon-670K",
-    "hierarchy-wikipedia-5k": "generated, as Wikipedia-500K",
+    "hierarchy-amazon-5k": "generated, of Amazon-670K's size",
+    "hierarchy-wikipedia-5k": "generated, of Wikipedia-500K's size",
     "icd10-subcategory": "ICD-10 subcategories, TF-IDF",
     "debian": "Debian packages, TF-IDF",
     "amazon-670k": "Amazon-670K",
@@ -67,7 +67,12 @@ def settings(results: Results, dataset: str, method: str) -> dict[str, float]:
     """Give what was tuned of a method, or is in place of it."""
     if not results.has(dataset, method):
         return {}
-    parameters = results.of(dataset, method)[0].status["parameters"]
+    return tuned(results.of(dataset, method)[0])
+
+
+def tuned(fit: Fit) -> dict[str, float]:
+    """Give what was tuned of a fit or trial, or is in place of it."""
+    parameters = fit.status["parameters"]
     found = {key: parameters.get(part, {}).get(key) for key, (part, _) in TUNED.items()}
     return {key: value for key, value in found.items() if value is not None}
 
