@@ -10,7 +10,7 @@ from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Verdict
 
 DATA = {"n_classes": 500, "n_words": 40_000, "n_pairs": 9000}
-SETTINGS = {"learning_rate": 1.0, "missing": "none", "found_by": "all"}
+SETTINGS = {"learning_rate": 1.0, "missing": "none", "found_by": "all", "negatives": 5}
 TRIALS = [SETTINGS | {"value": -7.5}, SETTINGS | {"learning_rate": 3.0, "value": None}]
 # Objective, and seconds per epoch.
 AS_IN_THE_PAPER = {
@@ -46,13 +46,13 @@ def test_verdicts_follow_the_numbers(methods, verdict, tmp_path):
     page = page_of("yen2018-words", made_up(tmp_path, methods))
     judged = [claim for claim in page.claims if claim.finding.verdict != Verdict.OPEN]
     assert {claim.says: claim.finding.verdict for claim in judged if claim.finding.verdict != verdict} == {}
-    assert [claim.ours for claim in judged] == [False] * 5 + [True] * 7
-    assert len(page.claims) == len(judged) + 2
+    assert [claim.ours for claim in judged] == [False] * 8 + [True] * 7
+    assert len(page.claims) == len(judged) + 4
     assert set(page.figures) == {"objective-books", "objective-gcide"}
     text = page.markdown()
     assert "Made by `make words TEXTS='books=FILE gcide=FILE'` from 54 fits" in text
-    assert "| books | GD | 1 | – | −7.500 (chosen) |" in text
-    assert "| books | GD | 3 | – | diverged |" in text
+    assert "| books | GD | 1 | – | – | −7.500 (chosen) |" in text
+    assert "| books | GD | 3 | – | – | diverged |" in text
     assert all(each not in text for each in ("nan", "inf"))
 
 
@@ -111,7 +111,7 @@ def test_iterations_are_so_many_times_faster_on_every_corpus(seconds, verdict, t
 def test_equal_methods_are_too_close_and_one_seed_tells_nothing(tmp_path):
     equal = made_up(tmp_path / "equal", dict.fromkeys(AS_IN_THE_PAPER, (6.0, 0.5)), ["books"])
     orders = [claim for claim in page_of("yen2018-words", equal).claims if "objective" in claim.here]
-    assert len(orders) == 7
+    assert len(orders) == 9
     assert {claim.finding.verdict for claim in orders} == {Verdict.CLOSE}
     one = Results(
         "one", [fit for fit in made_up(tmp_path / "one", AS_IN_THE_PAPER, ["books"]).fits if fit.seed == 0], [], {}
@@ -120,12 +120,26 @@ def test_equal_methods_are_too_close_and_one_seed_tells_nothing(tmp_path):
     assert found == {Verdict.CLOSE, Verdict.OPEN}
 
 
-def test_searches_that_beat_one_of_two_rivals_are_not_reproduced(tmp_path):
-    """Orders of which half are reversed, and of which fewer are."""
-    for hs, verdict in ((5.0, Verdict.NOT), (6.5, Verdict.IN_SHAPE)):
-        results = made_up(tmp_path / str(hs), AS_IN_THE_PAPER | {"hs": (hs, 0.5)}, ["books"])
-        claim = next(each for each in page_of("yen2018-words", results).claims if each.says.startswith("So do"))
-        assert claim.finding.verdict == verdict
+@pytest.mark.parametrize(("hs", "verdict"), [(5.0, Verdict.NOT), (6.5, Verdict.NOT), (7.5, Verdict.REPRODUCED)])
+def test_searches_are_compared_with_each_rival_apart(hs, verdict, tmp_path):
+    """Both searches are behind hierarchical softmax, one of them, and none."""
+    results = made_up(tmp_path, AS_IN_THE_PAPER | {"hs": (hs, 0.5)}, ["books"])
+    found = {claim.says: claim.finding.verdict for claim in page_of("yen2018-words", results).claims}
+    assert found["So do GD-MIPS and GD-Decomp-MIPS, than HS"] == verdict
+    assert found["So do GD-MIPS and GD-Decomp-MIPS, than NEG"] == Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    ("objective", "verdict"), [(7.85, Verdict.REPRODUCED), (7.95, Verdict.IN_SHAPE), (8.05, Verdict.NOT)]
+)
+def test_a_large_margin_is_a_tenth_of_a_nat_when_negative_sampling_ends(objective, verdict, tmp_path):
+    """Which it does after ten times as long, so that the search counts with where it ended."""
+    histories = {"neg": {"end.objective": [9.0, 9.0, 8.0]}, "decomposed": {"end.objective": [9.0, 9.0, objective]}}
+    results = of_histories(tmp_path, histories)
+    for fit in results.of("books", "neg"):
+        fit.history["seconds"] *= 10
+    claim = next(each for each in page_of("yen2018-words", results).claims if "large margin" in each.says)
+    assert claim.finding.verdict == verdict
 
 
 def test_it_builds_without_all_methods_and_then_judges_nothing(tmp_path):

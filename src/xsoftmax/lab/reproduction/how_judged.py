@@ -24,10 +24,10 @@ def how_claims_are_judged() -> str:
     }
     return "\n".join(
         [
-            f"A verdict is one of {verdicts}. Each comes from one of these rules, which are "
-            "code ([rules.py](../../src/xsoftmax/lab/reproduction/rules.py)) and were written down before the runs "
-            "that they judge. Beside each verdict stand the rule, how much it rests on, and which outcome would have "
-            "changed it.",
+            f"A verdict is one of {verdicts}. Each comes from one of these rules, which are code "
+            "([rules.py](../../src/xsoftmax/lab/reproduction/rules.py)) and were written down before the runs that "
+            "they judge; earlier runs, with other grids and budgets, were known when they took their form. Beside "
+            "each verdict stand the rule, how much it rests on, and which outcome would have changed it.",
             "",
             *(f"- **{name}.** {text}" for name, text in rules.items()),
         ]
