@@ -111,7 +111,8 @@ def test_iterations_are_so_many_times_faster_on_every_corpus(seconds, verdict, t
 def test_equal_methods_are_too_close_and_one_seed_tells_nothing(tmp_path):
     equal = made_up(tmp_path / "equal", dict.fromkeys(AS_IN_THE_PAPER, (6.0, 0.5)), ["books"])
     orders = [claim for claim in page_of("yen2018-words", equal).claims if "objective" in claim.here]
-    assert len(orders) == 9
+    orders = [claim for claim in orders if "large margin" not in claim.says]  # which is a level
+    assert len(orders) == 8
     assert {claim.finding.verdict for claim in orders} == {Verdict.CLOSE}
     one = Results(
         "one", [fit for fit in made_up(tmp_path / "one", AS_IN_THE_PAPER, ["books"]).fits if fit.seed == 0], [], {}
@@ -130,7 +131,7 @@ def test_searches_are_compared_with_each_rival_apart(hs, verdict, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("objective", "verdict"), [(7.85, Verdict.REPRODUCED), (7.95, Verdict.IN_SHAPE), (8.05, Verdict.NOT)]
+    ("objective", "verdict"), [(7.85, Verdict.REPRODUCED), (7.95, Verdict.IN_SHAPE), (8.0, Verdict.NOT)]
 )
 def test_a_large_margin_is_a_tenth_of_a_nat_when_negative_sampling_ends(objective, verdict, tmp_path):
     """Which it does after ten times as long, so that the search counts with where it ended."""
