@@ -26,8 +26,8 @@ MNIST, BIBTEX, OMNIGLOT = NUMBERS["table_3"]
 MODELS = [(key, kind) for key in (MNIST, BIBTEX) for kind in ("probit", "logistic")]
 # Bounds as in the paper's Figure 2; the curve of made-up fits begins a fifth higher.
 BOUNDS = {
-    MNIST: {EXACT: -0.25, AR: -0.251, OVE: -0.4},
-    BIBTEX: {EXACT: -0.2, AR: -0.201, OVE: -0.2015},
+    MNIST: {EXACT: -0.25, AR: -0.2505, OVE: -0.4},
+    BIBTEX: {EXACT: -0.2, AR: -0.2003, OVE: -0.2006},
     OMNIGLOT: {AR: -3.0, OVE: -6.0},
 }
 
@@ -35,19 +35,24 @@ AHEAD = "Softmax A&R outperforms OVE in test {} on all data sets but EURLex-4K: 
 LIKELIHOODS = "The test log-likelihood of every method in Table 3"
 ACCURACIES = "The test accuracy of every method in Table 3"
 LOGISTIC_AHEAD = "Multinomial logistic A&R presents better predictive performance than OVE on Omniglot and Bibtex"
-COMPETITIVE = "A&R is also competitive with the multinomial probit and the multinomial logistic"
+COMPETITIVE = (
+    "A&R is also competitive with the multinomial probit and the multinomial logistic (by accuracy: here at least "
+    "0.9 of OVE's)"
+)
 BEHIND = (
     "Complementary sum sampling (Botev et al. 2017) does not outperform OVE in test log-likelihood on four of the "
-    "five data sets (the paper does not say which)"
+    "five data sets (the paper does not say which; here {})"
 )
 STILL_SUPERIOR = "On the fifth softmax A&R is still superior to it"
 AS_PUBLISHED = (
     "With the local steps and the scoring of the authors' program, probit and logistic have the paper's test "
     "log-likelihoods on MNIST and Bibtex"
 )
-NEARER = "So trained and scored, they are nearer to the paper's than with the paper's local steps, scored exactly"
-ENTROPY_LIKELIHOOD = "Leaving out the entropy's gradient costs test log-likelihood"
-ENTROPY_BOUND = "Leaving out the entropy's gradient loosens the bound"
+NEARER = (
+    "So trained and scored, they are nearer to the paper's than with 0.01 and the entropy's gradient, scored exactly"
+)
+ENTROPY_LIKELIHOOD = "On Bibtex leaving out the entropy's gradient costs test log-likelihood"
+ENTROPY_BOUND = "On Bibtex leaving out the entropy's gradient loosens the bound"
 TIGHTER = "Softmax A&R provides a significantly tighter bound than OVE on most data sets: here MNIST and Omniglot"
 CLOSE = "On Bibtex the bound of softmax A&R is close to OVE's"
 NEARLY = "On MNIST and Bibtex the bound of softmax A&R nearly achieves the exact softmax's marginal likelihood"
@@ -55,7 +60,7 @@ EQUATIONS = {
     "With standard Gumbel errors the augmented model (eq. 5) is the softmax",
     "The softmax's bound has the closed form of eq. 8",
     "The bound is tight at q*, a Gumbel distribution at log η*",
-    "With q held, the gradient estimated from drawn classes is unbiased",
+    "With q kept, the gradient of the softmax estimated from drawn classes is unbiased",
 }
 OURS = {AS_PUBLISHED, NEARER, ENTROPY_LIKELIHOOD, ENTROPY_BOUND}
 
@@ -110,14 +115,14 @@ def verdicts(*args, **options):
 def test_the_papers_own_numbers_are_reproduced(tmp_path, monkeypatch):
     found = claims(tmp_path, monkeypatch, as_the_paper())
     open_ones = [claim.says for claim in found if claim.finding.verdict == Verdict.OPEN]
-    assert len(open_ones) == 11
+    assert len(open_ones) == 16
     assert sum("EURLex" in says or "AmazonCat" in says for says in open_ones) == 4
     assert {*EQUATIONS, *(AHEAD.format(measure) for measure in ("log-likelihood", "accuracy"))} <= {
         claim.says for claim in found
     }
     assert {claim.finding.verdict for claim in found} == {Verdict.REPRODUCED, Verdict.OPEN}
     assert {claim.says for claim in found if claim.ours} == OURS
-    assert len(found) == 30
+    assert len(found) == 35
 
 
 def test_the_contrary_of_all_is_not(tmp_path, monkeypatch):
@@ -142,8 +147,8 @@ def test_the_contrary_of_all_is_not(tmp_path, monkeypatch):
 
 def test_most_of_all_is_its_shape(tmp_path, monkeypatch):
     fits = as_the_paper()
-    fits[MNIST, AR] |= {"test.log_likelihood": -0.29, "test.accuracy": 0.5, "end.objective": 0.254}
-    fits[BIBTEX, AR]["end.objective"] = 0.2037
+    fits[MNIST, AR] |= {"test.log_likelihood": -0.29, "test.accuracy": 0.5, "end.objective": 0.252}
+    fits[BIBTEX, AR]["end.objective"] = 0.2019
     fits[BIBTEX, AR]["end.train_log_likelihood"] = -9.0
     fits[BIBTEX, LOGISTIC]["test.accuracy"] = 0.31
     fits[MNIST, "probit-published"]["test.log_likelihood_sampled"] = -0.4
@@ -157,7 +162,8 @@ def test_most_of_all_is_its_shape(tmp_path, monkeypatch):
     ("likelihoods", "behind", "superior"),
     [
         ({MNIST: -0.3, BIBTEX: -3.4, OMNIGLOT: -6.0}, Verdict.REPRODUCED, Verdict.OPEN),
-        ({MNIST: -0.3, BIBTEX: -3.4, OMNIGLOT: -5.4}, Verdict.IN_SHAPE, Verdict.REPRODUCED),
+        ({MNIST: -0.3, BIBTEX: -3.4, OMNIGLOT: -5.4}, Verdict.REPRODUCED, Verdict.REPRODUCED),
+        ({MNIST: -0.3, OMNIGLOT: -5.4}, Verdict.REPRODUCED, Verdict.REPRODUCED),
         ({MNIST: -0.273, BIBTEX: -3.4, OMNIGLOT: -5.0}, Verdict.NOT, Verdict.NOT),
         ({MNIST: -0.2, BIBTEX: -3.0, OMNIGLOT: -5.0}, Verdict.NOT, Verdict.NOT),
     ],
@@ -167,7 +173,8 @@ def test_the_footnote_is_judged_where_its_fits_are(tmp_path, monkeypatch, likeli
     for key, value in likelihoods.items():
         fits[key, "complementary-sum-advi"] = {"test.log_likelihood": value, "test.accuracy": 0.3}
     found = {claim.says: claim.finding.verdict for claim in claims(tmp_path, monkeypatch, fits)}
-    assert (found[BEHIND], found[STILL_SUPERIOR]) == (behind, superior)
+    names = ", ".join({MNIST: "MNIST", BIBTEX: "Bibtex", OMNIGLOT: "Omniglot"}[key] for key in likelihoods)
+    assert (found[BEHIND.format(names)], found[STILL_SUPERIOR]) == (behind, superior)
 
 
 @pytest.mark.parametrize("at_best", [True, False])
@@ -181,8 +188,8 @@ def test_the_page_says_where_local_variables_begin(tmp_path, monkeypatch, at_bes
     results = read(tmp_path, fits)
     monkeypatch.setattr(Results, "difference", lambda *_: difference(Estimate.exact(1), Estimate.exact(0)))
     text = page_of("ruiz2018", results).markdown()
-    assert ("here it begins at the best bound" in text) == at_best
-    assert ("begins at (μ, σ) = (0, 1), as in" in text) != at_best
+    assert ("(μ, σ) begin where the bound is highest" in text) == at_best
+    assert ("(μ, σ) begin at (0, 1), as in" in text) != at_best
     assert ("with “best start”" in text) != at_best
 
 
@@ -218,7 +225,7 @@ def test_a_wrong_equation_is_found(monkeypatch):
 
 
 BOUNDS_SAID, ORDERS_SAID = (
-    "On the toy the bound is -2.62e+06 for A&R and -1.4e+09 for OVE",
+    "On the toy the bound is −2.62×10^6 for A&R and −1.40×10^9 for OVE",
     "On the toy the bound is tighter by orders of magnitude for A&R than for OVE",
 )
 ERRORS_SAID, SIMILAR_SAID, SAME_SAID = (

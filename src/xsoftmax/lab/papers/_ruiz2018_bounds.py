@@ -23,17 +23,21 @@ from xsoftmax.lab.reproduction.rules import judge_level, judge_orders
 
 BOUNDS = (OVE, AR, PROBIT, LOGISTIC)
 # A bound that is "close" to another, or "nearly achieves" a log-likelihood, is off by so small a share of what the
-# exact softmax gains over equal scores. The paper has these words and no number.
-CLOSE, ROUGHLY_CLOSE = 0.05, 0.1
+# exact softmax gains over equal scores. The paper has these words and no number; on MNIST, where it says
+# "significantly tighter", bounds are a twentieth apart in this measure, which cannot be close elsewhere.
+CLOSE, ROUGHLY_CLOSE = 0.02, 0.05
 
 
 def figure_2(results: Results, page: Page) -> None:
     page.section(
         "Figure 2: bounds along the way",
         "The bounds, each at its own method's weights, are over epochs here and over seconds in the paper, which "
-        "smooths them over 100 iterations: our seconds are not comparable, see above. "
-        f"A bound counts as close to another, or to a log-likelihood, within {CLOSE:.0%} of what the exact softmax "
-        f"has gained in log-likelihood over equal scores, and in shape within {ROUGHLY_CLOSE:.0%}.",
+        "smooths them over 100 iterations: our seconds are not comparable, see above. In the authors' program they "
+        "are estimates from each minibatch and its drawn classes; here all classes count, for up to 5,000 training "
+        "rows. A bound is the lower bound on the log-likelihood that a method maximises. It counts as close to "
+        f"another, or to a log-likelihood, within {CLOSE:.0%} of the exact softmax's training log-likelihood minus "
+        f"that of a uniform guess, and in shape within {ROUGHLY_CLOSE:.0%}: levels of ours, the paper has the words "
+        "only.",
     )
     there = {key: name for key, name in DATASETS.items() if results.has(key, AR)}
     panels = []

@@ -23,15 +23,16 @@ def theory(page: Page) -> None:
         "Sections 2 and 3: the equations",
         f"Both sides, for the softmax of {N_CLASSES} standard normal scores, each class in turn the true one. "
         "Integrals are numerical, and the estimate by drawn classes is the mean over every set that can be drawn. "
-        "The algorithms draw one set for their local and their global step; here q is held, as in section 2.1. "
-        "Eq. 8 is the log-concavity bound, log z ≤ z / η + log η − 1, as the paper says: z is the sum in brackets.",
+        "The algorithms draw one set for their local and their global step; here q is kept while the gradient is "
+        "averaged, as in section 2.1. Eq. 8 is the log-concavity bound, log z ≤ z / η + log η − 1, as the paper "
+        "says: z is the sum in brackets.",
     )
     gaps = [np.delete(scores, k) - scores[k] for scores in [_scores()] for k in range(N_CLASSES)]
     for says, distance in {
         "With standard Gumbel errors the augmented model (eq. 5) is the softmax": _marginal,
         "The softmax's bound has the closed form of eq. 8": _closed_form,
         "The bound is tight at q*, a Gumbel distribution at log η*": _tightness,
-        "With q held, the gradient estimated from drawn classes is unbiased": _bias,
+        "With q kept, the gradient of the softmax estimated from drawn classes is unbiased": _bias,
     }.items():
         claim_equal(page, says, max(distance(each) for each in gaps))
 
