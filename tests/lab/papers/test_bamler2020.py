@@ -135,12 +135,16 @@ OPEN = {
     "At a node of the tree, Newton",
     "Higher learning rates turned out",
     "On EURLex-4K, softmax predicts",
+    "A hierarchical classifier can impede",
+    "Reducing the dimension of the auxiliary",
+    "Regularizing the softmax scores is similar",
+    "(Abstract) Adversarial sampling minimizes",
 }
 
 
 def assert_all(results, expected):
     found = verdicts(results)
-    assert len(found) == 28
+    assert len(found) == 32
     others = {says: each for says, each in found.items() if not any(says.startswith(begin) for begin in OPEN)}
     assert others == dict.fromkeys(others, expected)
     assert len(others) == 23
@@ -159,7 +163,7 @@ def test_the_opposite_is_not(tmp_path, measured):
     found = verdicts(made_up(tmp_path, BAD, setup=60.0, epoch={AMAZON: 5.0}, softmax=0.5))
     assert [says for says, each in found.items() if each == Verdict.OPEN and "magnitude" in says]
     assert set(found.values()) == {Verdict.NOT, Verdict.OPEN}
-    assert list(found.values()).count(Verdict.OPEN) == 6
+    assert list(found.values()).count(Verdict.OPEN) == 10
 
 
 ACCURACY, LIKELIHOOD, FAR = "The proposed method reaches", "On the smaller data set", "(as we read Figure 1)"
@@ -219,7 +223,7 @@ def test_a_baseline_without_a_telling_race_keeps_an_order_of_magnitude_from_all(
     claim = next(
         each for each in page_of("bamler2020", made_up(tmp_path, given)).claims if each.says.startswith(MAGNITUDE)
     )
-    assert "too close: NCE" in claim.finding.n
+    assert "no data set could show it: NCE" in claim.finding.n
 
 
 IDENTICAL, REMOVED, IDEAL = "(Theorem 1)", "Any bias due to", "(Theorem 2)"

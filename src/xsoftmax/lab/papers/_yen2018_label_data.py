@@ -39,14 +39,7 @@ def label_data(results: Results, page: Page, paper: Mapping[str, float]) -> None
         ("rows per label", "rows_per_class", per_class),
     ):
         rows.append([text, *(number(each, digits=2) for each in (paper[key], *ours_))])
-    rows.append(["hidden columns", number(paper["dimension"], digits=0), *(_hidden(results, name) for name in names)])
     page.table(["", "WikiLSHTC-325K", *names], rows)
-
-
-def _hidden(results: Results, dataset: str) -> str:
-    """Tell how many hidden columns a data set's fits have."""
-    found = {fit.status["parameters"]["encoder"]["dimension"] for fit in results.fits if fit.dataset == dataset}
-    return ", ".join(map(str, sorted(found)))
 
 
 def _labels_per_row(results: Results, dataset: str) -> float:

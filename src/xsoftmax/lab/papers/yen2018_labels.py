@@ -66,7 +66,8 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "highest label is one of theirs, of 5,000 training rows at most. SGD, equal seconds for all methods on a "
         "data set, of one thread (the paper's ten). Exact methods take the paper's minibatches of 10, along whose "
         "mean gradient they step; those that draw or search step row by row, at a tenth of the rate, so that ten "
-        "steps are as long as one of a minibatch. The hidden layer is a table with a vector for each word, of which "
+        "steps are as long as one of a minibatch. The hidden layer is a table with a vector for each word, of as "
+        f"many columns as the paper's ({settings['dimension']}), of which "
         "a document has the weighted mean, without an activation, of which the paper says nothing; it begins at "
         "random. A drawn class is never one of the row's labels, and its score is corrected by the probability of "
         "being drawn.",
