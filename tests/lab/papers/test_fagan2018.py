@@ -176,7 +176,7 @@ DOUBLE_SUM = FIGURE_2, "The proposed double sum"
 TIMES_LOWER = FIGURE_2, "On average its log-loss"
 OPTIMAL = convergence, "Implicit SGD converges to the optimum"
 U_MAX_OPTIMAL = convergence, "U-max converges to the optimum"
-PLATEAU = convergence, "Biased methods stop short"
+PLATEAU = convergence, "Biased methods do not converge"
 SPEED = speed, "An iteration of Implicit SGD"
 
 
@@ -184,11 +184,15 @@ def test_the_papers_own_numbers_are_reproduced(no_figures):
     found = verdicts(page_of("fagan2018", results_of(as_printed())).claims)
     other = {
         VANILLA_WORSE: IN_SHAPE,  # the paper's own table has it otherwise on MNIST
-        AMAZON: OPEN,
         TRANSFER: NOT,  # a search that finds the best rate is what the paper says
     }
-    assert len(found) == 27
+    assert len(found) == 35
+    untested = [says for says, verdict in found.items() if verdict == OPEN]
+    assert len(untested) == 9
+    assert any(says.startswith(AMAZON[1]) for says in untested)
     for says, verdict in found.items():
+        if says in untested:
+            continue
         assert verdict == next((v for (_, begin), v in other.items() if says.startswith(begin)), REPRODUCED), says
 
 

@@ -24,11 +24,13 @@ def amazoncat(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     page.section(
         "Figure 3d and the large experiment, on stand-ins",
         "AmazonCat-13K cannot be had here. The same protocol, a row and five other classes a step, five epochs, the "
-        "rate halved after each, on two data sets with more classes and fewer rows. The paper's first rate, 1e-8, is "
-        "along another sum and for other rows; ours is the one of those searched whose own bound is highest.",
+        "rate halved after each, on two data sets with more classes and fewer rows. The paper does not say along "
+        f"which sum its first rate, {paper['rate']:g}, is; ours is along means, scaled to all classes, and the one "
+        "of those searched, 0.0001 to 0.003, whose own bound is highest. Nothing is penalised. The paper says that "
+        "the commonest class has 19 % of its data, and that always saying it errs on about 79 %.",
     )
-    printed = [f"{paper['classes']:,}", f"{paper['rows']:,}", "–", number(paper["error"], digits=4)]
-    table = [["AmazonCat-13K, paper", *printed, number(paper["commonest"], digits=3)]]
+    printed = [f"{paper['classes']:,}", f"{paper['rows']:,}", f"{paper['rate']:g}", number(paper["error"], digits=4)]
+    table = [["AmazonCat-13K, paper", *printed, f"about {number(paper['commonest'], digits=2)}"]]
     errors = {}
     for key in here:
         with results.data(key) as data:
@@ -61,7 +63,9 @@ def amazoncat(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
                 for other in (Estimate.exact(guess), commonest)
             ]
         ),
-        "of other data than the paper's",
+        "of other data, where the commonest class is so rare that always saying it errs on "
+        + " and ".join(f"{commonest.mean:.3f}" for _, commonest, _ in errors.values())
+        + f", not on about {paper['commonest']:.2f}, which is an easier mark; so is a guess",
     )
     changes = {key: _last_change(results, key) for key in here}
     page.claim(
@@ -73,7 +77,21 @@ def amazoncat(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
             near=NEARLY,
             of=f"the last epoch's change as a share of the bound (the greatest of {len(here)} data sets)",
         ),
+        "the levels are ours; a rate that is halved each epoch slows any curve, so that a small change does not "
+        "show that a maximum is reached",
     )
+    for says, why in (
+        (
+            "Updates are sparse, a few classes a step, so that each iteration is very fast",
+            "steps touch as few classes here, and their time is not measured",
+        ),
+        (
+            "The algorithm exhibits a typical convergence of stochastic approximation",
+            "there is no measure of typical; see the figures",
+        ),
+        ("Importance sampling of classes could reduce the variance", "only uniform draws are trained here"),
+    ):
+        page.claim(says, "nothing was compared", not_tested(why))
     page.claim(
         f"AmazonCat's error of {paper['error']:.2%}, in {paper['minutes']} minutes on one computer",
         "AmazonCat-13K cannot be had here",

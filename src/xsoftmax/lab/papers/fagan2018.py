@@ -57,11 +57,15 @@ def _table_3(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         return
     page.section(
         "Table 3 with one class a step, rates by our search: training log-loss",
-        "The paper's protocol, as printed: 50 epochs at the rate that was best on 10 % of the rows, one class a step "
-        "for vanilla SGD, U-max and Implicit SGD, one pass over the data per epoch for all, u from log K. The "
-        "likelihood is exact, of all training rows, and normalised once. Divided by Implicit SGD's; the paper's in "
-        "brackets. This corrects the scoring and the work, and no more: a rate of 10 % of the rows may be far from "
-        "the best one of all rows (see Table 2).",
+        "The paper's protocol, as printed: weights from 0, no bias, rows of length 1 with their first label, no "
+        "penalty; OVE, NCE and IS take 100 rows and five classes a step; rates fall by 0.9 an epoch; 50 epochs at "
+        "the rate that was best on 10 % of the rows, one class a step for vanilla SGD, U-max and Implicit SGD, one "
+        "pass over the data per epoch for all, u from log K. The likelihood is exact, of all training rows, and "
+        "normalised once. Divided by Implicit SGD's; the paper's in brackets. This corrects the scoring and the "
+        "work, and no more: a rate of 10 % of the rows may be far from the best one of all rows (see Table 2). On "
+        "MNIST vanilla SGD's rate did not overflow on 10 % of the rows and does on all; it was not lowered, where "
+        "the paper shows the largest rate that does not. MNIST has 784 features here (780 in the paper), Bibtex 146 "
+        "classes (147), Delicious 352 and 12,910 rows (350 and 12,920).",
     )
     rows = []
     for dataset, losses in found.items():
@@ -115,11 +119,23 @@ def _claims_of_table_3(results: Results, page: Page, found: Losses, factor: floa
         ),
         "where our search gave vanilla SGD and U-max the same rate, both are the same fit (see Table 2)",
     )
-    page.claim(
-        "U-max performs better than Implicit SGD on AmazonCat",
-        "–",
-        not_tested("AmazonCat-13K cannot be had here"),
-    )
+    for says, why in (
+        ("U-max performs better than Implicit SGD on AmazonCat", "AmazonCat-13K cannot be had here"),
+        (
+            "In general Implicit SGD has superior performance to U-max, and the two outperform all competitors "
+            "comprehensively on seven data sets",
+            "four of the seven cannot be had here; the table and the claims above compare them on three",
+        ),
+        (
+            "Table 3 and the rates of Table 2 on Eurlex, AmazonCat, Wiki10 and Wiki-small",
+            "these data sets cannot be had here",
+        ),
+        (
+            "OVE and IS with one row and one class a step perform virtually as with 100 and 5, but slower",
+            "they were not run so; NCE was, see Figure 3",
+        ),
+    ):
+        page.claim(says, "nothing was compared", not_tested(why))
 
 
 def _orders(found: Losses, method: str, others: Iterable[str]) -> list[bool | None]:
@@ -167,8 +183,9 @@ def _factor(results: Results, page: Page, found: Losses, paper: float) -> None:
         f"On average Implicit SGD's log-loss is {paper} times below the state of the art's",
         f"below the best of OVE, NCE and IS: {each}",
         judge_mean_factor(of_dataset.values(), paper),
-        f"{paper} is the average of Table 3's column of vanilla SGD; those of OVE, NCE and IS, normalised twice, are "
-        "7.6 to 8.2",
+        f"{paper} is the average of Table 3's column of vanilla SGD over all seven data sets, and 5.95 over these "
+        "three; against vanilla SGD ours are in the table, and it diverged on MNIST. The columns of OVE, NCE and "
+        "IS, normalised twice, are 7.6 to 8.2. OVE, NCE and IS have one seed here; the ± is Implicit SGD's",
     )
 
 

@@ -151,7 +151,7 @@ def judge_level(
     verdict = {True: Verdict.REPRODUCED, False: Verdict.NOT, None: Verdict.CLOSE}[reaches(limit)]
     if verdict is Verdict.NOT and near is not None:
         verdict = {True: Verdict.IN_SHAPE, False: Verdict.NOT, None: Verdict.CLOSE}[reaches(near)]
-    interval = f" ± {number(value.half_width, digits=digits)}" if value.half_width > 0 else ""
+    interval = f" ± {number(value.half_width, digits=digits)} (95 %)" if value.half_width > 0 else ""
     told = f"{of}: {number(value.mean, digits=digits)}{interval}, n = {value.n}"
     return Finding(verdict, rule, told, _crossing(verdict, limit, near, above))
 
