@@ -16,7 +16,7 @@ SOFTMAX, SAMPLED, MARGIN, MIPS, DECOMPOSED = LOSSES = ("softmax", "sampled", "ma
 # How rates fall and where they begin: as in the paper, where t of 1 / (1 + t) counts iterations; from the same rates,
 # where it counts epochs; and from larger rates, where it counts epochs, too.
 PAPER, EPOCHS, LARGE = KINDS = ("paper", "epochs", "large")
-KIND_TEXTS = {PAPER: "by the paper's rule", EPOCHS: "t in epochs", LARGE: "larger rates"}
+KIND_TEXTS = {PAPER: "t in iterations", EPOCHS: "t in epochs", LARGE: "larger rates"}
 # Sparsity and times are judged where weights have moved: of early iterates the paper itself says that slopes are
 # spread over all classes.
 MOVED = (EPOCHS, LARGE)

@@ -54,11 +54,11 @@ def sparsity(results: Results, page: Page, dataset: str, negligible: float, per_
     found = dict(_counted(results, dataset, negligible, per_draw))
     page.section(
         "Sections 1, 2 and 4: how sparse gradients are",
-        f"Of {COUNTED:,} training rows at most, the mean number of classes beside the true one on which the loss has "
-        f"a slope: any slope of the smoothed margin, a bi-simplex projection; one above {negligible:g}, which is the "
-        "paper's threshold for margins, of the softmax. With weights of 0 all classes are tied: the margin pushes "
-        f"all of them, the softmax each by 1/K. Beside it what the highest K/{per_draw} classes hold of the sizes of "
-        "all these slopes, of rows that have any.",
+        f"Of {COUNTED:,} training rows at most, the mean number of classes beside the true one on which the loss "
+        f"has a slope: any slope of the smoothed margin, a bi-simplex projection; one above {negligible:g}, which "
+        "is the paper's threshold for margins, of the softmax. With weights of 0 all classes are tied: the margin "
+        f"pushes all of them, the softmax each by 1/K, which is below {negligible:g} and counts as 0. Beside it "
+        f"what the highest K/{per_draw} classes hold of the sizes of all these slopes, of rows that have any.",
     )
     page.table(
         ["method", "before training", "at the end", f"held by K/{per_draw} classes"],
@@ -138,7 +138,8 @@ def _claims(page: Page, found: Mapping[tuple[str, str], Counted], per_draw: int)
                 of=f"the greatest of {len(parts)} shares",
                 digits=2,
             ),
-            f"where weights move; K/{per_draw} is what the paper's experiment retrieves, and less than K",
+            f"where weights move; K/{per_draw} is what the paper's experiment retrieves; as shares of K these are a "
+            f"{per_draw}th of them. Where training rows are fitted, none has a slope",
         )
     page.claim(
         "Of a randomly initialised model gradients are evenly distributed over the classes in early iterates",

@@ -82,9 +82,9 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "of accuracy is judged in all of these, and seconds where t counts epochs. It prints no numbers of them: "
         "what counts as similar, slow or fast is our choice, as are the levels. A verdict compares methods as far "
         "as those that it compares have all come, and tables as far as all methods have, which is less.",
-        "A P@1 that several methods share to the last digit is most often that of naming one label for all rows: by "
-        "the paper's rule weights of some methods hardly move in our seconds. Such pairs are too close to tell, and "
-        "their quotients of 1.00 say little.",
+        "A P@1 that several methods share to the last digit is most often that of naming one label for all rows: "
+        "with t in iterations weights of some methods hardly move in our seconds. Such pairs are too close to tell, "
+        "and their quotients of 1.00 say little.",
         "What the paper's abstract and introduction say of all its experiments is judged with one label only, on "
         "[its page](yen2018.md).",
     )
@@ -250,7 +250,7 @@ def _claims(page: Page, looks: Mapping[str, _Looks]) -> None:
         "Sampled-Softmax has extremely slow progress per iteration",
         of(SOFTMAX, SAMPLED), (SOFTMAX, SAMPLED), "epoch", (TWICE, MORE),
         "P@1 of Softmax over that of Sampled-Softmax, half of which counts as extremely slow; other methods are not "
-        "compared. By the paper's rule its whole first epoch is at the initial rate, and 204 minibatches of Softmax",
+        "compared. With t in iterations its whole first epoch is at the initial rate, and 204 minibatches of Softmax",
     )  # fmt: skip
     factors(
         "Sampled-Softmax has fast iterations", [SAMPLED], SOFTMAX, (ORDER, ORDER_IN_SHAPE),
