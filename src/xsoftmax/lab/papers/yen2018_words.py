@@ -1,6 +1,6 @@
 """Yen et al., Loss decomposition for fast learning in large output spaces, ICML 2018: section 5.3 and figure 3."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -151,10 +151,10 @@ def _of_two(looks: Mapping[str, _Looks], one: str, other: str, by: str) -> str:
     )  # fmt: skip
 
 
-def _every(
-    looks: Mapping[str, _Looks], judge: Callable[[_Looks], Iterable[bool | None]], of: str = "corpora"
-) -> Finding:
-    return judge_orders([order for each in looks.values() for order in judge(each)], of)
+def _lower(looks: Mapping[str, _Looks], methods: Iterable[str], other: str, by: str) -> Finding:
+    """Judge whether methods come to a lower objective than another one, on each corpus."""
+    orders = [x.is_lower(one, other, by) for one in methods for x in looks.values()]
+    return judge_orders(orders, "corpora" if len(orders) == len(looks) else "comparisons")
 
 
 def _shares(page: Page, looks: Mapping[str, _Looks], says: str, method: str) -> None:
@@ -174,18 +174,14 @@ def _claims(page: Page, looks: Mapping[str, _Looks], times: float) -> None:
         page.claim(
             f"After the first epoch, GD converges faster per epoch than {METHODS[other]}",
             f"objective {_of_two(looks, GD, other, 'epoch')}",
-            _every(looks, lambda x, other=other: [x.is_lower(GD, other, "epoch")]),
+            _lower(looks, [GD], other, "epoch"),
             f"after as many epochs as both have; lower is better; {why}",
         )
     for other in (NEG, HS):
         page.claim(
             f"So do GD-MIPS and GD-Decomp-MIPS, than {METHODS[other]}",
             "; ".join(f"{METHODS[one]}: {_of_two(looks, one, other, 'epoch')}" for one in (MIPS, DECOMPOSED)),
-            _every(
-                looks,
-                lambda x, other=other: [x.is_lower(one, other, "epoch") for one in (MIPS, DECOMPOSED)],
-                "comparisons",
-            ),
+            _lower(looks, [MIPS, DECOMPOSED], other, "epoch"),
             "after as many epochs as both have",
         )
     factors = {dataset: x.faster(DECOMPOSED, GD) for dataset, x in looks.items()}
@@ -199,7 +195,7 @@ def _claims(page: Page, looks: Mapping[str, _Looks], times: float) -> None:
     page.claim(
         "GD-Decomp-MIPS has a significantly better objective than GD-MIPS for the same training time",
         f"objective {_of_two(looks, DECOMPOSED, MIPS, 'seconds')}",
-        _every(looks, lambda x: [x.is_lower(DECOMPOSED, MIPS, "seconds")]),
+        _lower(looks, [DECOMPOSED], MIPS, "seconds"),
         "after as many seconds as both have",
     )
     page.claim(
@@ -222,7 +218,7 @@ def _of_the_abstract(page: Page, looks: Mapping[str, _Looks]) -> None:
     page.claim(
         "The technique consistently improves the accuracy of search-based approximation of the gradient",
         f"objective of GD-Decomp-MIPS and GD-MIPS {_of_two(looks, DECOMPOSED, MIPS, 'epoch')}",
-        _every(looks, lambda x: [x.is_lower(DECOMPOSED, MIPS, "epoch")]),
+        _lower(looks, [DECOMPOSED], MIPS, "epoch"),
         "after as many epochs as both have; after equal time it is judged above",
     )
     page.claim(
@@ -247,7 +243,7 @@ def _own_claims(page: Page, looks: Mapping[str, _Looks]) -> None:
         page.claim(
             f"{METHODS[one]} has a better objective than {METHODS[other]} for the same training time",
             f"objective {_of_two(looks, one, other, 'seconds')}",
-            _every(looks, lambda x: [x.is_lower(one, other, "seconds")]),
+            _lower(looks, [one], other, "seconds"),
             why,
             ours=True,
         )
