@@ -16,6 +16,7 @@ from xsoftmax.evaluation.likelihood import evaluate
 from xsoftmax.internal.errors import InputError
 from xsoftmax.methods import build_method, merged, read_methods
 from xsoftmax.model import DivergedError, load_model
+from xsoftmax.optimizers._schedules import ROUGHLY
 from xsoftmax.solvers import sampled
 from xsoftmax.training.evaluator import Evaluator
 from xsoftmax.training.fit import fit
@@ -166,6 +167,34 @@ def test_a_rate_by_progress_falls_to_zero_over_the_fit(data, monkeypatch, name):
     assert rates == sorted(rates, reverse=True)
     assert (rates[0], rates[50]) == pytest.approx((0.5, 0.25))
     assert 0 < rates[-1] <= 0.5 / 100 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "size", "rtol"),
+    [
+        ({"name": "power", "scale": 1, "exponent": 1}, 1, ROUGHLY / (1 - ROUGHLY)),
+        ({"name": "power", "scale": 1, "exponent": 1}, 7, ROUGHLY / (1 - ROUGHLY)),
+        ({"name": "power", "scale": 40, "exponent": 0.5}, 7, ROUGHLY / (1 - ROUGHLY)),
+        ({"name": "stairs", "decay": 0.5, "every": 70}, 1, 0),
+    ],
+)
+def test_a_rate_by_steps_is_that_of_each_step(data, monkeypatch, schedule, size, rtol):
+    """Nearly: steps of one call have one rate, which a minibatch cannot change within."""
+    calls, advance = [], sampled.SampledSolver.advance
+
+    def noted(self, samples, epoch, first, rate):
+        if samples.size:
+            calls.append((samples.size, rate))
+        return advance(self, samples, epoch, first, rate)
+
+    monkeypatch.setattr(sampled.SampledSolver, "advance", noted)
+    chosen = method(optimizer={"name": "adagrad", "learning_rate": 0.5}, schedule=schedule, batch={"size": size})
+    trained(data, chosen=chosen, epochs=2)
+    given = np.concatenate([np.full(n, rate) for n, rate in calls])
+    in_epoch = np.arange(given.size // 2) // size * size
+    right = [0.5 * chosen.schedule.factor(0, int(step), 0.0) for step in [*in_epoch, *(given.size // 2 + in_epoch)]]
+    np.testing.assert_allclose(given, right, rtol=rtol + 1e-9)
+    assert len(calls) < given.size / size, "later calls have many steps"
 
 
 @pytest.mark.alone

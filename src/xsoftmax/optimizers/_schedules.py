@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from xsoftmax.internal.errors import InputError
 
+# By so much, relatively, a factor may change before the rate is set anew.
+ROUGHLY = 0.05
+
 
 class Constant(NamedTuple):
     """Factor 1 for ever."""
@@ -38,11 +41,17 @@ class Power(NamedTuple):
         """What the learning rate is multiplied with."""
         return (self.scale / (self.scale + step)) ** self.exponent
 
+    def lasts(self, step: int) -> float:
+        """For how many samples the factor changes by less than ``ROUGHLY``."""
+        if self.exponent == 0:
+            return math.inf
+        return (self.scale + step) * ((1 - ROUGHLY) ** (-1 / abs(self.exponent)) - 1)
+
 
 class Stairs(NamedTuple):
     """Multiplied by ``decay`` after every ``every`` samples: paper (d), 0.9 after 2000 minibatches.
 
-    A minibatch counts as many as it has samples. The rate changes at the next chunk of training.
+    A minibatch counts as many as it has samples.
     """
 
     decay: float = 0.9
@@ -51,6 +60,10 @@ class Stairs(NamedTuple):
     def factor(self, epoch: int, step: int, progress: float) -> float:
         """What the learning rate is multiplied with."""
         return self.decay ** (step // self.every)
+
+    def lasts(self, step: int) -> float:
+        """For how many samples the factor stays."""
+        return self.every - step % self.every
 
 
 class Linear(NamedTuple):
@@ -72,6 +85,8 @@ class Cosine(NamedTuple):
 Schedule = Constant | Exponential | Power | Stairs | Linear | Cosine
 # Those that follow the share of the fit that is done, so that another number of epochs makes another fit of them.
 BY_PROGRESS = (Linear, Cosine)
+# Those that change within an epoch, and tell when.
+BY_STEP = (Power, Stairs)
 _SCHEDULES = {
     "constant": Constant,
     "exponential": Exponential,

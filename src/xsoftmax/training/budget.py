@@ -6,7 +6,7 @@ import numpy as np
 
 from xsoftmax.internal.parameters import MOST_NUMBER
 from xsoftmax.methods import Method
-from xsoftmax.optimizers._schedules import BY_PROGRESS
+from xsoftmax.optimizers._schedules import BY_PROGRESS, BY_STEP
 from xsoftmax.training.plan import FitState, Plan
 
 # Of a fit by epochs whose rate falls by progress: it is set anew so many times.
@@ -58,10 +58,12 @@ class Budget:
             rate = np.inf
         return min(rate, MOST_NUMBER)
 
-    def chunk(self, method: Method, most: int) -> int:
-        """Count the samples of a call, ``most`` at most, or those of a part of the fit, in whole minibatches."""
-        epochs = self.plan.epochs
-        if epochs is None or not isinstance(method.schedule, BY_PROGRESS):
-            return most
+    def chunk(self, method: Method, state: FitState, most: int) -> int:
+        """Count the samples of the next call: ``most``, or as many whole minibatches as its rate is right for."""
+        lasts = float(most)
+        if isinstance(method.schedule, BY_STEP):
+            lasts = method.schedule.lasts(state.step)
+        elif isinstance(method.schedule, BY_PROGRESS) and self.plan.epochs is not None:
+            lasts = self.plan.epochs * self.n_samples / PARTS
         size = method.minibatch_size
-        return min(most, size * max(1, epochs * self.n_samples // (PARTS * size)))
+        return most if lasts >= most else size * max(1, int(lasts) // size)

@@ -248,14 +248,14 @@ class _Fit:
 
     def _train(self) -> None:
         """Go on chunk by chunk; begin and end with an evaluation."""
-        state, chunk = self.state, self.budget.chunk(self.method, self.solver.chunk)
+        state = self.state
         if not state.history:
             self.evaluate()
         while state.status == "running":
             if self.budget.share_done(state) >= 1:
                 state.status = "finished"
                 break
-            self._advance(chunk)
+            self._advance(self.budget.chunk(self.method, state, self.solver.chunk))
             for each in self.callbacks:
                 each.advanced(self)
         if state.status != "diverged" and state.history[-1]["step"] < state.step:  # someone stopped between two
