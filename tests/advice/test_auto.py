@@ -264,6 +264,7 @@ def test_the_first_few_are_timed_on_the_data(data, compiled, dataset, monkeypatc
     )
 
 
+@pytest.mark.alone
 def test_what_takes_long_to_set_up_is_not_timed_unless_the_budget_is_long(data):
     model = shipped()
     costs = model.costs | {
@@ -283,6 +284,7 @@ def test_no_candidate_is_timed_by_its_first_few_steps(data):
     assert (gap.budget < 1, gap.times) == (True, {})
 
 
+@pytest.mark.alone
 def test_setting_up_for_the_timing_counts(data, compiled, dataset, monkeypatch):
     fit_quickly = Frequency.fit
     monkeypatch.setattr(Frequency, "fit", lambda self, data: replace(fit_quickly(self, data), seconds=7.0))
