@@ -1,6 +1,6 @@
 """Figures of a paper's page: panels of lines side by side, methods in the looks that they have everywhere."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,11 +67,17 @@ def figure_of(panels: Sequence[Panel], columns: int = 3, first: Sequence[str] = 
             handles.values(),
             handles.keys(),
             loc="outside lower center",
-            ncols=min(len(handles), 2 * columns),
+            ncols=_columns_of_legend(handles, columns),
             frameon=False,
         )
         sns.despine(figure)
     return figure
+
+
+def _columns_of_legend(labels: Collection[str], columns: int) -> int:
+    """Tell how many labels stand side by side, two below a panel at most, so that none is cut off; in inches."""
+    widest = 0.6 + 0.075 * max(map(len, labels), default=0)
+    return max(1, min(len(labels), 2 * columns, int(WIDTH * columns / widest)))
 
 
 def _draw(axes: Axes, panel: Panel) -> None:
