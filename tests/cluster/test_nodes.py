@@ -61,6 +61,18 @@ def unplugged(node: str) -> Iterator[None]:
         slurm("ip", "-netns", node, "link", "set", "fabric", "up")
 
 
+@contextmanager
+def interrupted(tree, experiment: str, **environment: str) -> Iterator[None]:
+    """Train on both nodes, let something happen once there is a checkpoint, and wait for the end after a retry."""
+    write(tree, TWO | {"experiment": experiment})
+    with snakemake(tree, *WORDS, *BY_FABRIC, **OFTEN, **environment) as program:
+        wait_for_checkpoint(tree.folder / CHECKPOINT.format(experiment))
+        yield
+        program.wait(300)
+        assert program.returncode == 0, program.log.read_text()
+    assert "resumed" in log_of(tree, experiment)
+
+
 def test_processes_on_two_nodes_train_one_model(prepared, alone):
     """With the bits of processes on one: the network is another, what is added up is not."""
     write(prepared, TWO | {"experiment": "two"})
@@ -87,15 +99,8 @@ def test_without_the_name_of_a_network_nodes_find_each_other_by_their_own(prepar
     user="`another rank has ended or does not answer`, then `resumed` in the fit's log",
 )
 def test_a_fit_whose_nodes_lose_each_other_ends_with_the_same_bits(prepared, alone):
-    write(prepared, TWO | {"experiment": "cut"})
-    with snakemake(prepared, *WORDS, *BY_FABRIC, **OFTEN, **IMPATIENT) as program:
-        wait(lambda: jobs("RUNNING"))
-        wait_for_checkpoint(prepared.folder / CHECKPOINT.format("cut"))
-        with unplugged("xsoftmax-2"):
-            wait(lambda: "does not answer" in log_of(prepared, "cut"))
-        program.wait(300)
-        assert program.returncode == 0, program.log.read_text()
-    assert "resumed" in log_of(prepared, "cut")
+    with interrupted(prepared, "cut", **IMPATIENT), unplugged("xsoftmax-2"):
+        wait(lambda: "does not answer" in log_of(prepared, "cut"))
     assert fit_of(prepared.folder / FIT.format("cut")) == alone
 
 
@@ -105,14 +110,8 @@ def test_a_fit_whose_nodes_lose_each_other_ends_with_the_same_bits(prepared, alo
     user="the job's state is REQUEUED; `resumed` in the fit's log",
 )
 def test_a_fit_one_of_whose_nodes_is_lost_ends_with_the_same_bits(prepared, alone):
-    write(prepared, TWO | {"experiment": "lost"})
-    with snakemake(prepared, *WORDS, *BY_FABRIC, **OFTEN) as program:
-        wait(lambda: jobs("RUNNING"))
-        wait_for_checkpoint(prepared.folder / CHECKPOINT.format("lost"))
+    with interrupted(prepared, "lost"):
         take_node("down")
         wait(lambda: not jobs("RUNNING", "COMPLETING"))
         return_node()
-        program.wait(300)
-        assert program.returncode == 0, program.log.read_text()
-    assert "resumed" in log_of(prepared, "lost")
     assert fit_of(prepared.folder / FIT.format("lost")) == alone

@@ -250,6 +250,20 @@ def test_a_rate_that_falls_by_progress_goes_on_falling(epochs, dataset, tmp_path
     assert curve(found) == curve(expected)
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [{"name": "power", "scale": 20, "exponent": 1}, {"name": "stairs", "decay": 0.5, "every": 70}],
+    ids=["power", "stairs"],
+)
+def test_a_rate_that_falls_by_steps_goes_on_falling(schedule, dataset, tmp_path):
+    data, path = dataset(*rows(), K), tmp_path / "kept.h5"
+    chosen = method(schedule=schedule)
+    interrupted(data, chosen, path, epochs=3)
+    found, expected = (fit(data, chosen, 0, Plan(epochs=3, checkpoint=kept)) for kept in (path, None))
+    assert np.array_equal(found.model.rows, expected.model.rows)
+    assert curve(found) == curve(expected)
+
+
 def test_a_checkpoint_of_other_rows_is_not_taken(dataset, tmp_path):
     """The same labels and name."""
     (X, y), path = rows(), tmp_path / "kept.h5"

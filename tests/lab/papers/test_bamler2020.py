@@ -1,6 +1,7 @@
 """The page of adversarial softmax approximation: it builds with what is there; verdicts follow the numbers."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -298,3 +299,17 @@ def test_every_method_of_the_papers_table_is_known():
     numbers = numbers_of("bamler2020")
     assert all(list(rows) == list(names.METHODS) for rows in numbers["table_1"].values())
     assert list(numbers["appendix_a_2"]) == [names.SOFTMAX, names.UNIFORM]
+
+
+def test_the_most_accurate_trial_is_told_beside_the_chosen_one(tmp_path, monkeypatch):
+    def trial(accuracy, rate, is_diverged=False):
+        parameters = {"optimizer": {"learning_rate": rate}, "objective": {"regularizer": 1e-3}}
+        history = pd.DataFrame({"validation_accuracy": [0.9, accuracy]})
+        return SimpleNamespace(status={"parameters": parameters}, history=history, diverged=is_diverged)
+
+    trials = [trial(0.3, 0.3), trial(0.4, 1.0), trial(0.5, 3.0, is_diverged=True)]
+    chosen = {"name": "a", "trials": [{"name": name} for name in "abc"]}
+    search = SimpleNamespace(dataset="faces-5k", method="adversarial", trials=trials, chosen=chosen)
+    monkeypatch.setattr(bamler2020, "compared", lambda _: {"faces-5k": "faces"})
+    found = list(bamler2020._accurate_trials(Results("made-up", [], [search], {})))
+    assert found == [["faces, adversarial", "0.300", "0.400", "ρ 1, λ 0.001"]]

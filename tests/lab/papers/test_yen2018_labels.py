@@ -1,11 +1,14 @@
 """The page of loss decomposition with several labels: it builds, and its verdicts follow the numbers."""
 
+from types import SimpleNamespace
+
 import pytest
 from matplotlib.figure import Figure
 
 from lab.reproduction.made_up import results_of
 from xsoftmax.lab.papers import _yen2018_methods
 from xsoftmax.lab.reproduction import page_of
+from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Verdict
 
 DATA = {"n_train": 3500, "n_classes": 500, "n_features": 40}
@@ -144,3 +147,28 @@ def test_it_builds_without_all_methods_and_then_judges_nothing(tmp_path):
     assert not page.claims
     assert set(page.figures) == {"accuracy-debtags", "accuracy-delicious-sets"}
     assert all(text not in page.markdown() for text in ("nan", "inf"))
+
+
+def test_what_was_not_looked_at_yet_has_no_number(tmp_path):
+    """Looks are at epochs 0, 1 and 2, and here at 0, 1 and 3 with one seed."""
+    results = made_up(tmp_path, AS_IN_THE_PAPER, ["debtags"])
+    assert _yen2018_methods.is_looked_at(results, "debtags", "sampled-paper", "epoch", 1.0)
+    late = results.of("debtags", "sampled-paper")[0]
+    late.history["epoch"] = [0.0, 3.0, 4.0]
+    assert not _yen2018_methods.is_looked_at(results, "debtags", "sampled-paper", "epoch", 2.0)
+    text = page_of("yen2018-labels", results).markdown()
+    assert "\n| Sampled-Softmax | – | 0.200" in text
+    assert "\n| Margin | 0.7" in text
+
+
+def test_losses_that_larger_rates_do_not_help_are_named(tmp_path):
+    def search(method, *values):
+        return SimpleNamespace(dataset="debtags", method=method, chosen={"trials": [{"value": v} for v in values]})
+
+    searches = [
+        search("softmax-epochs", 0.3, 0.7), search("softmax-large", 0.4, None),
+        search("margin-epochs", 0.3, 0.5), search("margin-large", 0.6, None), search("mips-epochs", 0.2),
+    ]  # fmt: skip
+    results = Results("made-up", [], searches, {})
+    assert _yen2018_methods.worse_with_larger_rates(results, "debtags") == ["Softmax"]
+    assert _yen2018_methods.worse_with_larger_rates(results, "delicious-sets") == []

@@ -148,3 +148,12 @@ def test_it_builds_without_all_methods_and_then_judges_nothing(tmp_path):
     page = page_of("yen2018-words", Results.read("made-up", tmp_path.glob("*/*/seed-*"), [], []))
     assert not page.claims
     assert all(text not in page.markdown() for text in ("nan", "inf"))
+
+
+def test_where_a_method_ends_is_told_of_seeds_that_did_not_diverge(tmp_path):
+    results = made_up(tmp_path, AS_IN_THE_PAPER, ["books"])
+    first, *others = results.of("books", "u-max")
+    first.status.update(status="diverged", epoch=1, seconds=1.0, seconds_per_epoch=1.0)
+    for fit in others:
+        fit.status.update(epoch=3, seconds=9.0, seconds_per_epoch=3.0)
+    assert yen2018_words._where_it_ends(results, "books", "u-max") == ["3", "9.00", "3.00"]

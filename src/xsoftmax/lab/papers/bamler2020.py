@@ -127,22 +127,14 @@ def _settings_rows(results: Results, paper: Mapping[str, Mapping[str, Any]]) -> 
 def _accurate_trials(results: Results) -> Iterator[list[str]]:
     """Tell, of each search, the validation accuracy of the chosen trial and of the most accurate."""
     for key, name in compared(results).items():
-        for method, label in METHODS.items():
-            if n_trials(results, key, method):
-                search = results.search(key, method)
-                last = {
-                    told["name"]: float(trial.history["validation_accuracy"].iloc[-1])
-                    for trial, told in zip(search.trials, search.chosen["trials"], strict=True)
-                    if not trial.diverged
-                }
-                best = max(last, key=lambda each: last[each])
-                trial = next(
-                    trial
-                    for trial, told in zip(search.trials, search.chosen["trials"], strict=True)
-                    if told["name"] == best
-                )
-                chosen = number(last[search.chosen["name"]], digits=3)
-                yield [f"{name}, {label}", chosen, number(last[best], digits=3), written(tuned(trial))]
+        for method in (each for each in METHODS if n_trials(results, key, each)):
+            search = results.search(key, method)
+            names = [told["name"] for told in search.chosen["trials"]]
+            known = {each: trial for each, trial in zip(names, search.trials, strict=True) if not trial.diverged}
+            accuracy = {each: float(trial.history["validation_accuracy"].iloc[-1]) for each, trial in known.items()}
+            best = max(accuracy, key=lambda each: accuracy[each])
+            shown = (number(accuracy[each], digits=3) for each in (search.chosen["name"], best))
+            yield [f"{name}, {METHODS[method]}", *shown, written(tuned(known[best]))]
 
 
 def _figure_1(results: Results, page: Page) -> None:

@@ -81,8 +81,8 @@ class Page:
         head = [
             f"# {self.title}",
             f"{self.citation}.",
-            f"Made by `{self.command.format(name=self.name)}` from {_what_was_run(self.results)}. Nothing on this "
-            "page is typed in but the paper's numbers, which are in "
+            f"Made by `{self.command.format(name=self.name)}` from {_what_was_run(self.results)}. Tables, "
+            "figures and verdicts are computed; texts name settings and sizes. The paper's numbers are in "
             f"[src/xsoftmax/lab/papers/{self.name}.yaml](../../src/xsoftmax/lab/papers/{self.name}.yaml).",
         ]
         return "\n\n".join([*head, *self._verdicts(), *self.parts]) + "\n"
