@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from lab.reproduction.made_up import results_of
 from xsoftmax.lab.papers import _yen2018_methods, _yen2018_theory
 from xsoftmax.lab.papers._yen2018_methods import judge_least, quotient, sooner, values_at
+from xsoftmax.lab.papers._yen2018_searches import times_fewer
 from xsoftmax.lab.reproduction import page_of
 from xsoftmax.lab.reproduction.estimates import Estimate, difference
 from xsoftmax.lab.reproduction.results import Results
@@ -288,3 +289,8 @@ def test_what_is_proved_is_checked_by_formulas_that_may_fail(monkeypatch, tmp_pa
     monkeypatch.setattr(_yen2018_theory, "_hinge", lambda scores: 9 * scores.sum(axis=1))
     found = verdicts(page_of("yen2018", results))
     assert Verdict.REPRODUCED not in {found[says] for says in PROVED - {THEOREM}}
+
+
+def test_a_query_scores_the_clusters_and_a_hundredth_of_the_classes():
+    assert times_fewer(10_000) == 50
+    assert round(times_fewer(672_000)) == 99

@@ -82,7 +82,7 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
             _epochs(results, page, dataset)
             _costs(results, page, dataset)
             sparsity(results, page, dataset, numbers["negligible"], numbers["settings"]["classes_per_draw"])
-    searches(results, page)
+    searches(results, page, numbers["table_1"]["n_classes"])
     theory(page)
     _rates(results, page)
     _corrected(page)
