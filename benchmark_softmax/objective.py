@@ -17,8 +17,10 @@ class Objective(BaseObjective):
     requirements = []  # xsoftmax comes from the checkout that this benchmark is part of
     sampling_strategy = "callback"
 
-    def skip(self, n_classes, y_train, y_validation, **others):
-        """Refuse data without validation rows, and classes that no training row has."""
+    def skip(self, n_classes=0, y_train=(), y_validation=(), refused="", **others):
+        """Refuse data that are not there, or without validation rows, or classes that no training row has."""
+        if refused:
+            return True, refused
         if not len(y_validation):
             return True, "the data have no validation rows, by which solvers are judged"
         if (unseen := n_classes - len(np.unique(y_train))) > 0:

@@ -120,6 +120,21 @@ def test_one_budget_must_be_given(data, tmp_path, budget, status):
     assert not (tmp_path / "fit").exists()
 
 
+def test_the_verb_may_be_in_a_file(data, tmp_path, capsys):
+    (tmp_path / "words").write_text(f"train\n{data}\n--method\nsoftmax\n--epochs\n1\n-o\n{tmp_path / 'fit'}\n")
+    assert main([f"@{tmp_path / 'words'}"]) == 0
+    assert (tmp_path / "fit" / "model.h5").exists()
+    with pytest.raises(SystemExit):
+        main([f"@{tmp_path / 'nothing'}"])
+    assert "nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["auto", "softmax"])
+def test_no_seconds_are_no_steps(data, tmp_path, method):
+    assert status_of("train", data, "--method", method, "--seconds", 0, "-o", tmp_path / "fit") == 0
+    assert json.loads((tmp_path / "fit" / "status.json").read_text())["step"] == 0
+
+
 def test_train_and_evaluate(data, tmp_path, capsys):
     assert training(data, tmp_path, "--epochs", 3, "--points", 3) == 0
     assert sorted(path.name for path in (tmp_path / "fit").iterdir()) == ["history.csv", "model.h5", "status.json"]
@@ -168,7 +183,7 @@ def test_evaluating_on_other_features_is_refused(tmp_path, capsys):
     assert "rows have no feature that the model knows; they count" not in capsys.readouterr().err
     (tmp_path / "unknown.csv").write_text("text,label\nqq,1\naa,0\nqq,2\n")
     assert status_of("evaluate", tmp_path / "fit" / "model.h5", tmp_path / "unknown.csv") == 0
-    assert "2 rows have no feature that the model knows; they count" in capsys.readouterr().err
+    assert "2 of 3 rows have no feature that the model knows; they count" in capsys.readouterr().err
     changes = [
         "--set",
         '{"proposal": {"dimension": 2}}',

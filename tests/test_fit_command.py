@@ -2,7 +2,13 @@
 
 import csv
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -66,7 +72,7 @@ def test_rows_without_a_label_are_counted(tmp_path, capsys):
     asked = ["--text", "text", "--method", "softmax", "--epochs", 1, "-o", tmp_path / "model.h5"]
     status, out, _ = run(capsys, tmp_path / "rows.csv", *asked)
     assert status == 0
-    assert "rows.csv: rows 60, classes 2, features 16, dropped_unlabelled 20" in out
+    assert "rows.csv: rows 60, classes 2, features 16\n20 rows have no label: left out\n" in out
 
 
 MINE = """
@@ -83,9 +89,10 @@ def test_a_method_of_ones_own_is_trained(tmp_path, capsys):
     asked = ["--text", "comment", "--label", "product", "--methods", tmp_path / "mine.yaml", "--epochs", 3]
     assert run(capsys, rows, *asked, "--method", "mine", "-o", tmp_path / "model.h5")[0] == 0
     assert load_model(tmp_path / "model.h5").attributes["method"] == "mine"
-    status, _, err = run(capsys, rows, *asked, "--method", "mien", "-o", tmp_path / "other.h5")
+    status, out, err = run(capsys, rows, *asked, "--method", "mien", "-o", tmp_path / "other.h5")
     assert status == 1
     assert "unknown method 'mien'; known: softmax, " in err
+    assert not out, "rows are not read before that"
     assert "did you mean 'mine'" in err
 
 
@@ -98,7 +105,131 @@ def test_confusions_are_counted_by_name(tmp_path, capsys):
     told = re.findall(r"^(\d+) x (hen|cow) taken for (hen|cow)$", out, re.MULTILINE)
     accuracy = float(re.search(r"^test accuracy (\S+)$", out, re.MULTILINE)[1])
     assert sum(int(n) for n, _, _ in told) == round(40 * (1 - accuracy)) > 0
+    assert "wrong rows" not in out
     assert [step.kind for step in load_model(tmp_path / "m.h5").transform.steps] == ["standardize"]
+
+
+def test_confusions_of_many_wrong_rows_say_how_many_were_looked_at(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("xsoftmax.evaluation.confusions.ROWS", 3)
+    lines = [f"{k % 7},{('cow', 'hen', 'dog')[k * k % 5 % 3]}" for k in range(300)]
+    (tmp_path / "rows.csv").write_text("a,label\n" + "\n".join(lines) + "\n")
+    status, out, _ = run(capsys, tmp_path / "rows.csv", "--method", "softmax", "--epochs", 1, "-o", tmp_path / "m.h5")
+    assert status == 0
+    assert sum(int(n) for n in re.findall(r"^(\d+) x ", out, re.MULTILINE)) == 3
+    assert re.search(r"^of 3 of \d+ wrong rows$", out, re.MULTILINE)
+
+
+def test_no_epochs_of_several_labels_are_none(tmp_path, capsys):
+    lines = [f"{a} {b} and others,{a};{b}" for a in ANIMALS for b in ANIMALS if a < b for _ in range(20)]
+    (tmp_path / "rows.csv").write_text("text,label\n" + "\n".join(lines) + "\n")
+    asked = ["--text", "text", "--label-separator", ";", "-o", tmp_path / "model.h5"]
+    for budget in ("--epochs", "--seconds"):
+        status, out, err = run(capsys, tmp_path / "rows.csv", *asked, budget, 0)
+        assert status == 0, err
+        assert "one-vs-rest: finished after 0 epochs" in out + err
+
+
+def test_a_separator_that_no_label_has_is_said(tmp_path, capsys):
+    rows = reviews(tmp_path / "rows.csv")
+    asked = ["--text", "comment", "--label", "product", "--label-separator", "|", "--epochs", 1]
+    status, _, err = run(capsys, rows, *asked, "-o", tmp_path / "model.h5")
+    assert status == 0
+    assert "warning: rows: no row has several labels; look at options.label_separator (--label-separator of" in err
+
+
+def test_a_link_stays_and_a_pipe_gets_the_model(tmp_path, capsys):
+    rows = reviews(tmp_path / "rows.csv", 50)
+    asked = ["--text", "comment", "--label", "product", "--method", "softmax", "--epochs", 1]
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link.h5").symlink_to(tmp_path / "folder" / "real.h5")
+    (tmp_path / "folder" / "real.h5").write_text("of before")
+    assert run(capsys, rows, *asked, "-o", tmp_path / "link.h5")[0] == 0
+    assert (tmp_path / "link.h5").is_symlink()
+    model = load_model(tmp_path / "folder" / "real.h5")
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as threads:
+        content = threads.submit((tmp_path / "pipe").read_bytes)
+        assert run(capsys, rows, *asked, "-o", tmp_path / "pipe")[0] == 0
+        (tmp_path / "copy.h5").write_bytes(content.result(60))
+    assert np.array_equal(load_model(tmp_path / "copy.h5").rows, model.rows)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.h5", "folder", "link.h5", "pipe", "rows.csv"]
+
+
+@pytest.mark.fault(
+    "`fit` is ended by SIGTERM, or killed",
+    happens="nothing is written; what was made on the way is removed, of a killed one by the next `fit` to that file",
+    user="`stopped: nothing was written, what was there is still there`, status 143",
+)
+def test_what_ends_a_fit_leaves_nothing(tmp_path, capsys):
+    rows = reviews(tmp_path / "rows.csv", 2000)
+    asked = ["--text", "comment", "--label", "product", "--method", "softmax", "--epochs", 10**6]
+    words = [sys.executable, "-m", "xsoftmax", "fit", rows, *asked, "-o", tmp_path / "model.h5"]
+    for number, status in ((signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+        program = subprocess.Popen(list(map(str, words)), stderr=subprocess.PIPE, text=True)
+        while not list(tmp_path.glob(".model.h5.*.folder/data.h5")):
+            assert program.poll() is None
+            time.sleep(0.05)
+        program.send_signal(number)
+        said = program.communicate(timeout=60)[1]
+        assert program.returncode == status, said
+        if number == signal.SIGTERM:
+            assert "stopped: nothing was written" in said
+            assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
+    assert list(tmp_path.glob(".model.h5.*.folder"))
+    assert run(capsys, rows, *asked[:-1], 1, "-o", tmp_path / "model.h5")[0] == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.h5", "rows.csv"]
+
+
+def test_a_mistake_in_a_method_is_said_before_that_there_is_no_budget(tmp_path, capsys):
+    rows = reviews(tmp_path / "rows.csv", 50)
+    asked = ["--text", "comment", "--label", "product", "-o", tmp_path / "model.h5"]
+    assert "unknown method 'sofmax'" in run(capsys, rows, *asked, "--method", "sofmax")[2]
+    status, out, err = run(capsys, rows, *asked, "--method", "softmax")
+    assert (status, out) == (1, "")
+    assert "no budget; give --epochs or --seconds" in err
+
+
+@pytest.mark.parametrize("share", ["1.5", "1.0"])
+def test_a_share_is_below_one(tmp_path, capsys, share):
+    with pytest.raises(SystemExit):
+        run(capsys, reviews(tmp_path / "rows.csv", 50), "--label", "product", "--validation", share)
+    assert f"{share} is neither a share below 1 nor a whole number of rows" in capsys.readouterr().err
+
+
+def test_an_empty_cell_of_a_column_of_numbers_is_said_with_its_column(tmp_path, capsys):
+    (tmp_path / "rows.csv").write_text("a,price,label\n1,2,x\n3,,y\n5,6,x\n")
+    err = run(capsys, tmp_path / "rows.csv", "--method", "softmax", "--epochs", 1, "-o", tmp_path / "model.h5")[2]
+    assert "rows.csv, line 3: column 'price' is empty; give a number, or leave the row out" in err
+
+
+def test_classes_that_no_training_row_has_are_said(tmp_path, capsys):
+    lines = [f"{word} {k},{word}" for k in range(30) for word in ANIMALS] + [f"rare {k},r{k}" for k in range(60)]
+    (tmp_path / "rows.csv").write_text("\n".join(["text,label", *lines]))
+    asked = ["--text", "text", "--method", "softmax", "--epochs", 1, "-o", tmp_path / "model.h5"]
+    out = run(capsys, tmp_path / "rows.csv", *asked)[1]
+    assert re.search(r"^\d+ test rows are of classes that no training row has, which no model can learn: left out$",
+                     out, re.MULTILINE)  # fmt: skip
+
+
+def test_new_rows_may_be_written_in_another_way(tmp_path, capsys):
+    lines = [f"{word} à la carte {k};{label}" for k in range(40) for word, label in (("thé", "a"), ("crème", "b"))]
+    (tmp_path / "rows.csv").write_bytes("\n".join(["text;label", *lines]).encode("latin-1"))
+    asked = ["--text", "text", "--delimiter", ";", "--encoding", "latin-1", "--method", "softmax", "--epochs", 3]
+    assert run(capsys, tmp_path / "rows.csv", *asked, "-o", tmp_path / "model.h5")[0] == 0
+    (tmp_path / "new.csv").write_text("label,text\nb,crème\na,thé\n", encoding="utf-8")
+    otherwise = ["--delimiter", ",", "--encoding", "utf-8"]
+    words = [str(tmp_path / "model.h5"), str(tmp_path / "new.csv")]
+    assert main(["predict", *words, "--top", "1", *otherwise]) == 0
+    shown = capsys.readouterr()
+    assert [row["class"] for row in csv.DictReader(shown.out.splitlines())] == ["b", "a"]
+    assert "warning" not in shown.err
+    assert main(["evaluate", *words, *otherwise]) == 0
+    assert json.loads(capsys.readouterr().out)["new"]["accuracy"] == 1
+    assert main(["predict", *words, "--delimiter", ","]) == 0, "read as latin-1, whose words are others"
+    said = "new.csv: 2 of 2 rows have no feature that the model knows; they get what is likeliest of any"
+    assert said in capsys.readouterr().err
+    assert main(["predict", *words, "--delimiter", ",", "--encoding", "utf-16"]) == 1
+    assert "cannot read on" in capsys.readouterr().err
 
 
 def test_rows_may_have_several_labels(tmp_path, capsys):
@@ -190,7 +321,8 @@ def test_auto_chooses_if_nothing_is_said(tmp_path, capsys, monkeypatch):
     [
         (["none.csv"], "none.csv: no such file"),
         (["rows.doc"], "rows.doc: its form is not known by its name, which ends in none of .csv"),
-        (["rows.csv", "--label", "prodct"], "no column 'prodct'"),
+        (["rows.csv", "--label", "prodct"],
+         "no column 'prodct'; columns: id, comment, product, count; did you mean 'product'?"),
         (["rows.svm", "--text", "comment"], "rows.svm: --text is for tables; leave it out"),
         (["rows.csv", "--text", "comment", "--label", "product", "--method", "sofmax", "--epochs", "1"],
          "unknown method 'sofmax'"),

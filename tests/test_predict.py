@@ -116,6 +116,9 @@ def test_rows_come_from_standard_input(model, new, capsys, monkeypatch):
         found = table(capsys.readouterr().out)
         assert found == expected[: len(found)]
         assert len(found) == (8 if form else 4)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert predict(model, "-") == 1
+    assert "error: standard input: the file is empty" in capsys.readouterr().err
     assert predict(model, new, "--form", "csv") == 1
     assert f"--form is csv, and rows are in {new}; leave it out, or name -" in capsys.readouterr().err
 
@@ -145,7 +148,8 @@ def test_json_lines_are_read(model, new, tmp_path, capsys, monkeypatch):
 def test_in_a_pipe_nothing_is_printed_but_predictions(model, new):
     for form in ([], ["--json-lines"]):
         ended = forked.run(forked.xsoftmax("predict", model, new, "--top", 1, *form))
-        assert (ended.returncode, ended.stderr) == (0, "")
+        said = "1 of 4 rows have no feature that the model knows; they get what is likeliest of any"
+        assert (ended.returncode, ended.stderr) == (0, f"warning: {new}: {said}\n")
         assert len(ended.stdout.splitlines()) >= 4
 
 

@@ -94,13 +94,21 @@ def _limited(n_threads: int) -> contextlib.AbstractContextManager[Any]:
     return threadpool_limits(n_threads)
 
 
+def _first_word(arguments: Sequence[str]) -> str | None:
+    """Find the first word that is no option: the verb, or the file that has it."""
+    return next((word for word in arguments if not word.startswith("-")), None)
+
+
 def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Build the parser; only the verb that was asked for is imported in full."""
     parser = argparse.ArgumentParser(prog="xsoftmax", description=xsoftmax.__doc__, fromfile_prefix_chars="@")
     parser.add_argument("--version", action="version", version=xsoftmax.__version__)
     parser.add_argument(TRACEBACK, action="store_true", help="after an error show where in the code, not just what")
     choices = parser.add_subparsers(metavar="verb", required=True)
-    asked = next((word for word in arguments if not word.startswith("-")), None)
+    asked = _first_word(arguments)
+    if asked is not None and asked.startswith("@"):
+        with contextlib.suppress(OSError, UnicodeDecodeError):  # which argparse will say
+            asked = _first_word(Path(asked[1:]).read_text(encoding="utf-8").splitlines())
     known = verbs()
     for name, module in known.items():
         if asked in known and name != asked:

@@ -28,11 +28,6 @@ TREE, TREE_ON_DEVICES = f"{AXES['proposal']}.tree", "xsoftmax.gpu.tree_engine"
 STARTS = "xsoftmax.starts"
 # In the place of a method's name: whatever the advice chooses for the data.
 AUTO = "auto"
-_KEYS = {
-    *AXES,
-    *("schedule", "batch", "l2", "decay", "average", "weights", "start", "frequency_power", "prune", "positives"),
-    *("bias", "bias_start", "calibration", "device", "solver", "source", "encoder", "precision", "deterministic"),
-}
 # Keys of earlier versions, and what they are now.
 RENAMED = {"ridge": "l2"}
 AVERAGES = ("none", "all", "half")
@@ -42,6 +37,23 @@ BIAS_STARTS = ("zero", "minus-log-q")
 CALIBRATIONS = ("none", "temperature", "temperature-and-frequency")
 # Of how many rows have a feature, in the length of steps along it.
 MOST_POWER = 4
+# Settings that are one value: what it may be, and what it is if nothing is said.
+_PLAIN: dict[str, tuple[Any, Any]] = {
+    "l2": (0.0, 0.0),
+    "decay": (0.0, 0.0),
+    "average": (AVERAGES, "none"),
+    "weights": (WEIGHTS, "dense"),
+    "frequency_power": (0.0, 0.0),
+    "prune": (0.0, 0.0),
+    "positives": (POSITIVES, "mean"),
+    "bias": (True, True),
+    "bias_start": (BIAS_STARTS, "zero"),
+    "calibration": (CALIBRATIONS, "none"),
+    "device": (DEVICES, NUMBA),
+}
+# The same of those that are named in a fit's settings only where they differ.
+_RARE: dict[str, tuple[Any, Any]] = {"precision": (tuple(BYTES_PER_WEIGHT), SINGLE), "deterministic": (True, True)}
+_KEYS = {*AXES, *_PLAIN, *_RARE, "schedule", "batch", "start", "solver", "source", "encoder"}
 
 
 class Batch(NamedTuple):
@@ -243,23 +255,12 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     where = f"method {name}"
     _refuse_n_sampled(where, settings)
     parts = {axis: _member(where, axis, settings.get(axis)) for axis in AXES}
-    known = (solvers.ANY, *solvers.names())
     schedule = _schedule(name, settings.get("schedule", {"name": "constant"}))
     others = {
         "batch": _batch(where, settings.get("batch", {})),
-        "l2": as_type_of(f"{where}: l2", 0.0, settings.get("l2", 0.0)),
-        "decay": as_type_of(f"{where}: decay", 0.0, settings.get("decay", 0.0)),
-        "average": as_type_of(f"{where}: average", AVERAGES, settings.get("average", "none")),
-        "weights": as_type_of(f"{where}: weights", WEIGHTS, settings.get("weights", "dense")),
-        "frequency_power": as_type_of(f"{where}: frequency_power", 0.0, settings.get("frequency_power", 0.0)),
-        "prune": as_type_of(f"{where}: prune", 0.0, settings.get("prune", 0.0)),
-        "positives": as_type_of(f"{where}: positives", POSITIVES, settings.get("positives", "mean")),
+        **_plain(where, settings, _PLAIN),
         "start": _start(where, settings.get("start", {"name": "zero"})),
-        "bias": as_type_of(f"{where}: bias", True, settings.get("bias", True)),
-        "bias_start": as_type_of(f"{where}: bias_start", BIAS_STARTS, settings.get("bias_start", "zero")),
-        "calibration": as_type_of(f"{where}: calibration", CALIBRATIONS, settings.get("calibration", "none")),
-        "device": as_type_of(f"{where}: device", DEVICES, settings.get("device", NUMBA)),
-        "solver": as_type_of(f"{where}: solver", known, settings.get("solver", solvers.ANY)),
+        **_plain(where, settings, {"solver": ((solvers.ANY, *solvers.names()), solvers.ANY)}),
     }
     filled = {axis: _filled(part) for axis, part in parts.items()}
     filled["schedule"] = {"name": type(schedule).__name__.lower(), **schedule._asdict()}
@@ -267,14 +268,9 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
     encoder = build_encoder(where, settings.get("encoder"))
     if encoder is not None:
         filled["encoder"] = encoder._asdict()
-    precision = as_type_of(f"{where}: precision", tuple(BYTES_PER_WEIGHT), settings.get("precision", SINGLE))
-    if precision != SINGLE:
-        filled["precision"] = precision
-    same_bits = as_type_of(f"{where}: deterministic", True, settings.get("deterministic", True))
-    if not same_bits:
-        filled["deterministic"] = same_bits
-    source = str(settings.get("source", ""))
-    last = {"source": source, "encoder": encoder, "precision": precision, "deterministic": same_bits}
+    rare = _plain(where, settings, _RARE)
+    filled |= {key: value for key, value in rare.items() if value != _RARE[key][1]}
+    last = {"source": str(settings.get("source", "")), "encoder": encoder, **rare}
     method = Method(name, **parts, schedule=schedule, **others, settings=filled, **last)
     if method.frequency_power > MOST_POWER:
         raise InputError(
@@ -293,6 +289,13 @@ def build_method(name: str, settings: Mapping[str, Any]) -> Method:
         )
     solvers.check_method(method)
     return method
+
+
+def _plain(where: str, settings: Mapping[str, Any], known: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    """Check settings that are one value each."""
+    return {
+        key: as_type_of(f"{where}: {key}", kind, settings.get(key, default)) for key, (kind, default) in known.items()
+    }
 
 
 def renamed(settings: Mapping[str, Any]) -> str:

@@ -106,6 +106,15 @@ def test_zip_links_and_bombs(tmp_path):
         unpack(zipped(tmp_path / "out.zip", {"../x": b""}), tmp_path / "c", Archive())
 
 
+def test_a_zip_that_is_encrypted(tmp_path):
+    content = bytearray(zipped(tmp_path / "a.zip", {"train/a": b"x"}).read_bytes())
+    for start, flags in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        content[content.index(start) + flags] |= 1
+    (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.zip: the archive is encrypted"):
+        unpack(tmp_path / "a.zip", tmp_path / "a", Archive())
+
+
 def header(name, kind, content):
     entry = tarfile.TarInfo(name)
     entry.type, entry.size = kind, len(content)

@@ -66,6 +66,28 @@ def test_weights_by_label_are_in_the_file_and_callbacks_are_not(tmp_path):
     assert np.array_equal(again.fit(UNIT, Y).model_.W, found.model_.W)
 
 
+def test_weights_may_name_labels_by_what_equals_them(tmp_path):
+    given = {float(k): 1.0 + (k == 3) for k in np.unique(Y)} | {0.5: 3.0}
+    found = SoftmaxClassifier("softmax", epochs=1, class_weight=given).fit(UNIT, Y)
+    found.save(tmp_path / "model.h5")
+    again = SoftmaxClassifier.load(tmp_path / "model.h5")
+    assert again.class_weight == {int(k): 1.0 + (k == 3) for k in np.unique(Y)}
+    found = SoftmaxClassifier("softmax", epochs=1, class_weight={0: 1, 1: 2}).fit(UNIT, Y > 3)
+    found.save(tmp_path / "model.h5")
+    assert SoftmaxClassifier.load(tmp_path / "model.h5").class_weight == {False: 1.0, True: 2.0}
+
+
+@pytest.mark.parametrize("y", [csr_array(np.eye(len(Y))), [["a", "b"]] * len(Y)], ids=["sparse", "lists"])
+def test_several_labels_are_for_another_estimator(y):
+    with pytest.raises(InputError, match="y has several labels for a row; take MultiLabelClassifier"):
+        SoftmaxClassifier("softmax").fit(UNIT, y)
+
+
+def test_seconds_may_be_a_number_of_numpy():
+    found = SoftmaxClassifier(max_seconds=np.int64(1), epochs=2).fit(UNIT, NAMES[Y])
+    assert found.model_.attributes["method"] != "auto"
+
+
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA], ids=str)
 def test_a_label_that_is_missing_is_named(missing):
     y = np.array([*NAMES[Y[:4]], missing, *NAMES[Y[5:]]], dtype=object)

@@ -76,10 +76,11 @@ def test_a_file_of_words_is_read_too(folder, capsys):
     assert "is also what is read" in capsys.readouterr().err
 
 
-def test_a_file_is_not_named_by_a_slash(folder, capsys):
+@pytest.mark.parametrize("name", ["new/", "."])
+def test_a_file_is_not_named_by_a_slash_or_a_folder(folder, capsys, name):
     with pytest.raises(SystemExit):
-        main(["evaluate", "fit/model.h5", "data.h5", "-o", "new/"])
-    assert "new/ names a folder; name a file" in capsys.readouterr().err
+        main(["evaluate", "fit/model.h5", "data.h5", "-o", name])
+    assert f"{name} names a folder; name a file" in capsys.readouterr().err
 
 
 @pytest.mark.fault(

@@ -68,6 +68,14 @@ def test_the_solver_of_the_page_meets_ours_and_refusals_have_a_reason(results, t
     assert sorted(name.partition("[")[0] for name in rows["solver_name"].unique()) == ["gradient-descent", "xsoftmax"]
 
 
+def test_data_that_do_not_fit_are_skipped_with_a_reason(results):
+    several = "prepared[dataset=[bibtex-sets,digitz]]"
+    said, rows = results("-d", several, "-d", "simulated", "-s", "xsoftmax[method=softmax]", "-n", "2", "--no-plot")
+    assert "this benchmark takes no several labels" in said
+    assert "did you mean 'digits'" in said
+    assert {name.partition("[")[0] for name in rows["dataset_name"]} == {"simulated"}
+
+
 def test_log_losses_are_those_of_scikit_learn(benchmark, rng):
     from benchopt.benchmark import Benchmark
 

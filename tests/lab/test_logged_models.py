@@ -18,6 +18,7 @@ from scipy.sparse import csr_matrix
 
 from faults.between import free_port
 from lab.report.fake_fits import write_fits, write_model
+from xsoftmax.cli import main
 from xsoftmax.data.transform import Transform
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.lab.tracking import SETTINGS, models, track
@@ -158,6 +159,25 @@ def test_features_have_a_signature_and_an_example(tmp_path, form):
     assert len(loaded.predict(loaded.input_example)) == 1
     with pytest.raises(mlflow.MlflowException):
         loaded.predict(np.ones((2, 2)))
+
+
+def test_a_table_of_texts_numbers_and_categories(tmp_path, capsys):
+    import mlflow.pyfunc
+
+    lines = [f"{word} and {k % 3},{k % 7},{'' if k % 5 else 4},{word}" for k in range(60) for word in ("owl", "hen")]
+    (tmp_path / "rows.csv").write_text("\n".join(["text,price,shop,label", *lines]))
+    words = ["--text", "text", "--numeric", "price", "--categorical", "shop", "--method", "softmax", "--epochs", "9"]
+    assert main(["fit", str(tmp_path / "rows.csv"), *words, "-o", str(tmp_path / "model.h5")]) == 0
+    models.write_description(tmp_path / "mlflow", models.rows_of(tmp_path / "model.h5"), "m-0", "run", 1)
+    shutil.copy(tmp_path / "model.h5", tmp_path / "mlflow")
+    loaded = mlflow.pyfunc.load_model(str(tmp_path / "mlflow"))
+    table = pd.DataFrame({"shop": ["4", ""], "price": [1.0, 2.0], "text": ["an owl", "a hen"]})
+    assert list(loaded.predict(table)["class"]) == ["owl", "hen"]
+    assert len(loaded.predict(loaded.input_example)) == 1
+    kinds = {column.name: column.type.name for column in loaded.metadata.signature.inputs}
+    assert kinds == {"text": "string", "price": "double", "shop": "string"}
+    with pytest.raises(mlflow.MlflowException, match="price"):
+        loaded.predict(table.assign(price=[np.nan, 1.0]))
 
 
 def test_columns_are_found_by_their_names(tmp_path):

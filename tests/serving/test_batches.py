@@ -49,6 +49,20 @@ def test_what_waits_is_answered_together():
     assert batches == [["a"], ["b", "c", "d"]]
 
 
+def test_after_a_batch_that_fails_as_a_whole_later_ones_are_answered():
+    def answer(asked):
+        if asked[0].rows[0] == "a":
+            raise MemoryError("no memory")
+        return [each.rows[0].upper() for each in asked]
+
+    async def ask(batcher):
+        with pytest.raises(MemoryError, match="no memory"):
+            await batcher.ask(one("a"))
+        return await batcher.ask(one("b"))
+
+    assert run(lambda: Batcher(answer, Limits(seconds=20)), ask) == "B"
+
+
 def test_a_batch_has_no_more_rows_than_a_request_may_have():
     sizes = []
 

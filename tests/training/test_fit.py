@@ -293,6 +293,8 @@ def test_a_summary_says_what_a_budget_in_seconds_leaves_out(data):
     said = summary(spent, "mine", 50, 8.0)
     assert "(of 8 s: 4.5 s training, 3 s setting it up; not counted: 9 s compiling, 2 s 2 evaluations)" in said
     assert "enough" not in said
+    said = summary(spent, "mine", 50, 8.0, chosen_in=1.5)
+    assert "2 s 2 evaluations, 1.5 s compiling and scoring for the choice)" in said
     assert "(4.5 s training, 3 s setting it up, 9 s compiling, 2 s 2 evaluations)" in summary(spent, "mine", 50)
     state.history[-1]["epoch"] = 0.4
     said = summary(replace(spent, kept={}), "mine", 50, 8.0)

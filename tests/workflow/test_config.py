@@ -51,6 +51,8 @@ def searched(grid):
             {"ranks": {"softmax": 4}, "set": {"softmax": {"device": "cpu"}}, "resources": {"train": {"nodes": 3}}},
             "nodes: 4 ranks of softmax do not divide among 3 nodes; take ranks: {softmax: 6}",
         ),
+        ({"resources": {"prepair": {"mem_mb": 3}}}, "unknown key 'prepair'; known: .*did you mean 'prepare'"),
+        ({"resources": {"report": {"mem": 3}}}, "resources.report: unknown key 'mem'; known: mem_mb"),
         ({"evaluate": {"points": MOST_POINTS + 1}}, f"evaluate.points: .*the maximum of {MOST_POINTS}"),
         ({"search": {"grid": {"softmax": {"l2": [1]}}, "seed": LARGEST_SEED + 1}}, "search.seed: .*maximum"),
         ({"experiment": "long" * 75}, "experiment: 'long.*has 300 bytes; 200 at most"),
@@ -276,6 +278,24 @@ def test_own_data_is_a_path_to_its_description(tmp_path):
     (tmp_path / "rows.svm").write_text("0 1:1\n")
     dataset = Experiment.from_config(quickstart(datasets=[str(own)]), CONFIG).datasets["mine"]
     assert dataset.local_files == [str(tmp_path / "rows.svm")]
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        (
+            "options: {lable: kind}",
+            "reader table: unknown file or option 'lable'; known: .*did you mean 'label'",
+        ),
+        ("options: {header: 3}", "mine: reader table: option header: expected "),
+        ("parts: {train: {rows: rows.csv}}", "mine: reader table: unknown file or option 'rows'"),
+    ],
+)
+def test_what_a_reader_does_not_take_is_refused_before_anything_is_fetched(tmp_path, said, message):
+    own = tmp_path / "own.yaml"
+    own.write_text(f"{{name: mine, format: table, files: [{{path: rows.csv}}], {said}}}")
+    with pytest.raises(InputError, match=message):
+        Experiment.from_config(quickstart(datasets=[str(own)]), CONFIG)
 
 
 def test_snakemake_stops_with_the_message(checkout):

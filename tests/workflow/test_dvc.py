@@ -43,14 +43,15 @@ def test_a_stage_names_the_code_that_it_depends_on(stage):
 
 def test_the_plan_names_what_the_experiment_is_read_with():
     named = STAGES["plan"]["deps"]
-    text = (ROOT / "lab" / "workflow" / "experiment.py").read_text()
-    modules = re.findall(r"^from (xsoftmax\.\S+) import", text, re.MULTILINE)
+    read_with = ("config_schema", "consistency", "experiment", "task")
+    text = "".join((ROOT / "lab" / "workflow" / f"{name}.py").read_text() for name in read_with)
+    modules = re.findall(r"^ *from (xsoftmax\.\S+) import", text, re.MULTILINE)
     paths = (source_of(module).relative_to(REPOSITORY) for module in modules)
     files = {(path.parent if path.name == "__init__.py" else path).as_posix() for path in paths}
     folders = {f"src/{package.replace('.', '/')}" for package in [*AXES.values(), "xsoftmax.data.readers"]}
     missing = {file for file in files if not file.startswith(tuple(f"{name}/" for name in named))} - set(named)
     missing |= (
-        folders | {f"src/xsoftmax/lab/workflow/{name}.py" for name in ("experiment", "plan")} | {"workflow/schemas"}
+        folders | {f"src/xsoftmax/lab/workflow/{name}.py" for name in (*read_with, "plan")} | {"workflow/schemas"}
     ) - set(named)
     assert not {name for name in missing if not name.startswith("src/xsoftmax/internal/")}
 
@@ -114,6 +115,10 @@ def test_metrics_and_plots_are_shown(recorded):
     assert shown["adversarial"] < 0
     assert recorded.run("dvc", "plots", "show").returncode == 0
     assert "test_log_likelihood" in (recorded.folder / "dvc_plots/index.html").read_text()
+    shown = recorded.run("dvc", "plots", "show", "--show-vega", "results/quickstart/curves.csv").stdout
+    plot = json.loads(shown)
+    assert plot["spec"]["encoding"]["color"]["field"] == "method"  # a line for each
+    assert {"softmax", "adversarial"} <= {row["method"] for row in plot["data"]["values"]}
 
 
 @pytest.mark.slow

@@ -83,6 +83,17 @@ def test_two_modules_have_configs_and_places_of_their_own(hosted, elsewhere):
     assert (hosted / "host.txt").read_text().split() == ["none"], "nothing of ours is in other rules' commands"
 
 
+def test_a_module_may_be_given_other_resources(hosted, elsewhere):
+    """Which replaces all of a rule's own."""
+    rule = "use rule train from two as two_train with:\n    resources: mem_mb=9000\n"
+    with (hosted / "Snakefile").open("a") as file:
+        file.write(rule)
+    done = elsewhere("-n", "-p", "results/two/report.html")
+    assert done.returncode == 0, done.stderr
+    assert "--memory 9000" in done.stdout + done.stderr
+    assert "GLOO_SOCKET_IFNAME=${GLOO_SOCKET_IFNAME-}" in done.stdout + done.stderr
+
+
 @pytest.mark.slow
 def test_a_module_trains_and_reports(hosted, elsewhere):
     done = elsewhere()

@@ -97,9 +97,14 @@ def command(words, program="python"):
 
 # The network by which ranks talk: a resource, so that a profile may name it; what the environment says comes first.
 NETWORK = " ".join(
-    f"{name}_SOCKET_IFNAME=${{{{{name}_SOCKET_IFNAME-{{resources.network}}}}}}"
+    f"{name}_SOCKET_IFNAME=${{{{{name}_SOCKET_IFNAME-{{params.network}}}}}}"
     for name in ("GLOO", "NCCL")
 )
+
+
+def network_of(wildcards, resources):
+    """Network of a job, if its resources, which who uses a rule may replace as a whole, name one."""
+    return getattr(resources, "network", "")
 
 
 def planning(words):

@@ -27,6 +27,7 @@ use rule train as trial with:
         packed=1,
         network="",
     params:
+        network=network_of,
         folder=subpath(output.model, parent=True),
         checkpoint=f"{SCRATCH}/search/{{dataset}}/{{method}}/{{point}}.h5",
         seed=lambda wildcards: task_of(wildcards).search.get(

@@ -30,6 +30,7 @@ rule train:
         packed=1,
         network="",
     params:
+        network=network_of,
         folder=subpath(output.model, parent=True),
         checkpoint=f"{SCRATCH}/{{dataset}}/{{method}}/seed-{{seed}}.h5",
         seed=lambda wildcards: wildcards.seed,

@@ -58,7 +58,7 @@ class Choice:
     def account(self, plan: Plan) -> str:
         """Say what the choice took, beside a plan's budget, as measured."""
         took = f"the choice took {duration(self.took)} by the clock, compiling and scoring included"
-        if plan.epochs is not None:
+        if plan.epochs is not None or not self.budget:
             return f"{took}, beside the budget"
         share = self.took / self.budget
         percent = f"{100 * share:.0f}" if share >= PILOT_SHARE else f"{100 * share:.2g}"

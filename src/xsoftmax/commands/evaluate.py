@@ -17,11 +17,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 
+from xsoftmax.commands._reading import add_reading, read_otherwise
 from xsoftmax.data.dataset import SPLITS, Dataset, Split
 from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.labels import choose
+from xsoftmax.data.new_rows import warn_of_unknown
 from xsoftmax.data.rows import Rows as LabelledRows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import legacy_metrics, metrics
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "2018), or of probabilities that are normalised once more (Fagan & Iyengar 2018)",
     )
     add_device(parser)
+    add_reading(parser)
     parser.add_argument("--threads", type=int, default=1, help="metrics do not depend on it (default: %(default)s)")
     parser.add_argument("-o", "--output", type=file_to_write, help="metrics.json; default: print")
 
@@ -209,7 +211,7 @@ def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows
     """Read a file of new rows with labels; what the model cannot know is left out, and said."""
     if model is None or model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit that has one")
-    rows = model.transform.labelled_rows_of(options.data)
+    rows = read_otherwise(model.transform, options).labelled_rows_of(options.data)
     row, classes, example = _known_labels(rows, model)
     known = np.unique(row[classes >= 0])
     several = bool((np.diff(rows.label_starts) > 1).any())
@@ -218,11 +220,7 @@ def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows
         example = f", such as {example!r}" if row.size else ""
         raise InputError(f"{options.data}: no row has a label that the model knows{example}")
     X = model.transform.apply(rows.features)[known]
-    empty = int((np.diff(X.indptr) == 0).sum()) if issparse(X) else 0
-    if empty:
-        print(
-            f"warning: {options.data}: {empty} rows have no feature that the model knows; they count", file=sys.stderr
-        )
+    warn_of_unknown(options.data, X, "they count")
     kept = classes >= 0
     sets = LabelSets.of_pairs(np.searchsorted(known, row[kept]), classes[kept], known.size)
     split = Split(X, sets.classes[sets.starts[:-1]], label_sets=sets if several else None)

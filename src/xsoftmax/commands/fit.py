@@ -9,9 +9,11 @@ import argparse
 import json
 import math
 import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -20,23 +22,34 @@ from xsoftmax.commands import train
 from xsoftmax.data.config import load_config
 from xsoftmax.data.download import download
 from xsoftmax.data.json_rows import SUFFIXES
+from xsoftmax.data.new_rows import file_of_rows
 from xsoftmax.data.prepare import prepare
 from xsoftmax.data.store import open_prepared
 from xsoftmax.data.vocabulary import ANALYZERS
 from xsoftmax.evaluation import metrics
+from xsoftmax.evaluation.confusions import confusions
 from xsoftmax.evaluation.likelihood import score_together
-from xsoftmax.evaluation.prediction import top_k
-from xsoftmax.internal.errors import InputError
+from xsoftmax.internal.errors import InputError, StoppedError
+from xsoftmax.internal.files import folder_aside, written_aside
 from xsoftmax.internal.outputs import Named, check_not_read, file_to_write
 from xsoftmax.internal.threads import ThreadPool
 from xsoftmax.methods import AUTO
-from xsoftmax.model import Model, load_model
+from xsoftmax.model import load_model
 
 FORMATS = dict.fromkeys((".csv", ".tsv", ".parquet", *SUFFIXES), "table")
 FORMATS |= {".svm": "svmlight", ".svmlight": "svmlight"}
 # What is trained where rows have several labels, among which auto does not choose, and how long.
 FOR_SETS, EPOCHS_FOR_SETS = "one-vs-rest", 20
 CONFUSIONS = 10
+# What is said of rows that count nowhere.
+DROPPED = {
+    "unlabelled": "rows have no label",
+    "empty": "rows have no feature",
+    "unseen_validation": "validation rows are of classes that no training row has, which no model can learn",
+    "unseen_test": "test rows are of classes that no training row has, which no model can learn",
+    "unseen_labels_validation": "labels of validation rows are of classes that no training row has",
+    "unseen_labels_test": "labels of test rows are of classes that no training row has",
+}
 OF_TABLES = ("text", "numeric", "categorical", "weight", "label_separator", "delimiter", "encoding")
 
 
@@ -55,13 +68,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=float, help=f"training time: {train.SECONDS} (default of auto: {train.AUTO_SECONDS:g})"
     )
     budget.add_argument("--epochs", type=int, help="passes over the training rows")
-    parser.add_argument(
-        "--validation", type=float, default=0.1, help="share or number of rows (default: %(default)s)"
-    )
-    parser.add_argument("--test", type=float, default=0.1, help="share or number of rows (default: %(default)s)")
+    for name in ("validation", "test"):
+        parser.add_argument(
+            f"--{name}", type=_share, default=0.1, help="share or number of rows (default: %(default)s)"
+        )
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     parser.add_argument("--threads", type=int, default=1, help="more than 1: bits differ from run to run")
     parser.add_argument("-o", "--output", type=file_to_write, default=Path("model.h5"), help="default: %(default)s")
+
+
+def _share(text: str) -> float:
+    """Read a share below 1, or a whole number of rows."""
+    found = float(text)
+    if found >= 1 and not text.strip().isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is neither a share below 1 nor a whole number of rows")
+    return found
 
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:
@@ -93,8 +114,7 @@ def _add_columns(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Write the model, and print what test rows say of it."""
     check_not_read([Named(options.output, "-o")], [options.rows])
-    if not options.rows.is_file():
-        raise InputError(f"{options.rows}: no such file")
+    file_of_rows(options.rows)
     if not options.output.absolute().parent.is_dir():
         raise InputError(f"-o is {options.output}, and there is no such folder; make it, or name another")
     if options.seed < 0:
@@ -104,28 +124,46 @@ def run(options: argparse.Namespace) -> None:
             raise InputError(
                 f"--{name} is {getattr(options, name):g}; set it to a share or a number of rows, or to 0"
             )
-    with TemporaryDirectory(dir=options.output.absolute().parent, prefix=".fit-") as folder:
-        prepared = _prepared(options, Path(folder))
-        train.run(_training(options, prepared, Path(folder) / "fit"))
-        trained = Path(folder) / "fit" / "model.h5"
+    with _ended_by_sigterm(), folder_aside(options.output) as folder:
+        prepared, fit = folder / "data.h5", folder / "fit"
+        training = _training(options, prepared, fit)
+        train.asked(training)  # for its errors, before rows are read
+        _prepare(options, prepared)
+        train.run(training)
+        trained = fit / "model.h5"
         if not trained.is_file():
             raise InputError(f"{options.rows}: the fit diverged; take another --method, such as auto")
         _tell(trained, prepared, ThreadPool(options.threads))
-        shutil.move(trained, options.output)
+        with written_aside(options.output) as aside:
+            shutil.move(trained, aside)
     print(f"{options.output}: written; try `xsoftmax predict {options.output} NEW_ROWS`")
 
 
-def _prepared(options: argparse.Namespace, folder: Path) -> Path:
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Have SIGTERM end the fit as Ctrl-C does, so that nothing of it is left."""
+
+    def stop(number: int, frame: object) -> None:
+        raise StoppedError("nothing was written, what was there is still there")
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _prepare(options: argparse.Namespace, prepared: Path) -> None:
     """Prepare the rows."""
-    description, prepared = folder / "data.yaml", folder / "data.h5"
+    description, raw = prepared.with_name("data.yaml"), prepared.with_name("raw")
     description.write_text(json.dumps(_description(options)), encoding="utf-8")
     config = load_config(description)
-    download(config, folder / "raw", None)
-    sizes = prepare(config, folder / "raw", prepared)
-    dropped = [name for name, n in sizes.items() if name.startswith("dropped_") and n]
-    said = ", ".join(f"{name} {sizes[name]}" for name in ("rows", "classes", "features", *dropped))
-    print(f"{options.rows}: {said}")
-    return prepared
+    download(config, raw, None)
+    sizes = prepare(config, raw, prepared)
+    print(f"{options.rows}: " + ", ".join(f"{name} {sizes[name]}" for name in ("rows", "classes", "features")))
+    for name, why in DROPPED.items():
+        if n := sizes.get(f"dropped_{name}"):
+            print(f"{n} {why}: left out")
 
 
 def _description(options: argparse.Namespace) -> dict[str, Any]:
@@ -176,7 +214,9 @@ def _training(options: argparse.Namespace, prepared: Path, output: Path) -> argp
     """Give the options of ``train``."""
     method, epochs = options.method, options.epochs
     if options.label_separator is not None and method == AUTO:
-        method, epochs = FOR_SETS, epochs or (None if options.seconds else EPOCHS_FOR_SETS)
+        method = FOR_SETS
+        if epochs is None and options.seconds is None:
+            epochs = EPOCHS_FOR_SETS
     parser = argparse.ArgumentParser()
     train.add_arguments(parser)
     words = [str(prepared), "--method", method, "--seed", str(options.seed), "--threads", str(options.threads)]
@@ -201,12 +241,8 @@ def _tell(trained: Path, prepared: Path, pool: ThreadPool) -> None:
             if np.isfinite(value):
                 print(f"test {name} {value:.4f}")
         if test.label_sets is None:
-            _tell_confusions(model, top_k(model, test.X, 1, pool).classes[:, 0], test.y)
-
-
-def _tell_confusions(model: Model, found: np.ndarray, y: np.ndarray) -> None:
-    wrong = found != y
-    pairs, counts = np.unique(np.stack([y[wrong], found[wrong]], axis=1), axis=0, return_counts=True)
-    for place in np.argsort(-counts, kind="stable")[:CONFUSIONS]:
-        true, other = (model.class_names[int(k)] for k in pairs[place])
-        print(f"{counts[place]} x {true} taken for {other}")
+            found = confusions(model, test, scores.rank, pool)
+            for pair in found.pairs[:CONFUSIONS]:
+                print(f"{pair['n']} x {pair['true']} taken for {pair['predicted']}")
+            if found.n_seen < found.n_wrong:
+                print(f"of {found.n_seen} of {found.n_wrong} wrong rows")

@@ -16,7 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
+from xsoftmax.commands._reading import add_reading, read_otherwise
 from xsoftmax.data.dataset import SPLITS
+from xsoftmax.data.new_rows import warn_of_unknown
 from xsoftmax.data.rows import Texts
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.prediction import Prediction, top_k
@@ -59,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--split", choices=SPLITS, default="test", help="which rows of a prepared data set (default: %(default)s)"
     )
     parser.add_argument("--top", type=int, default=5, help="classes per row (default: %(default)s)")
+    add_reading(parser)
     add_device(parser)
     parser.add_argument("--threads", type=int, default=1, help="default: %(default)s")
     parser.add_argument(
@@ -104,10 +107,10 @@ def _rows(options: argparse.Namespace, model: Model) -> tuple[Any, Texts | None]
             return data.split(options.split).X, None
     if model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit")
-    rows = model.transform.rows_of(options.rows)
-    if not isinstance(rows, Texts):
-        return model.transform.apply(rows), None
-    return model.transform.apply(rows), rows
+    rows = read_otherwise(model.transform, options).rows_of(options.rows)
+    X = model.transform.apply(rows)
+    warn_of_unknown(options.rows, X, "they get what is likeliest of any")
+    return X, rows if isinstance(rows, Texts) else None
 
 
 def _rows_of_stdin(options: argparse.Namespace, model: Model) -> tuple[Any, Texts | None]:
@@ -118,7 +121,10 @@ def _rows_of_stdin(options: argparse.Namespace, model: Model) -> tuple[Any, Text
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         there = argparse.Namespace(**vars(options) | {"rows": copy, "form": None})
-        X, texts = _rows(there, model)
+        try:
+            X, texts = _rows(there, model)
+        except InputError as error:
+            raise InputError(str(error).replace(str(copy), "standard input")) from error
         return X, None if texts is None else Texts.of(list(texts))
 
 

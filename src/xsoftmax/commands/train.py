@@ -153,16 +153,15 @@ def run(options: argparse.Namespace) -> None:
     if options.checkpoint:
         check_checkpoint(options.checkpoint)
     world = world_of(os.environ, options.ranks)
-    automatic = options.method == AUTO
-    if automatic and world:
+    if options.method == AUTO and world:
         raise InputError(
             f"{world.n_ranks} processes were started together, and {AUTO} tries methods in one; name one"
         )
-    plan = _plan(options, automatic)
+    plan, given = asked(options)
     with open_prepared(options.prepared) as data:
-        # A fit of a given method does not depend on the advice, which is loaded for auto alone.
-        advice = registry.load("xsoftmax.advice", "choice") if automatic else None
-        if advice:
+        if given is None:
+            # A fit of a given method does not depend on the advice, which is loaded for auto alone.
+            advice = registry.load("xsoftmax.advice", "choice")
             if untried := untried_by_auto(options.methods):
                 print(f"auto: {untried}", file=sys.stderr)
             auto_options = advice.AutoOptions.from_settings(_changes(options), "--set")
@@ -173,9 +172,10 @@ def run(options: argparse.Namespace) -> None:
             if plan.epochs is None and options.at is None and options.points is None:
                 plan = replace(plan, at=choice.evaluations(plan.spent))
             modules, proposal, found = [*method.modules, advice.__name__], choice.proposal, choice.as_json()
+            beside = choice.took - choice.seconds
         else:
-            method = _method(options)
-            modules, proposal, found = method.modules, None, None
+            method = given
+            modules, proposal, found, beside = method.modules, None, None, 0.0
         code = fingerprint(__name__, *modules, *links.MODULES, *metrics.MODULES)
         plan = replace(plan, identity=code)
         with joined(world, place_of(method), method.name) as ranks:
@@ -192,7 +192,7 @@ def run(options: argparse.Namespace) -> None:
                 ranks,
                 lambda whole: write_fit(options.output, whole, data, method, options.seed, plan, code, added),
             )
-        said = summary(result, method.name, plan.n_training(data.n_samples("train")), plan.seconds)
+        said = summary(result, method.name, plan.n_training(data.n_samples("train")), plan.seconds, beside)
     if world and world.rank:
         return
     if options.checkpoint:
@@ -201,6 +201,19 @@ def run(options: argparse.Namespace) -> None:
         if advice:
             remove(advice.kept_choice(options.checkpoint))
     print(said)
+
+
+def asked(options: argparse.Namespace) -> tuple[Plan, Method | None]:
+    """Give the plan and the method that the command line asks for; of ``auto``, which chooses later, None.
+
+    Raises
+    ------
+    InputError
+        If there is no such method, or no budget.
+    """
+    automatic = options.method == AUTO
+    method = None if automatic else _method(options)
+    return _plan(options, automatic), method
 
 
 def _plan(options: argparse.Namespace, automatic: bool) -> Plan:

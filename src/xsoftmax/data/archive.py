@@ -16,7 +16,8 @@ from xsoftmax.internal.errors import InputError
 BLOCK = 2**18
 # What may stand between the contents of two entries, or after the last: their headers, which are read whole.
 HEADERS = 2**20
-DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, lzma.LZMAError, zlib.error)
+# RuntimeError: of a zip that is encrypted, or compressed in a way that Python does not know.
+DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, lzma.LZMAError, zlib.error, RuntimeError)
 
 
 class Member(NamedTuple):
@@ -70,7 +71,8 @@ def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
     except DAMAGE as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the disk; decompressors give no number
             raise
-        raise InputError(f"{path.name}: the archive is truncated or damaged ({error}); fetch it again") from error
+        damage = "encrypted" if "encrypted" in str(error) else "truncated or damaged"
+        raise InputError(f"{path.name}: the archive is {damage} ({error}); fetch it again") from error
     if not hashes:
         wanted = ", ".join(options.members) or "a file"
         raise InputError(f"{path.name}: nothing to unpack; expected {wanted} in it")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -280,18 +280,13 @@ def _check_labels(content: Mapping[str, Any], path: Path) -> None:
 def _with_names(config: DatasetConfig, folder: Path) -> DatasetConfig:
     """Fill in what a file without a name is called: the last part of its path or first address."""
     files = tuple(_named(source) for source in config.files)
-    return _replace(config, files=files, folder=folder)
+    return replace(config, files=files, folder=folder)
 
 
 def _named(source: Source) -> Source:
     """A query of an address is no part of the name: it may be a token, and names are printed and stored."""
     origin = source.path or re.split("[?#]", source.urls[0] if source.urls else "")[0]
-    return source if source.name else _replace(source, name=origin.rstrip("/").rsplit("/", 1)[-1])
-
-
-def _replace(instance: Any, **changes: Any) -> Any:
-    values = {each.name: getattr(instance, each.name) for each in fields(instance)}
-    return type(instance)(**{**values, **changes})
+    return source if source.name else replace(source, name=origin.rstrip("/").rsplit("/", 1)[-1])
 
 
 def _checked(config: DatasetConfig, where: str) -> DatasetConfig:

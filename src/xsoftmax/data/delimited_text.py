@@ -13,7 +13,7 @@ from xsoftmax.data.encoding import text_encoding
 from xsoftmax.internal.errors import InputError
 
 # What to do, on the command line of `fit`, and in the description of a data set.
-OTHERWISE = "see options.encoding and delimiter, or --encoding and --delimiter of `fit`"
+OTHERWISE = "see options.encoding and delimiter, or --encoding and --delimiter"
 
 
 class DelimitedText:
@@ -82,7 +82,7 @@ class DelimitedText:
                         single = len(row) == 1
                         yield line, row
                     line = reader.line_num + 1
-            except UnicodeDecodeError as error:
+            except UnicodeError as error:
                 where = f"{self.path}, line {self._undecodable_line()}"
                 raise InputError(f"{where}: cannot read on ({error}); {OTHERWISE}") from error
             except csv.Error as error:
@@ -101,6 +101,6 @@ class DelimitedText:
             try:
                 for piece in file:
                     line += decoder.decode(piece).count("\n")
-            except (UnicodeDecodeError, *checksum.DAMAGED):
+            except (UnicodeError, *checksum.DAMAGED):
                 pass
         return line

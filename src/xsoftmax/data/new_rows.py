@@ -6,8 +6,13 @@ without endings it takes any file that no other reader takes, for models whose d
 here; those of files may be in upper case, and that of a compressed file may follow.
 """
 
+import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
 
 from xsoftmax.data import checksum
 from xsoftmax.data.reading import READERS
@@ -32,7 +37,7 @@ def read_new_rows(path: str | Path, form: Form) -> Features:
     InputError
         If the file is missing or empty, its ending unknown, or its form does not fit.
     """
-    path = _there(path)
+    path = file_of_rows(path)
     reader = _reader(path, form)
     if reader is None:
         found: Features = Texts(lambda: text_lines(path), sum(1 for _ in text_lines(path)))
@@ -45,14 +50,15 @@ def read_new_rows(path: str | Path, form: Form) -> Features:
 
 def read_labelled_rows(path: str | Path, form: Form) -> Rows:
     """Read a file of new rows with their labels; errors as of ``read_new_rows``, and if it can have no labels."""
-    path = _there(path)
+    path = file_of_rows(path)
     reader = _reader(path, form)
     if reader is None or not hasattr(reader, "read_labelled"):
         raise InputError(f"{path}: rows of this form have no labels; give a table, svmlight or npz with them")
     return reader.read_labelled(path, form)
 
 
-def _there(path: str | Path) -> Path:
+def file_of_rows(path: str | Path) -> Path:
+    """Make sure that rows can be read from there, more than once; errors as of ``read_new_rows``."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"{path}: a folder, expected a file of rows")
@@ -83,3 +89,11 @@ def _reader(path: Path, form: Form) -> ModuleType | None:
         found = f"unknown ending {suffix!r}" if suffix else "no ending"
         raise InputError(f"{path}: {found}, which says how rows are to be read; known: {', '.join(known)}")
     return None if form.kind == "texts" else able["svmlight"]
+
+
+def warn_of_unknown(where: object, X: Any, so: str) -> None:
+    """Say on standard error how many rows have no feature that a model knows, as rows read in a wrong way may."""
+    n = int((np.diff(X.indptr) == 0).sum()) if issparse(X) else 0
+    if n:
+        rows = f"{n} of {X.shape[0]} rows"
+        print(f"warning: {where}: {rows} have no feature that the model knows; {so}", file=sys.stderr)

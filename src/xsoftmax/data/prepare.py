@@ -131,6 +131,12 @@ def _check_labels(parts: Mapping[str, Rows], config: DatasetConfig) -> None:
             f"{config.name}: none of {n_rows} rows has a label; look at options.label (--label of `fit`)"
         )
     several = {name: int((each > 1).sum()) for name, each in counts.items()}
+    if config.labels == "sets" and not any(several.values()):
+        print(
+            f"warning: {config.name}: no row has several labels; look at options.label_separator (--label-separator "
+            "of `fit`), or leave out `labels: sets`",
+            file=sys.stderr,
+        )
     if config.labels in ("pairs", "sets") or not any(several.values()):
         return
     left = sum(int(np.maximum(each - 1, 0).sum()) for each in counts.values())

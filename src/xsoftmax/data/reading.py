@@ -36,14 +36,34 @@ def read_parts(config: DatasetConfig, folder: Path, entries: Mapping[str, raw.En
     parts = {}
     for part, roles in _roles(config).items():
         sources = {role: _locate(config, folder, entries, str(name)) for role, name in roles.items()}
-        arguments = {**config.options, **sources}
-        if "part" in inspect.signature(reader).parameters:
-            arguments["part"] = part
-        pairs = arguments.pop(FILTER, None)
-        check_arguments(reader, arguments, f"{config.name}: reader {config.format}")
-        rows = reader(**arguments)
+        arguments = _arguments(config, reader, part, sources)
+        rows, pairs = reader(**arguments), sources.get(FILTER)
         parts[part] = rows if pairs is None else replace(rows, filtered=read_pairs(pairs, rows.n_samples))
     return parts
+
+
+def check_description(config: DatasetConfig) -> None:
+    """Compare the options and files of a data set with what its reader takes, before any file is there.
+
+    Raises
+    ------
+    InputError
+        As of ``check_arguments``.
+    """
+    reader = registry.load(READERS, config.format).read
+    for part, roles in _roles(config).items():
+        _arguments(config, reader, part, dict.fromkeys(roles, Path()))
+
+
+def _arguments(
+    config: DatasetConfig, reader: Callable[..., Any], part: str, sources: Mapping[str, Path]
+) -> dict[str, Any]:
+    """Give the arguments of a reader, checked."""
+    arguments = {**config.options, **{role: path for role, path in sources.items() if role != FILTER}}
+    if "part" in inspect.signature(reader).parameters:
+        arguments["part"] = part
+    check_arguments(reader, arguments, f"{config.name}: reader {config.format}")
+    return arguments
 
 
 def check_arguments(function: Callable[..., Any], arguments: Mapping[str, Any], who: str) -> None:

@@ -1,6 +1,7 @@
 """Columns of a table (CSV, TSV, Parquet, JSON lines), by name or number: as text, or as numbers."""
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -49,10 +50,10 @@ class Table:
             block.append(row)
             lines.append(line)
             if len(block) == BLOCK_ROWS:
-                blocks.append(self._numbers(block, lines))
+                blocks.append(self._numbers(block, lines, wanted))
                 block, lines = [], []
         if block:
-            blocks.append(self._numbers(block, lines))
+            blocks.append(self._numbers(block, lines, wanted))
         return np.concatenate(blocks) if blocks else np.zeros((0, len(wanted)), dtype=np.float32)
 
     def other_columns(self, *but: str | int | None) -> list[str | int]:
@@ -96,7 +97,7 @@ class Table:
                 " them above it, or before preparing set options.header: false"
             )
 
-    def _numbers(self, block: list[Sequence[str]], lines: list[int]) -> np.ndarray:
+    def _numbers(self, block: list[Sequence[str]], lines: list[int], wanted: Sequence[str | int]) -> np.ndarray:
         try:
             with np.errstate(over="ignore"):  # said below, with the line
                 values = np.array(block, dtype=np.float32)
@@ -106,6 +107,9 @@ class Table:
             row, column = (int(found[0]) for found in np.nonzero(~np.isfinite(values)))
             where = f"{self.path}, {self._file.place} {lines[row]}"
             cell = block[row][column]
+            if not cell.strip():
+                name = self.names_of([wanted[column]])[0]
+                raise InputError(f"{where}: column {name!r} is empty; give a number, or leave the row out")
             remedy = "; leave the row out, or give a number" if is_number(cell) else f"; {TEXTS}"
             raise InputError(f"{where}: not a finite number: {cell[:40]!r}{remedy}")
         return values
@@ -132,6 +136,8 @@ class Table:
                 remedy = "rename one, or name it (--label and --text of `fit`, or a data set's options)"
                 if names and all(map(is_number, names)):
                     remedy = "the first line should name the columns"
+                elif near := get_close_matches(str(column), names, n=1):
+                    remedy = f"did you mean {near[0]!r}?"
                 shown = ", ".join(names[:20]) or "none"
                 raise InputError(f"{self.path}: no column {column!r}; columns: {shown}; {remedy}")
             if column in twice:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
@@ -16,9 +16,6 @@ from xsoftmax.data.normalization import Matrix, Step
 from xsoftmax.data.rows import Columns, Form, Rows, Texts, row_not_finite
 from xsoftmax.data.vocabulary import CELLS, Cut, known_words_counter
 from xsoftmax.internal.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

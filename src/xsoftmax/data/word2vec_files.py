@@ -17,7 +17,7 @@ from xsoftmax.internal.files import written_aside
 from xsoftmax.internal.free_memory import check_free
 
 FORMATS = ("text", "binary")
-MOST_WORDS, MOST_DIMENSION, MOST_NAME, READ_AT_ONCE = 2**31 - 1, 2**16, 2**16, 2**20
+MOST_WORDS, MOST_DIMENSION, MOST_NAME, READ_AT_ONCE = 2**31 - 1, 2**16, 2**16, 2**16
 LARGEST = float(np.finfo(np.float32).max)
 # What a number takes at least: of text, a digit and what parts it from the next.
 LEAST_BYTES = {"text": 2, "binary": 4}

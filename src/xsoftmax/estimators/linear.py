@@ -1,14 +1,12 @@
 """Estimators for scikit-learn: fit, predict, search and pipe as with its own."""
 
-import json
 import math
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,27 +18,21 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from xsoftmax.data.dataset import ArrayDataset, features_of
 from xsoftmax.data.normalization import Step
 from xsoftmax.data.training_set import check_seed
+from xsoftmax.estimators.stored import Stored, plain
 from xsoftmax.evaluation.likelihood import visit_whole_rows
 from xsoftmax.evaluation.prediction import top_k
 from xsoftmax.evaluation.thresholds import values
-from xsoftmax.internal.checksummed import reading
 from xsoftmax.internal.errors import InputError, suggestion
 from xsoftmax.internal.free_memory import check_free
-from xsoftmax.internal.hdf5_checks import ContentError
 from xsoftmax.internal.parameters import as_type_of
 from xsoftmax.internal.threads import ThreadPool, one_blas_thread
 from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.methods import Method, build_method, known_methods, merged
-from xsoftmax.model import DivergedError, Model, load_model, save_model
+from xsoftmax.model import DivergedError, Model
 from xsoftmax.training.callbacks import Callback, RunningFit
 from xsoftmax.training.callbacks.show_progress import ShowProgress
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
-
-# What a model's file says of the estimator that wrote it.
-ATTRIBUTE = "estimator"
-# Kinds of labels that a file holds as text.
-KINDS_OF_LABELS = "biufU"
 
 
 class StopAfter(Callback):
@@ -64,8 +56,8 @@ class StopAfter(Callback):
             fit.stop("stopped early", f"max_seconds is {self.seconds:g}")
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
-    """What estimators of linear models have in common: parameters, the fit, scores, files."""
+class LinearClassifier(Stored, ClassifierMixin, BaseEstimator):
+    """What estimators of linear models have in common: parameters, the fit, and scores."""
 
     method: str | Mapping[str, Any]
     methods: str | os.PathLike[str] | None
@@ -85,10 +77,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-    @property
-    def _name(self) -> str:
-        return type(self).__name__
 
     def _rows(self, X: Any, reset: bool = False) -> Any:
         """Check rows, and bring them to the form of kernels."""
@@ -131,12 +119,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if n_jobs == -1:
             return n_cores
-        return as_type_of("n_jobs", 1, _plain(n_jobs))
+        return as_type_of("n_jobs", 1, plain(n_jobs))
+
+    def _limit(self) -> float | None:
+        return None if self.max_seconds is None else as_type_of("max_seconds", 0.0, plain(self.max_seconds))
 
     def _plan(self, judge: str) -> Plan:
         """Plan a fit that is looked at after each epoch, and keeps what the judge finds best."""
-        epochs = as_type_of("epochs", 1, _plain(self.epochs))
-        patience = None if self.patience is None else as_type_of("patience", 1, _plain(self.patience))
+        epochs = as_type_of("epochs", 1, plain(self.epochs))
+        patience = None if self.patience is None else as_type_of("patience", 1, plain(self.patience))
         at = tuple(range(1, epochs + 1))
         return Plan(epochs=epochs, at=at, patience=patience, judge=judge, threads=self._n_threads())
 
@@ -145,8 +136,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     ) -> Model:
         """Fit a method, and give the model that the plan keeps; ``begin`` is what else ``fit`` takes."""
         callbacks: list[Callback] = [*([ShowProgress()] if self.verbose else []), *more]
-        seconds = math.inf if self.max_seconds is None else as_type_of("max_seconds", 0.0, _plain(self.max_seconds))
-        limit = StopAfter(seconds)
+        seconds = self._limit()
+        limit = StopAfter(math.inf if seconds is None else seconds)
         with one_blas_thread():
             result = fit(data, method, seed, plan, callbacks=[*callbacks, limit], **begin)
         if limit.refused:
@@ -185,20 +176,26 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _values(self, X: Any, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Give what a threshold is compared with, of every class, of shape (n_samples, n_classes)."""
+        of_scores = partial(values, self.model_.link)
         with self._scored(X) as (X, pool):
-            shape = (X.shape[0], self.model_.n_classes)
-            check_free(
-                np.dtype(kind).itemsize * shape[0] * shape[1],
-                f"scores of {shape[0]} rows and {shape[1]} classes",
-                "give fewer rows at a time, or take predict_top_k, which holds k scores for each row",
-            )
-            found = np.empty(shape, kind)
+            return self._of_all_classes(X, pool, of_scores, kind, "scores", "predict_top_k, which holds k scores")
 
-            def visit(block: ScoreBlock) -> None:
-                rows = slice(block.first_row, block.first_row + len(block.scores))
-                found[rows] = values(self.model_.link, block.scores)
+    def _of_all_classes(
+        self, X: Any, pool: ThreadPool, of_scores: Callable[[np.ndarray], Any], kind: Any, what: str, instead: str
+    ) -> np.ndarray:
+        """Give what is made of the scores of all classes, of shape (n_samples, n_classes), if there is memory."""
+        shape = (X.shape[0], self.model_.n_classes)
+        check_free(
+            np.dtype(kind).itemsize * shape[0] * shape[1],
+            f"{what} of {shape[0]} rows and {shape[1]} classes",
+            f"give fewer rows at a time, or take {instead} for each row",
+        )
+        found = np.empty(shape, kind)
 
-            visit_whole_rows(self.model_, X, visit, pool)
+        def visit(block: ScoreBlock) -> None:
+            found[block.first_row : block.first_row + len(block.scores)] = of_scores(block.scores)
+
+        visit_whole_rows(self.model_, X, visit, pool)
         return found
 
     def predict_top_k(self, X: Any, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -221,74 +218,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         InputError
             If ``k`` is no number of classes.
         """
-        k = as_type_of("k", 1, _plain(k))
+        k = as_type_of("k", 1, plain(k))
         with self._scored(X) as (X, pool):
             found = top_k(self.model_, X, k, pool)
         return self.classes_[found.classes], found.probabilities
-
-    def save(self, path: str | Path) -> None:
-        """Write the model with all that is needed to predict: an HDF5 file with a checksum, which ``load`` reads.
-
-        It is a model's file also for the command line, and for ``xsoftmax.model.load_model``.
-        """
-        check_is_fitted(self, "model_")
-        said = {"class": self._name, "parameters": self._parameters()} | self._own_attributes()
-        save_model(replace(self.model_, attributes=self.model_.attributes | {ATTRIBUTE: said}), path)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Any:
-        """Read what ``save`` wrote.
-
-        Raises
-        ------
-        InputError
-            If the file is missing, damaged, or no estimator of this class wrote it.
-        """
-        model = load_model(path)
-        with reading(Path(path), f"write it with {cls.__name__}.save"):
-            said = model.attributes.get(ATTRIBUTE)
-            if not isinstance(said, dict) or said.get("class") != cls.__name__:
-                raise ContentError(f"a model that no {cls.__name__} wrote")
-            found = cls(**said["parameters"])
-            found.model_, found.n_features_in_ = model, model.n_features
-            if model.transform is not None and model.transform.feature_names:
-                found.feature_names_in_ = np.array(model.transform.feature_names, dtype=object)
-            found._take_attributes(said)
-        return found
-
-    def _parameters(self) -> dict[str, Any]:
-        """Give the parameters as JSON; a generator of random numbers, callbacks and weights by label are left out."""
-        found = {key: _plain(value) for key, value in self.get_params(deep=False).items()}
-        for name, kept in (("random_state", int), ("callbacks", str), ("class_weight", str)):
-            if not isinstance(found.get(name), kept):
-                found |= {name: None} if name in found else {}
-        return json.loads(json.dumps(found, default=_plain))
-
-    def _kind_of_labels(self) -> str:
-        """Say as what a file is to read labels, of which it holds the text."""
-        kind = self.classes_.dtype
-        if kind.kind not in KINDS_OF_LABELS:
-            raise InputError(
-                f"{self._name}: labels are {kind}, which a file cannot hold; fit with numbers or strings"
-            )
-        return kind.str
-
-    def _labels_of_kind(self, kind: Any, names: Sequence[str]) -> np.ndarray:
-        """Read labels from their text."""
-        dtype, labels = np.dtype(kind), np.array(list(names))
-        if dtype.kind not in KINDS_OF_LABELS:
-            raise ContentError(f"labels of {dtype}")
-        if dtype.kind == "b":
-            return labels == "True"
-        return labels if dtype.kind == "U" else labels.astype(dtype)
-
-    @abstractmethod
-    def _own_attributes(self) -> dict[str, Any]:
-        """Give what else a file is to hold, as JSON."""
-
-    @abstractmethod
-    def _take_attributes(self, said: Mapping[str, Any]) -> None:
-        """Take what ``_own_attributes`` gave."""
 
 
 def shipped_method(name: str, changes: Mapping[str, Any], own: str | os.PathLike[str] | None = None) -> Method:
@@ -297,10 +230,3 @@ def shipped_method(name: str, changes: Mapping[str, Any], own: str | os.PathLike
     if name not in known:
         raise InputError(f"unknown method {name!r}; {suggestion(name, known)}")
     return build_method(name, merged(known[name], changes))
-
-
-def _plain(value: Any) -> Any:
-    """Turn a number of NumPy, or a path, into what JSON has."""
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    return value.item() if isinstance(value, np.generic) else value

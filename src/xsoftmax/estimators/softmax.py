@@ -18,14 +18,12 @@ from xsoftmax.data.normalization import Step, fit_steps
 from xsoftmax.data.training_set import LARGEST_SEED
 from xsoftmax.estimators.labels import check_none_missing
 from xsoftmax.estimators.linear import LinearClassifier, shipped_method
+from xsoftmax.estimators.stored import text_of_label
 from xsoftmax.estimators.warm_start import start_from
 from xsoftmax.evaluation import links
-from xsoftmax.evaluation.likelihood import score_rows, visit_whole_rows
+from xsoftmax.evaluation.likelihood import score_rows
 from xsoftmax.internal.errors import InputError
-from xsoftmax.internal.free_memory import check_free
-from xsoftmax.internal.parameters import as_type_of
 from xsoftmax.internal.threads import one_blas_thread
-from xsoftmax.kernels.scores import ScoreBlock
 from xsoftmax.methods import AUTO, Method, untried_by_auto
 from xsoftmax.training.beginning import mean_length
 from xsoftmax.training.callbacks import Callback, RunningFit
@@ -211,7 +209,7 @@ class SoftmaxClassifier(LinearClassifier):
             warnings.warn(f"{self._name}: {untried}", stacklevel=3)
         if data.n_samples("validation") < LEAST_FOR_A_RACE:
             return shipped_method(FOR_PARTS, {}, self.methods), plan, None
-        seconds = None if self.max_seconds is None else as_type_of("max_seconds", 0.0, self.max_seconds)
+        seconds = self._limit()
         asked = plan if seconds is None else replace(plan, epochs=None, at=(), seconds=seconds)
         with one_blas_thread():
             found = choice_for(data, seed, asked)
@@ -244,21 +242,13 @@ class SoftmaxClassifier(LinearClassifier):
         """
         with self._scored(X) as (X, pool):
             self._check_sum_to_one()
-            shape = (X.shape[0], self.model_.n_classes)
-            check_free(
-                8 * shape[0] * shape[1],
-                f"probabilities of {shape[0]} rows and {shape[1]} classes",
-                "give fewer rows at a time, or take predict_top_k, or log_proba_of, which hold a few for each row",
-            )
-            found, every, link = np.empty(shape), np.arange(shape[1]), links.load(self.model_.link)
+            every, link = np.arange(self.model_.n_classes), links.load(self.model_.link)
 
-            def visit(block: ScoreBlock) -> None:
-                rows = slice(block.first_row, block.first_row + len(block.scores))
-                classes = np.broadcast_to(every, block.scores.shape)
-                found[rows] = link.log_probabilities(block.scores, classes)
+            def of_scores(scores: np.ndarray) -> Any:
+                return link.log_probabilities(scores, np.broadcast_to(every, scores.shape))
 
-            visit_whole_rows(self.model_, X, visit, pool)
-        return found
+            instead = "predict_top_k, or log_proba_of, which hold a few"
+            return self._of_all_classes(X, pool, of_scores, np.float64, "probabilities", instead)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Give all classes' probabilities, float64 of shape (n_samples, n_classes); see ``predict_log_proba``."""
@@ -310,6 +300,8 @@ class SoftmaxClassifier(LinearClassifier):
         """Check rows, labels and weights; leave out rows of weight 0."""
         if y is None:
             raise InputError(f"{self._name} requires y to be passed, but the target y is None; give labels")
+        if issparse(y) or (isinstance(y, Sequence) and isinstance(next(iter(y), None), list | tuple | set)):
+            raise InputError(f"{self._name}: y has several labels for a row; take MultiLabelClassifier")
         try:
             y = column_or_1d(y, warn=True)
             check_none_missing(self._name, y)
@@ -380,8 +372,10 @@ class SoftmaxClassifier(LinearClassifier):
         return method
 
     def _own_attributes(self) -> dict[str, Any]:
-        given = self.class_weight
-        weights = [[str(k), float(w)] for k, w in given.items()] if isinstance(given, Mapping) else None
+        weights = None
+        if isinstance(self.class_weight, Mapping):
+            texts = ((text_of_label(key, self.classes_.dtype), w) for key, w in self.class_weight.items())
+            weights = [[text, float(w)] for text, w in texts if text is not None]
         return {"dtype": self._kind_of_labels(), "class_weight": weights}
 
     def _take_attributes(self, said: Mapping[str, Any]) -> None:

@@ -88,6 +88,27 @@ def written_aside(path: str | Path) -> Iterator[Path]:
         aside.unlink(missing_ok=True)
 
 
+@contextmanager
+def folder_aside(path: str | Path) -> Iterator[Path]:
+    """Give an empty folder beside ``path``, for what is made on the way to it; it is removed at the end.
+
+    Beside what is no regular file, such as /dev/stdout, nothing is written: the folder is among temporary ones.
+    """
+    found = _status(Path(path))
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        with tempfile.TemporaryDirectory() as temporary:
+            yield Path(temporary)
+        return
+    target = Path(os.path.realpath(path))
+    _remove_left(target, ".folder")
+    folder = target.with_name(f"{_prefix(target)}{os.getpid()}.folder")
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def remove(path: str | Path) -> None:
     """Remove a file, if it is there, and what ``written_aside`` left of it in processes that were killed."""
     target = Path(os.path.realpath(path))
@@ -179,13 +200,16 @@ def _opened_straight(path: Path, found: os.stat_result) -> BinaryIO:
     return os.fdopen(os.dup(descriptor), "wb")
 
 
-def _remove_left(path: Path) -> None:
+def _remove_left(path: Path, suffix: str = ".aside") -> None:
     """Remove what was left on this machine by processes that are no more; another machine's may be at work."""
     prefix = _prefix(path)
-    for left in path.parent.glob(f"{glob.escape(prefix)}*.aside"):
-        number = left.name.removeprefix(prefix).removesuffix(".aside")
+    for left in path.parent.glob(f"{glob.escape(prefix)}*{suffix}"):
+        number = left.name.removeprefix(prefix).removesuffix(suffix)
         if number.isdecimal() and not _is_another(int(number)):
-            left.unlink(missing_ok=True)
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
 
 
 def _prefix(path: Path) -> str:

@@ -39,8 +39,8 @@ class Named(NamedTuple):
 
 
 def file_to_write(text: str) -> Path:
-    """Read an option that names a file, for `argparse`; one that ends with a slash names a folder, and is refused."""
-    if text.endswith(os.sep):
+    """Read an option that names a file, for `argparse`; a folder is refused, there or not."""
+    if text.endswith(os.sep) or Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"{text} names a folder; name a file")
     return Path(text)
 

@@ -1,11 +1,11 @@
 """The driver of every sampled method: a batch type says how many samples make a step, and what they share.
 
     Single      a step per sample                                                   (here)
-    Own         a step per minibatch, each sample with draws of its own             (``batch``)
-    Shared      a step per minibatch, which shares its draws                        (``shared_batch``)
+    Own         a step per minibatch, each sample with draws of its own             (``own_negatives``)
+    Shared      a step per minibatch, which shares its draws                        (``shared_negatives``)
     Joint       a step per minibatch, solved for the weights that it ends at        (``implicit_batch``)
 
-Methods that look at every class have a loop of their own (``minibatch``), and share slopes and moves with these.
+Methods that look at every class have a loop of their own (``full_softmax``), and share slopes and moves with these.
 """
 
 from typing import NamedTuple

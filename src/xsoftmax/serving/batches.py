@@ -73,9 +73,11 @@ class Batcher:
             together = len(batch) > 1
             if batch:
                 asked = [each.asked for each in batch]
-                for each, answer in zip(
-                    batch, await loop.run_in_executor(self._thread, self._answer, asked), strict=True
-                ):
+                try:
+                    answers = await loop.run_in_executor(self._thread, self._answer, asked)
+                except Exception as error:  # noqa: BLE001 - of these requests; those that come later are answered
+                    answers = [error] * len(batch)
+                for each, answer in zip(batch, answers, strict=True):
                     _tell(each.answer, answer)
 
     def _next(self) -> list[_Waiting]:

@@ -243,7 +243,7 @@ class _Fit:
         finally:
             for each in self.callbacks:
                 each.end(self)
-        self.sampler.close()
+            self.sampler.close()
         return self._result()
 
     def _train(self) -> None:

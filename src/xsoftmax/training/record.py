@@ -69,11 +69,14 @@ def write_history(file: TextIO, history: Iterable[Mapping[str, float]], header: 
     writer.writerows({key: _cell(value) for key, value in row.items()} for row in history)
 
 
-def summary(result: FitResult, method: str, n_train: int, budget: float | None = None) -> str:
-    """Say in a few lines what was kept, how good it is, and what took the time; ``budget`` is one in seconds."""
+def summary(result: FitResult, method: str, n_train: int, budget: float | None = None, chosen_in: float = 0.0) -> str:
+    """Say in a few lines what was kept, how good it is, and what took the time.
+
+    ``budget`` is one in seconds, ``chosen_in`` the seconds of a choice that it leaves out.
+    """
     state, kept = result.state, result.kept
     epochs = state.history[-1]
-    lines = [f"{method}: {state.status} after {_epochs(epochs)} epochs ({_times(result, budget)})"]
+    lines = [f"{method}: {state.status} after {_epochs(epochs)} epochs ({_times(result, budget, chosen_in)})"]
     if budget is not None and state.status == "finished" and epochs["epoch"] < 1:
         lines.append(
             f"{budget:g} s were not enough to visit each training row once; give more --seconds, or --epochs"
@@ -93,11 +96,12 @@ def summary(result: FitResult, method: str, n_train: int, budget: float | None =
     return "\n".join(lines)
 
 
-def _times(result: FitResult, budget: float | None) -> str:
+def _times(result: FitResult, budget: float | None, chosen_in: float) -> str:
     """Say what took the time, and what of it a budget in seconds leaves out."""
     state = result.state
     counted = _said([(state.seconds - result.setup_seconds, "training"), (result.setup_seconds, "setting it up")])
     beside = [(result.compile_seconds, "compiling"), (state.evaluation_seconds, f"{len(state.history)} evaluations")]
+    beside.append((chosen_in, "compiling and scoring for the choice"))
     if budget is None:
         return ", ".join(filter(None, [counted, _said(beside)])) or "no time at all"
     return f"of {budget:g} s: {counted or 'hardly any'}; not counted: {_said(beside) or 'hardly any'}"

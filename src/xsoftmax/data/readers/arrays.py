@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
-from scipy.sparse import csr_array, issparse, load_npz
+from scipy.sparse import csr_array, load_npz
 
 from xsoftmax.data import checksum
 from xsoftmax.data.given_labels import of_indicator
-from xsoftmax.data.rows import Form, Rows, not_text
+from xsoftmax.data.rows import Form, Rows, not_text, row_not_finite
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.free_memory import check_free
 
@@ -183,11 +183,6 @@ def _as_float32(values: np.ndarray) -> np.ndarray:
 
 
 def _finite(X: Any, path: Path) -> Any:
-    values = X.data if issparse(X) else X
-    for start in range(0, len(values) if values.size else 0, BLOCK_ROWS):
-        block = values[start : start + BLOCK_ROWS]
-        if not np.isfinite(block).all():
-            at = start + int(np.argwhere(~np.isfinite(block))[0][0])
-            row = int(np.searchsorted(X.indptr, at, side="right")) - 1 if issparse(X) else at
-            raise InputError(f"{path}, row {row}: NaN or infinite as float32; drop or replace such values")
+    if (row := row_not_finite(X)) is not None:
+        raise InputError(f"{path}, row {row}: NaN or infinite as float32; drop or replace such values")
     return X

@@ -60,8 +60,8 @@ def _zero_based(form: Form) -> bool:
 
 def _hints(zero_based: bool, n_features: int | None) -> dict[int, str]:
     of = "" if n_features is None else f" of {n_features}"
-    first = "from 0" if zero_based else "from 1; set options.zero_based if the file counts from 0"
+    first = "from 0" if zero_based else "from 1; set options.zero_based in a data set's file if rows count from 0"
     return {
         parsing.INDEX_RANGE: f"the feature number is out of range{of} ({first})",
-        parsing.NO_LABEL: "the label is missing; give one, or set options.require_labels: false to drop such rows",
+        parsing.NO_LABEL: "the label is missing; give one, or set options.require_labels: false in a data set's file",
     }

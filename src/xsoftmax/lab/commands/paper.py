@@ -1,4 +1,4 @@
-"""Hold the fits of an experiment against a paper: its numbers beside ours, figures, a verdict for each claim.
+"""Compare the fits of an experiment with a paper: its numbers beside ours, figures, a verdict for each claim.
 
 xsoftmax paper results/titsias2016 --paper titsias2016 -o results/titsias2016/paper
 """

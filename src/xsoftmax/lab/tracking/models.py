@@ -29,12 +29,29 @@ EXAMPLE_WORDS = 3
 
 
 class RawRows(NamedTuple):
-    """What rows a model takes: ``texts``, ``sparse`` or ``dense``, how many columns, their names, words of texts."""
+    """What rows a model takes.
+
+    Attributes
+    ----------
+    kind : str
+        ``texts``, ``sparse``, ``dense``, or ``table``.
+    n_columns : int
+    names, kinds : list of str
+        Of columns that have names: ``texts``, ``categories`` or ``dense``.
+    words : list of str
+        Some of those that texts are counted by.
+    """
 
     kind: str
     n_columns: int
     names: list[str]
+    kinds: list[str]
     words: list[str]
+
+    @property
+    def named(self) -> list[tuple[str, bool]]:
+        """Give the columns that have names, each with whether it holds numbers."""
+        return [(name, kind == "dense") for name, kind in zip(self.names, self.kinds, strict=True)]
 
 
 def has_model(fit: Fit) -> bool:
@@ -76,11 +93,14 @@ def rows_of(path: Path) -> RawRows:
     """Read what rows a model takes; one that does not say takes features."""
     with opened(path, ["model"], AGAIN, whole=False) as file:
         if "transform" not in file:
-            return RawRows("dense", int(attributes(file)["n_features"]), [], [])
+            return RawRows("dense", int(attributes(file)["n_features"]), [], [], [])
         group = file["transform"]
         known = attributes(group)
-        names = _names(group, "feature_names", None)
-        return RawRows(str(known["kind"]), int(known["n_columns"]), names, _names(group, "words", EXAMPLE_WORDS))
+        kind, n_columns, n_parts = str(known["kind"]), int(known["n_columns"]), int(known.get("n_parts", 0))
+        names, words = _names(group, "feature_names", None), _names(group, "words", EXAMPLE_WORDS)
+        parts = [attributes(group[f"part-{number}"]) for number in range(n_parts)] or [known]
+        kinds = [str(part["kind"]) for part in parts for _ in range(int(part["n_columns"]))] if names else []
+        return RawRows(kind, n_columns, names, kinds, words)
 
 
 def _names(group: h5py.Group, name: str, most: int | None) -> list[str]:
@@ -116,12 +136,13 @@ def signature_of(rows: RawRows) -> Any:
     if rows.kind == "texts":
         inputs = Schema([ColSpec(DataType.string)])
     elif rows.names:
-        inputs = Schema([ColSpec(DataType.double, name) for name in rows.names])
+        columns = [(DataType.double if is_number else DataType.string, name) for name, is_number in rows.named]
+        inputs = Schema([ColSpec(kind, name) for kind, name in columns])
     else:
         inputs = Schema([TensorSpec(np.dtype(np.float64), (-1, rows.n_columns))])
-    columns: list[tuple[Any, str]] = [(DataType.string, "class"), (DataType.double, "probability")]
-    columns += [(Array(DataType.string), "classes"), (Array(DataType.double), "probabilities")]
-    outputs = Schema([ColSpec(kind, name) for kind, name in columns])
+    given: list[tuple[Any, str]] = [(DataType.string, "class"), (DataType.double, "probability")]
+    given += [(Array(DataType.string), "classes"), (Array(DataType.double), "probabilities")]
+    outputs = Schema([ColSpec(kind, name) for kind, name in given])
     return ModelSignature(inputs, outputs, ParamSchema([ParamSpec("top", DataType.long, TOP)]))
 
 
@@ -133,7 +154,7 @@ def example_of(rows: RawRows) -> Any:
     if rows.kind == "texts":
         return pd.DataFrame({"text": [" ".join(rows.words)]})
     if rows.names:
-        return pd.DataFrame(np.zeros((1, rows.n_columns)), columns=rows.names)
+        return pd.DataFrame({name: [0.0 if is_number else ""] for name, is_number in rows.named})
     if rows.kind == "sparse":
         return csr_matrix(([1.0], ([0], [0])), shape=(1, rows.n_columns))
     return np.zeros((1, rows.n_columns))

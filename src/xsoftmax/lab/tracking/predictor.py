@@ -14,6 +14,7 @@ from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 from scipy.sparse import csr_array, issparse
 
 from xsoftmax.internal.errors import InputError
+from xsoftmax.serving.request_rows import read_rows
 from xsoftmax.serving.requests import TOP, Asked
 from xsoftmax.serving.served import Served
 
@@ -36,7 +37,7 @@ class Predictor:
         Parameters
         ----------
         rows : DataFrame, ndarray or sparse matrix
-            Texts are in the first column of a table.
+            Texts are in the first column; columns of several kinds are found by their names.
         params : mapping, optional
             ``top``: how many classes of each row.
 
@@ -72,6 +73,9 @@ class Predictor:
         """Bring rows to the form that ``Transform.apply`` takes."""
         if self._served.form.kind == "texts":
             return [str(text) for text in pd.DataFrame(rows).iloc[:, 0]]
+        if self._served.form.kind == "table":
+            table = pd.DataFrame(rows).astype(object)
+            return read_rows(table.where(table.notna(), None).to_dict("records"), self._served.form)
         if issparse(rows):
             return csr_array(rows, dtype=np.float32)
         return np.asarray(rows, np.float32)

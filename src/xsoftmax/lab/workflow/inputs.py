@@ -16,7 +16,7 @@ from xsoftmax.data.raw import checked_files, read_receipt
 from xsoftmax.data.store import origin
 from xsoftmax.internal.checksummed import DamagedError, verify_checksum
 from xsoftmax.internal.errors import InputError
-from xsoftmax.lab.workflow.experiment import Dataset
+from xsoftmax.lab.workflow.task import Dataset
 from xsoftmax.training.folders import AGAIN, check_model
 
 PREPARED, RAW = Path("data/prepared"), Path("data/raw")
