@@ -130,6 +130,14 @@ def test_the_verb_may_be_in_a_file(data, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("method", ["auto", "softmax"])
+def test_a_fit_that_is_done_removes_its_checkpoint(data, tmp_path, method):
+    kept = ("--checkpoint", tmp_path / "kept.h5", "--checkpoint-seconds", 0)
+    assert status_of("train", data, "--method", method, "--epochs", 2, *kept, "-o", tmp_path / "fit") == 0
+    assert [path.name for path in tmp_path.glob("*kept*")] == []
+    assert status_of("evaluate", tmp_path / "fit" / "model.h5", data, "--delimiter", ";") == 1
+
+
+@pytest.mark.parametrize("method", ["auto", "softmax"])
 def test_no_seconds_are_no_steps(data, tmp_path, method):
     assert status_of("train", data, "--method", method, "--seconds", 0, "-o", tmp_path / "fit") == 0
     assert json.loads((tmp_path / "fit" / "status.json").read_text())["step"] == 0

@@ -7,13 +7,14 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from xsoftmax.cli import main
+from xsoftmax.internal.files import folder_aside
 from xsoftmax.model import load_model
 
 ANIMALS = ("cats", "cows", "dogs", "hens")
@@ -72,7 +73,7 @@ def test_rows_without_a_label_are_counted(tmp_path, capsys):
     asked = ["--text", "text", "--method", "softmax", "--epochs", 1, "-o", tmp_path / "model.h5"]
     status, out, _ = run(capsys, tmp_path / "rows.csv", *asked)
     assert status == 0
-    assert "rows.csv: rows 60, classes 2, features 16\n20 rows have no label: left out\n" in out
+    assert "rows.csv: rows 60, classes 2, features 16\nrows left out: 20 without a label\n" in out
 
 
 MINE = """
@@ -116,7 +117,7 @@ def test_confusions_of_many_wrong_rows_say_how_many_were_looked_at(tmp_path, cap
     status, out, _ = run(capsys, tmp_path / "rows.csv", "--method", "softmax", "--epochs", 1, "-o", tmp_path / "m.h5")
     assert status == 0
     assert sum(int(n) for n in re.findall(r"^(\d+) x ", out, re.MULTILINE)) == 3
-    assert re.search(r"^of 3 of \d+ wrong rows$", out, re.MULTILINE)
+    assert re.search(r"^these are 3 of \d+ wrong rows; the others were not looked at$", out, re.MULTILINE)
 
 
 def test_no_epochs_of_several_labels_are_none(tmp_path, capsys):
@@ -134,7 +135,7 @@ def test_a_separator_that_no_label_has_is_said(tmp_path, capsys):
     asked = ["--text", "comment", "--label", "product", "--label-separator", "|", "--epochs", 1]
     status, _, err = run(capsys, rows, *asked, "-o", tmp_path / "model.h5")
     assert status == 0
-    assert "warning: rows: no row has several labels; look at options.label_separator (--label-separator of" in err
+    assert "warning: rows: no row has several labels; if a table has them, look at options.label_sep" in err
 
 
 def test_a_link_stays_and_a_pipe_gets_the_model(tmp_path, capsys):
@@ -147,10 +148,12 @@ def test_a_link_stays_and_a_pipe_gets_the_model(tmp_path, capsys):
     assert (tmp_path / "link.h5").is_symlink()
     model = load_model(tmp_path / "folder" / "real.h5")
     os.mkfifo(tmp_path / "pipe")
-    with ThreadPoolExecutor(1) as threads:
-        content = threads.submit((tmp_path / "pipe").read_bytes)
+    reader = subprocess.Popen(["cp", tmp_path / "pipe", tmp_path / "copy.h5"])
+    try:
         assert run(capsys, rows, *asked, "-o", tmp_path / "pipe")[0] == 0
-        (tmp_path / "copy.h5").write_bytes(content.result(60))
+        assert reader.wait(60) == 0
+    finally:
+        reader.kill()
     assert np.array_equal(load_model(tmp_path / "copy.h5").rows, model.rows)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["copy.h5", "folder", "link.h5", "pipe", "rows.csv"]
 
@@ -165,12 +168,17 @@ def test_what_ends_a_fit_leaves_nothing(tmp_path, capsys):
     asked = ["--text", "comment", "--label", "product", "--method", "softmax", "--epochs", 10**6]
     words = [sys.executable, "-m", "xsoftmax", "fit", rows, *asked, "-o", tmp_path / "model.h5"]
     for number, status in ((signal.SIGTERM, 143), (signal.SIGKILL, -9)):
+        end = time.monotonic() + 240
         program = subprocess.Popen(list(map(str, words)), stderr=subprocess.PIPE, text=True)
-        while not list(tmp_path.glob(".model.h5.*.folder/data.h5")):
-            assert program.poll() is None
-            time.sleep(0.05)
-        program.send_signal(number)
-        said = program.communicate(timeout=60)[1]
+        try:
+            while not list(tmp_path.glob(".model.h5.*.folder/data.h5")):
+                assert program.poll() is None
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            program.send_signal(number)
+            said = program.communicate(timeout=60)[1]
+        finally:
+            program.kill()
         assert program.returncode == status, said
         if number == signal.SIGTERM:
             assert "stopped: nothing was written" in said
@@ -189,7 +197,33 @@ def test_a_mistake_in_a_method_is_said_before_that_there_is_no_budget(tmp_path, 
     assert "no budget; give --epochs or --seconds" in err
 
 
-@pytest.mark.parametrize("share", ["1.5", "1.0"])
+def test_a_report_and_a_model_do_not_go_to_the_same_place(tmp_path):
+    rows = reviews(tmp_path / "rows.csv", 50)
+    words = ["fit", rows, "--text", "comment", "--label", "product", "-o", "/dev/stdout"]
+    done = subprocess.run([sys.executable, "-m", "xsoftmax", *map(str, words)], capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"-o is /dev/stdout, standard output, where the report goes; name another file" in done.stderr
+
+
+def test_a_fit_may_run_in_a_thread(tmp_path, capsys):
+    rows = reviews(tmp_path / "rows.csv", 50)
+    asked = ["--text", "comment", "--label", "product", "--method", "softmax", "--epochs", 1]
+    status = []
+    thread = threading.Thread(target=lambda: status.append(run(capsys, rows, *asked, "-o", tmp_path / "m.h5")[0]))
+    thread.start()
+    thread.join(240)
+    assert status == [0]
+
+
+def test_the_folder_of_a_running_fit_is_left_alone(tmp_path):
+    with folder_aside(tmp_path / "model.h5") as first, folder_aside(tmp_path / "model.h5") as second:
+        assert first.is_dir()
+        assert second.is_dir()
+        assert first != second
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("share", ["1.5", "1.0", "many"])
 def test_a_share_is_below_one(tmp_path, capsys, share):
     with pytest.raises(SystemExit):
         run(capsys, reviews(tmp_path / "rows.csv", 50), "--label", "product", "--validation", share)
@@ -207,8 +241,8 @@ def test_classes_that_no_training_row_has_are_said(tmp_path, capsys):
     (tmp_path / "rows.csv").write_text("\n".join(["text,label", *lines]))
     asked = ["--text", "text", "--method", "softmax", "--epochs", 1, "-o", tmp_path / "model.h5"]
     out = run(capsys, tmp_path / "rows.csv", *asked)[1]
-    assert re.search(r"^\d+ test rows are of classes that no training row has, which no model can learn: left out$",
-                     out, re.MULTILINE)  # fmt: skip
+    said = r"^rows left out: \d+ for the test, of classes that no training row has, which no model can learn$"
+    assert re.search(said, out, re.MULTILINE)
 
 
 def test_new_rows_may_be_written_in_another_way(tmp_path, capsys):
@@ -230,6 +264,11 @@ def test_new_rows_may_be_written_in_another_way(tmp_path, capsys):
     assert said in capsys.readouterr().err
     assert main(["predict", *words, "--delimiter", ",", "--encoding", "utf-16"]) == 1
     assert "cannot read on" in capsys.readouterr().err
+    assert main(["predict", *words, "--delimiter", ""]) == 1
+    assert "--delimiter is empty; name one, or leave it out" in capsys.readouterr().err
+    (tmp_path / "new.txt").write_text("crème\n")
+    assert main(["predict", words[0], str(tmp_path / "new.txt"), "--encoding", "latin-1"]) == 1
+    assert "--encoding is for .csv and .tsv, and rows are in" in capsys.readouterr().err
 
 
 def test_rows_may_have_several_labels(tmp_path, capsys):

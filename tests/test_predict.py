@@ -116,6 +116,9 @@ def test_rows_come_from_standard_input(model, new, capsys, monkeypatch):
         found = table(capsys.readouterr().out)
         assert found == expected[: len(found)]
         assert len(found) == (8 if form else 4)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"qq\n")))
+    assert predict(model, "-") == 0
+    assert "warning: standard input: 1 of 1 rows have no feature" in capsys.readouterr().err
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"")))
     assert predict(model, "-") == 1
     assert "error: standard input: the file is empty" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
+from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -81,6 +82,18 @@ def test_weights_may_name_labels_by_what_equals_them(tmp_path):
 def test_several_labels_are_for_another_estimator(y):
     with pytest.raises(InputError, match="y has several labels for a row; take MultiLabelClassifier"):
         SoftmaxClassifier("softmax").fit(UNIT, y)
+
+
+@pytest.mark.parametrize("asked", ["predict", "predict_proba", "decision_function"])
+def test_nothing_is_predicted_before_a_fit(asked):
+    with pytest.raises(NotFittedError):
+        getattr(SoftmaxClassifier("softmax"), asked)(UNIT)
+
+
+def test_a_column_of_labels_is_one_label_each():
+    with pytest.warns(DataConversionWarning):
+        found = SoftmaxClassifier("softmax", epochs=1).fit(UNIT, [[int(k)] for k in Y])
+    assert found.classes_.tolist() == np.unique(Y).tolist()
 
 
 def test_seconds_may_be_a_number_of_numpy():

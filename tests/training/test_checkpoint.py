@@ -234,7 +234,7 @@ def test_a_checkpoint_of_another_fit_is_not_taken(change, dataset, tmp_path, cap
     plan = {"epochs": 3} | CHANGES[change]
     chosen, seed = plan.pop("chosen", method()), plan.pop("seed", 0)
     found = fit(data, chosen, seed, Plan(checkpoint=path, **plan))
-    assert "kept.h5: of a fit with other data, settings or code; training from the start" in capsys.readouterr().err
+    assert "kept.h5 is of a fit with other data, settings or code; training begins anew" in capsys.readouterr().err
     expected = fit(data, chosen, seed, Plan(**plan))
     assert np.array_equal(found.model.rows, expected.model.rows)
     assert curve(found) == curve(expected)

@@ -84,7 +84,7 @@ def test_two_modules_have_configs_and_places_of_their_own(hosted, elsewhere):
 
 
 def test_a_module_may_be_given_other_resources(hosted, elsewhere):
-    """Which replaces all of a rule's own."""
+    """Snakemake replaces all of a rule's own by them."""
     rule = "use rule train from two as two_train with:\n    resources: mem_mb=9000\n"
     with (hosted / "Snakefile").open("a") as file:
         file.write(rule)

@@ -18,11 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from xsoftmax.commands._reading import add_reading, read_otherwise
+from xsoftmax.commands._reading import add_reading, check_not_given, read_otherwise, warn_of_unknown
 from xsoftmax.data.dataset import SPLITS, Dataset, Split
 from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.data.labels import choose
-from xsoftmax.data.new_rows import warn_of_unknown
 from xsoftmax.data.rows import Rows as LabelledRows
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation import legacy_metrics, metrics
@@ -80,6 +79,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Evaluate; metrics of a fit that diverged are null."""
+    if is_hdf5(options.data):
+        check_not_given(options, options.data)
     found = _of_scores(options) if _is_score_file(options.model) else _of_model(options)
     text = json.dumps(found, indent=2, sort_keys=True) + "\n"
     if options.output is None:
@@ -211,7 +212,7 @@ def _new_rows(options: argparse.Namespace, model: Model | None) -> Iterator[Rows
     """Read a file of new rows with labels; what the model cannot know is left out, and said."""
     if model is None or model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit that has one")
-    rows = read_otherwise(model.transform, options).labelled_rows_of(options.data)
+    rows = read_otherwise(model.transform, options, options.data).labelled_rows_of(options.data)
     row, classes, example = _known_labels(rows, model)
     known = np.unique(row[classes >= 0])
     several = bool((np.diff(rows.label_starts) > 1).any())

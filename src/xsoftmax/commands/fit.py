@@ -8,10 +8,12 @@ A tenth of the rows each is kept for validation, which chooses the method and th
 import argparse
 import json
 import math
+import os
 import shutil
 import signal
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,14 +43,12 @@ FORMATS |= {".svm": "svmlight", ".svmlight": "svmlight"}
 # What is trained where rows have several labels, among which auto does not choose, and how long.
 FOR_SETS, EPOCHS_FOR_SETS = "one-vs-rest", 20
 CONFUSIONS = 10
-# What is said of rows that count nowhere.
+# Rows that count nowhere, and why.
 DROPPED = {
-    "unlabelled": "rows have no label",
-    "empty": "rows have no feature",
-    "unseen_validation": "validation rows are of classes that no training row has, which no model can learn",
-    "unseen_test": "test rows are of classes that no training row has, which no model can learn",
-    "unseen_labels_validation": "labels of validation rows are of classes that no training row has",
-    "unseen_labels_test": "labels of test rows are of classes that no training row has",
+    "unlabelled": "without a label",
+    "empty": "without a feature",
+    "unseen_validation": "for validation, of classes that no training row has, which no model can learn",
+    "unseen_test": "for the test, of classes that no training row has, which no model can learn",
 }
 OF_TABLES = ("text", "numeric", "categorical", "weight", "label_separator", "delimiter", "encoding")
 
@@ -78,11 +78,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _share(text: str) -> float:
-    """Read a share below 1, or a whole number of rows."""
-    found = float(text)
-    if found >= 1 and not text.strip().isdecimal():
-        raise argparse.ArgumentTypeError(f"{text} is neither a share below 1 nor a whole number of rows")
-    return found
+    """Read a share below 1, or a number of rows; 1.0, which may be meant as all of them, is refused."""
+    with suppress(ValueError):
+        found = float(text)
+        if found < 1 or text.strip().isdecimal():
+            return found
+    raise argparse.ArgumentTypeError(f"{text} is neither a share below 1 nor a whole number of rows")
+
+
+def _is_standard_output(path: Path) -> bool:
+    with suppress(OSError):
+        return os.path.samestat(path.stat(), os.fstat(1))
+    return False
 
 
 def _add_columns(parser: argparse.ArgumentParser) -> None:
@@ -115,6 +122,8 @@ def run(options: argparse.Namespace) -> None:
     """Write the model, and print what test rows say of it."""
     check_not_read([Named(options.output, "-o")], [options.rows])
     file_of_rows(options.rows)
+    if _is_standard_output(options.output):
+        raise InputError(f"-o is {options.output}, standard output, where the report goes; name another file")
     if not options.output.absolute().parent.is_dir():
         raise InputError(f"-o is {options.output}, and there is no such folder; make it, or name another")
     if options.seed < 0:
@@ -124,16 +133,17 @@ def run(options: argparse.Namespace) -> None:
             raise InputError(
                 f"--{name} is {getattr(options, name):g}; set it to a share or a number of rows, or to 0"
             )
-    with _ended_by_sigterm(), folder_aside(options.output) as folder:
+    with folder_aside(options.output) as folder:
         prepared, fit = folder / "data.h5", folder / "fit"
         training = _training(options, prepared, fit)
         train.asked(training)  # for its errors, before rows are read
-        _prepare(options, prepared)
-        train.run(training)
-        trained = fit / "model.h5"
-        if not trained.is_file():
-            raise InputError(f"{options.rows}: the fit diverged; take another --method, such as auto")
-        _tell(trained, prepared, ThreadPool(options.threads))
+        with _ended_by_sigterm():
+            _prepare(options, prepared)
+            train.run(training)
+            trained = fit / "model.h5"
+            if not trained.is_file():
+                raise InputError(f"{options.rows}: the fit diverged; take another --method, such as auto")
+            _tell(trained, prepared, ThreadPool(options.threads))
         with written_aside(options.output) as aside:
             shutil.move(trained, aside)
     print(f"{options.output}: written; try `xsoftmax predict {options.output} NEW_ROWS`")
@@ -141,10 +151,14 @@ def run(options: argparse.Namespace) -> None:
 
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
-    """Have SIGTERM end the fit as Ctrl-C does, so that nothing of it is left."""
+    """Have SIGTERM end the fit as Ctrl-C does, so that nothing of it is left; only a main thread hears signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def stop(number: int, frame: object) -> None:
-        raise StoppedError("nothing was written, what was there is still there")
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # while what is there is removed
+        raise StoppedError("nothing was written, and what was there is still there")
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
@@ -163,7 +177,7 @@ def _prepare(options: argparse.Namespace, prepared: Path) -> None:
     print(f"{options.rows}: " + ", ".join(f"{name} {sizes[name]}" for name in ("rows", "classes", "features")))
     for name, why in DROPPED.items():
         if n := sizes.get(f"dropped_{name}"):
-            print(f"{n} {why}: left out")
+            print(f"rows left out: {n} {why}")
 
 
 def _description(options: argparse.Namespace) -> dict[str, Any]:
@@ -245,4 +259,4 @@ def _tell(trained: Path, prepared: Path, pool: ThreadPool) -> None:
             for pair in found.pairs[:CONFUSIONS]:
                 print(f"{pair['n']} x {pair['true']} taken for {pair['predicted']}")
             if found.n_seen < found.n_wrong:
-                print(f"of {found.n_seen} of {found.n_wrong} wrong rows")
+                print(f"these are {found.n_seen} of {found.n_wrong} wrong rows; the others were not looked at")

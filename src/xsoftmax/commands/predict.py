@@ -16,9 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
-from xsoftmax.commands._reading import add_reading, read_otherwise
+from xsoftmax.commands._reading import add_reading, check_not_given, read_otherwise, warn_of_unknown
 from xsoftmax.data.dataset import SPLITS
-from xsoftmax.data.new_rows import warn_of_unknown
 from xsoftmax.data.rows import Texts
 from xsoftmax.data.store import open_prepared
 from xsoftmax.evaluation.prediction import Prediction, top_k
@@ -95,21 +94,22 @@ def run(options: argparse.Namespace) -> None:
         write(file, model, prediction, texts)
 
 
-def _rows(options: argparse.Namespace, model: Model) -> tuple[Any, Texts | None]:
-    """Read the features of rows, and their texts if they are texts."""
+def _rows(options: argparse.Namespace, model: Model, where: str | None = None) -> tuple[Any, Texts | None]:
+    """Read the features of rows, and their texts if they are texts; messages say ``where`` they come from."""
     if str(options.rows) == STDIN:
         return _rows_of_stdin(options, model)
     if options.form is not None:
         raise InputError(f"--form is {options.form}, and rows are in {options.rows}; leave it out, or name -")
     if is_hdf5(options.rows):
+        check_not_given(options, options.rows)
         with open_prepared(options.rows) as data:
             check_same(model, options.model, data, options.rows)
             return data.split(options.split).X, None
     if model.transform is None:
         raise InputError(f"{options.model} does not say how to read rows; give the model.h5 of a fit")
-    rows = read_otherwise(model.transform, options).rows_of(options.rows)
+    rows = read_otherwise(model.transform, options, options.rows).rows_of(options.rows)
     X = model.transform.apply(rows)
-    warn_of_unknown(options.rows, X, "they get what is likeliest of any")
+    warn_of_unknown(where or options.rows, X, "they get what is likeliest of any")
     return X, rows if isinstance(rows, Texts) else None
 
 
@@ -122,7 +122,7 @@ def _rows_of_stdin(options: argparse.Namespace, model: Model) -> tuple[Any, Text
             shutil.copyfileobj(sys.stdin.buffer, file)
         there = argparse.Namespace(**vars(options) | {"rows": copy, "form": None})
         try:
-            X, texts = _rows(there, model)
+            X, texts = _rows(there, model, "standard input")
         except InputError as error:
             raise InputError(str(error).replace(str(copy), "standard input")) from error
         return X, None if texts is None else Texts.of(list(texts))

@@ -198,7 +198,7 @@ def run(options: argparse.Namespace) -> None:
     if options.checkpoint:
         remove(options.checkpoint)
         remove_parts(options.checkpoint)
-        if advice:
+        if given is None:
             remove(advice.kept_choice(options.checkpoint))
     print(said)
 

@@ -16,7 +16,7 @@ from xsoftmax.internal.errors import InputError
 BLOCK = 2**18
 # What may stand between the contents of two entries, or after the last: their headers, which are read whole.
 HEADERS = 2**20
-# RuntimeError: of a zip that is encrypted, or compressed in a way that Python does not know.
+# RuntimeError: of a zip that is compressed in a way that Python does not know.
 DAMAGE = (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError, lzma.LZMAError, zlib.error, RuntimeError)
 
 
@@ -71,8 +71,7 @@ def unpack(path: Path, target: Path, options: Archive) -> Unpacked:
     except DAMAGE as error:
         if isinstance(error, OSError) and error.errno is not None:  # of the disk; decompressors give no number
             raise
-        damage = "encrypted" if "encrypted" in str(error) else "truncated or damaged"
-        raise InputError(f"{path.name}: the archive is {damage} ({error}); fetch it again") from error
+        raise InputError(f"{path.name}: the archive is truncated or damaged ({error}); fetch it again") from error
     if not hashes:
         wanted = ", ".join(options.members) or "a file"
         raise InputError(f"{path.name}: nothing to unpack; expected {wanted} in it")
@@ -165,6 +164,8 @@ def _zip_members(path: Path) -> Iterator[Member]:
                 yield Member(entry.filename, "folder", 0, None)
             elif mode not in (0, 8):
                 yield Member(entry.filename, "link or device", 0, None)
+            elif entry.flag_bits & 1:
+                raise InputError(f"{path.name}: {entry.filename!r} is encrypted; unpack it, and name the file")
             else:
                 with archive.open(entry) as content:
                     yield Member(entry.filename, "file", entry.file_size, content)

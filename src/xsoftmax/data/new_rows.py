@@ -6,13 +6,8 @@ without endings it takes any file that no other reader takes, for models whose d
 here; those of files may be in upper case, and that of a compressed file may follow.
 """
 
-import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-import numpy as np
-from scipy.sparse import issparse
 
 from xsoftmax.data import checksum
 from xsoftmax.data.reading import READERS
@@ -89,11 +84,3 @@ def _reader(path: Path, form: Form) -> ModuleType | None:
         found = f"unknown ending {suffix!r}" if suffix else "no ending"
         raise InputError(f"{path}: {found}, which says how rows are to be read; known: {', '.join(known)}")
     return None if form.kind == "texts" else able["svmlight"]
-
-
-def warn_of_unknown(where: object, X: Any, so: str) -> None:
-    """Say on standard error how many rows have no feature that a model knows, as rows read in a wrong way may."""
-    n = int((np.diff(X.indptr) == 0).sum()) if issparse(X) else 0
-    if n:
-        rows = f"{n} of {X.shape[0]} rows"
-        print(f"warning: {where}: {rows} have no feature that the model knows; {so}", file=sys.stderr)

@@ -133,8 +133,8 @@ def _check_labels(parts: Mapping[str, Rows], config: DatasetConfig) -> None:
     several = {name: int((each > 1).sum()) for name, each in counts.items()}
     if config.labels == "sets" and not any(several.values()):
         print(
-            f"warning: {config.name}: no row has several labels; look at options.label_separator (--label-separator "
-            "of `fit`), or leave out `labels: sets`",
+            f"warning: {config.name}: no row has several labels; if a table has them, look at "
+            "options.label_separator (--label-separator of `fit`), or leave out `labels: sets`",
             file=sys.stderr,
         )
     if config.labels in ("pairs", "sets") or not any(several.values()):

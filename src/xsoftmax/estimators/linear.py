@@ -176,8 +176,8 @@ class LinearClassifier(Stored, ClassifierMixin, BaseEstimator):
 
     def _values(self, X: Any, kind: type[np.floating] = np.float32) -> np.ndarray:
         """Give what a threshold is compared with, of every class, of shape (n_samples, n_classes)."""
-        of_scores = partial(values, self.model_.link)
         with self._scored(X) as (X, pool):
+            of_scores = partial(values, self.model_.link)
             return self._of_all_classes(X, pool, of_scores, kind, "scores", "predict_top_k, which holds k scores")
 
     def _of_all_classes(

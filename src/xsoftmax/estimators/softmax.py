@@ -300,7 +300,8 @@ class SoftmaxClassifier(LinearClassifier):
         """Check rows, labels and weights; leave out rows of weight 0."""
         if y is None:
             raise InputError(f"{self._name} requires y to be passed, but the target y is None; give labels")
-        if issparse(y) or (isinstance(y, Sequence) and isinstance(next(iter(y), None), list | tuple | set)):
+        lists = (each for each in y if isinstance(each, list | tuple | set)) if isinstance(y, Sequence) else ()
+        if issparse(y) or any(len(each) > 1 for each in lists):
             raise InputError(f"{self._name}: y has several labels for a row; take MultiLabelClassifier")
         try:
             y = column_or_1d(y, warn=True)

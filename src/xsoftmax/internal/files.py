@@ -20,6 +20,7 @@ from xsoftmax.internal.errors import InputError
 
 SECONDS_BETWEEN_TRIES = 0.2
 SILENT_SECONDS = 3.0
+LOCK = ".lock"  # in a folder that is in use
 
 
 class BusyError(InputError):
@@ -100,13 +101,19 @@ def folder_aside(path: str | Path) -> Iterator[Path]:
             yield Path(temporary)
         return
     target = Path(os.path.realpath(path))
-    _remove_left(target, ".folder")
-    folder = target.with_name(f"{_prefix(target)}{os.getpid()}.folder")
-    folder.mkdir(mode=0o700)
+    for left in target.parent.glob(f".{glob.escape(target.name)}.*.folder"):
+        with suppress(OSError):
+            if (unused := _take(left / LOCK)) is not None:  # whoever made it has been killed
+                shutil.rmtree(left)
+                os.close(unused)
+    folder = Path(tempfile.mkdtemp(".folder", f".{target.name}.", target.parent))
+    held = _take(folder / LOCK)
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        if held is not None:
+            os.close(held)
 
 
 def remove(path: str | Path) -> None:
@@ -200,16 +207,13 @@ def _opened_straight(path: Path, found: os.stat_result) -> BinaryIO:
     return os.fdopen(os.dup(descriptor), "wb")
 
 
-def _remove_left(path: Path, suffix: str = ".aside") -> None:
+def _remove_left(path: Path) -> None:
     """Remove what was left on this machine by processes that are no more; another machine's may be at work."""
     prefix = _prefix(path)
-    for left in path.parent.glob(f"{glob.escape(prefix)}*{suffix}"):
-        number = left.name.removeprefix(prefix).removesuffix(suffix)
+    for left in path.parent.glob(f"{glob.escape(prefix)}*.aside"):
+        number = left.name.removeprefix(prefix).removesuffix(".aside")
         if number.isdecimal() and not _is_another(int(number)):
-            if left.is_dir():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+            left.unlink(missing_ok=True)
 
 
 def _prefix(path: Path) -> str:

@@ -87,8 +87,8 @@ def read_checkpoint(
     try:
         with opened(path, ["checkpoint"], "training from the start") as file:
             if attribute(file, "identity") != identity:
-                said = "of a fit with other data, settings or code; training from the start, in its place"
-                print(f"warning: {path}: {said}", file=sys.stderr)
+                said = "is of a fit with other data, settings or code; training begins anew, and replaces it"
+                print(f"warning: {path} {said}", file=sys.stderr)
                 return None
             arrays = {name: in_one_piece(array, path) for name, array in file["arrays"].items()}
             found = progress(**json.loads(text_of(file["progress"])))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from xsoftmax.advice.options import AutoOptions
 from xsoftmax.data.config import load_config
-from xsoftmax.data.reading import check_description
+from xsoftmax.data.reading import READERS, check_description
 from xsoftmax.evaluation.metrics import judging_columns
 from xsoftmax.internal import registry
 from xsoftmax.internal.addresses import all_without_secrets
@@ -28,7 +28,7 @@ from xsoftmax.lab.workflow.consistency import (
     check_renamed,
     check_used,
 )
-from xsoftmax.lab.workflow.task import READERS, Dataset, Task, proposals_of
+from xsoftmax.lab.workflow.task import Dataset, Task, proposals_of
 from xsoftmax.methods import AUTO, Method, build_method, merged
 from xsoftmax.training.plan import Plan
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xsoftmax.data.config import DatasetConfig
+from xsoftmax.data.reading import READERS
 from xsoftmax.internal.addresses import stamped_without_secrets
 from xsoftmax.methods import AUTO, Method, component_modules, merged
 from xsoftmax.proposals import parts_beforehand, settings_of
 
-READERS = "xsoftmax.data.readers"
 LONGEST_NAME = 200  # bytes; most file systems allow 255, and some files have more to their names
 PROSE = {"title", "description", "homepage", "licence", "citation"}
 
