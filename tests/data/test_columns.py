@@ -255,7 +255,7 @@ def test_crafted_transforms_are_refused(what, transform, tmp_path):
             "option categorical: expected text or a whole number or a list of these or nothing",
         ),
         ({"text": {"a": 1}}, "option text: expected"),
-        ({"text": "a", "numeric": "c"}, "line 2: not a finite number: ''"),
+        ({"text": "a", "numeric": "c"}, "line 2: column 'c' is empty; give a number"),
         ({"text": "b", "numeric": "a"}, "line 2: not a finite number: 'red'"),
     ],
 )

@@ -194,7 +194,7 @@ BAD_TABLE = [
     ("a,label\n1,y\nabc,y\n", {}, "line 3: not a finite number: 'abc'"),
     ("a,label\n1,y\n1e39,y\n", {}, "line 3: not a finite number: '1e39'"),
     ("a,label\n1,y\nnan,y\n", {}, "line 3: not a finite number: 'nan'"),
-    ("a,label\n1,y\n,y\n", {}, "line 3: not a finite number: ''"),
+    ("a,label\n1,y\n,y\n", {}, "line 3: column 'a' is empty; give a number"),
     ("a,label\n1,y\n\nabc,y\n", {}, "line 4: not a finite number: 'abc'"),
     ('label,a\n"x\ny",1\nz,abc\n', {}, "line 4: not a finite number: 'abc'"),
     ('label,a\n\n"x\ny",abc\n', {}, "line 3: not a finite number: 'abc'"),

@@ -1,10 +1,10 @@
 """What a benchmark suite measured, as one JSON file."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_json
 
@@ -26,9 +26,12 @@ def read(path: Path, suite: str | None = None) -> dict[str, Any]:
         If the file is missing or holds something else.
     """
     writes = f"`python -m xsoftmax benchmark {suite or 'SUITE'} --json FILE` writes it"
-    if not path.exists():
-        raise InputError(f"{path}: no such file; {writes}")
-    content = read_json(path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; {writes}") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("kind") != "benchmark":
         raise InputError(f"{path} holds no benchmark; {writes}")
     if content.get("schema_version") != SCHEMA_VERSION:
