@@ -130,11 +130,13 @@ def test_the_verb_may_be_in_a_file(data, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("method", ["auto", "softmax"])
-def test_a_fit_that_is_done_removes_its_checkpoint(data, tmp_path, method):
+def test_a_fit_that_is_done_removes_its_checkpoint(data, tmp_path, capsys, method):
     kept = ("--checkpoint", tmp_path / "kept.h5", "--checkpoint-seconds", 0)
     assert status_of("train", data, "--method", method, "--epochs", 2, *kept, "-o", tmp_path / "fit") == 0
     assert [path.name for path in tmp_path.glob("*kept*")] == []
+    capsys.readouterr()
     assert status_of("evaluate", tmp_path / "fit" / "model.h5", data, "--delimiter", ";") == 1
+    assert "--delimiter is for .csv and .tsv, and rows are in" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", ["auto", "softmax"])

@@ -1,6 +1,7 @@
 """`xsoftmax fit`: from a file of labelled rows to a model, in one call, and what is said of it."""
 
 import csv
+import io
 import json
 import os
 import re
@@ -161,7 +162,7 @@ def test_a_link_stays_and_a_pipe_gets_the_model(tmp_path, capsys):
 @pytest.mark.fault(
     "`fit` is ended by SIGTERM, or killed",
     happens="nothing is written; what was made on the way is removed, of a killed one by the next `fit` to that file",
-    user="`stopped: nothing was written, what was there is still there`, status 143",
+    user="`stopped: nothing was written, and what was there is still there`, status 143",
 )
 def test_what_ends_a_fit_leaves_nothing(tmp_path, capsys):
     rows = reviews(tmp_path / "rows.csv", 2000)
@@ -184,8 +185,32 @@ def test_what_ends_a_fit_leaves_nothing(tmp_path, capsys):
             assert "stopped: nothing was written" in said
             assert [path.name for path in tmp_path.iterdir()] == ["rows.csv"]
     assert list(tmp_path.glob(".model.h5.*.folder"))
+    (tmp_path / ".model.h5.of-mine.folder").mkdir()
     assert run(capsys, rows, *asked[:-1], 1, "-o", tmp_path / "model.h5")[0] == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["model.h5", "rows.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".model.h5.of-mine.folder", "model.h5", "rows.csv"]
+
+
+def test_a_fit_is_ended_while_nobody_reads_its_model(tmp_path):
+    rows = reviews(tmp_path / "rows.csv", 50)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "temporary").mkdir()
+    words = ["fit", rows, "--text", "comment", "--label", "product", "--method", "softmax", "--epochs", 1]
+    program = subprocess.Popen(
+        [sys.executable, "-u", "-m", "xsoftmax", *map(str, words), "-o", tmp_path / "pipe"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path / "temporary")},
+    )  # fmt: skip
+    try:
+        while "test accuracy" not in program.stdout.readline():
+            assert program.poll() is None
+        time.sleep(1)
+        program.terminate()
+        said = program.communicate(timeout=60)[1]
+    finally:
+        program.kill()
+    assert program.returncode == 143
+    assert "stopped: nothing was written" in said
+    assert not list((tmp_path / "temporary").iterdir())
 
 
 def test_a_mistake_in_a_method_is_said_before_that_there_is_no_budget(tmp_path, capsys):
@@ -245,7 +270,7 @@ def test_classes_that_no_training_row_has_are_said(tmp_path, capsys):
     assert re.search(said, out, re.MULTILINE)
 
 
-def test_new_rows_may_be_written_in_another_way(tmp_path, capsys):
+def test_new_rows_may_be_written_in_another_way(tmp_path, capsys, monkeypatch):
     lines = [f"{word} à la carte {k};{label}" for k in range(40) for word, label in (("thé", "a"), ("crème", "b"))]
     (tmp_path / "rows.csv").write_bytes("\n".join(["text;label", *lines]).encode("latin-1"))
     asked = ["--text", "text", "--delimiter", ";", "--encoding", "latin-1", "--method", "softmax", "--epochs", 3]
@@ -259,6 +284,9 @@ def test_new_rows_may_be_written_in_another_way(tmp_path, capsys):
     assert "warning" not in shown.err
     assert main(["evaluate", *words, *otherwise]) == 0
     assert json.loads(capsys.readouterr().out)["new"]["accuracy"] == 1
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO((tmp_path / "new.csv").read_bytes())))
+    assert main(["predict", words[0], "-", "--top", "1", *otherwise]) == 0
+    assert [row["class"] for row in csv.DictReader(capsys.readouterr().out.splitlines())] == ["b", "a"]
     assert main(["predict", *words, "--delimiter", ","]) == 0, "read as latin-1, whose words are others"
     said = "new.csv: 2 of 2 rows have no feature that the model knows; they get what is likeliest of any"
     assert said in capsys.readouterr().err

@@ -78,7 +78,9 @@ def test_weights_may_name_labels_by_what_equals_them(tmp_path):
     assert SoftmaxClassifier.load(tmp_path / "model.h5").class_weight == {False: 1.0, True: 2.0}
 
 
-@pytest.mark.parametrize("y", [csr_array(np.eye(len(Y))), [["a", "b"]] * len(Y)], ids=["sparse", "lists"])
+@pytest.mark.parametrize(
+    "y", [csr_array(np.eye(len(Y))), [["a", "b"]] * len(Y), [{k} for k in Y]], ids=["sparse", "lists", "sets"]
+)
 def test_several_labels_are_for_another_estimator(y):
     with pytest.raises(InputError, match="y has several labels for a row; take MultiLabelClassifier"):
         SoftmaxClassifier("softmax").fit(UNIT, y)

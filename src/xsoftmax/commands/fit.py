@@ -88,7 +88,8 @@ def _share(text: str) -> float:
 
 def _is_standard_output(path: Path) -> bool:
     with suppress(OSError):
-        return os.path.samestat(path.stat(), os.fstat(1))
+        found = path.stat()
+        return os.path.samestat(found, os.fstat(1)) and not os.path.samestat(found, Path(os.devnull).stat())
     return False
 
 
@@ -133,36 +134,41 @@ def run(options: argparse.Namespace) -> None:
             raise InputError(
                 f"--{name} is {getattr(options, name):g}; set it to a share or a number of rows, or to 0"
             )
-    with folder_aside(options.output) as folder:
+    with _ended_by_sigterm() as written, folder_aside(options.output) as folder:
         prepared, fit = folder / "data.h5", folder / "fit"
         training = _training(options, prepared, fit)
         train.asked(training)  # for its errors, before rows are read
-        with _ended_by_sigterm():
-            _prepare(options, prepared)
-            train.run(training)
-            trained = fit / "model.h5"
-            if not trained.is_file():
-                raise InputError(f"{options.rows}: the fit diverged; take another --method, such as auto")
-            _tell(trained, prepared, ThreadPool(options.threads))
+        _prepare(options, prepared)
+        train.run(training)
+        trained = fit / "model.h5"
+        if not trained.is_file():
+            raise InputError(f"{options.rows}: the fit diverged; take another --method, such as auto")
+        _tell(trained, prepared, ThreadPool(options.threads))
         with written_aside(options.output) as aside:
             shutil.move(trained, aside)
+        written.set()
     print(f"{options.output}: written; try `xsoftmax predict {options.output} NEW_ROWS`")
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Have SIGTERM end the fit as Ctrl-C does, so that nothing of it is left; only a main thread hears signals."""
+def _ended_by_sigterm() -> Iterator[threading.Event]:
+    """Have SIGTERM end the fit as Ctrl-C does, so that nothing of it is left, until the model is written.
+
+    The event is set then. Only a main thread hears signals.
+    """
+    written = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield written
         return
 
     def stop(number: int, frame: object) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # while what is there is removed
-        raise StoppedError("nothing was written, and what was there is still there")
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # while what was made on the way is removed
+        if not written.is_set():
+            raise StoppedError("nothing was written, and what was there is still there")
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
-        yield
+        yield written
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
-from xsoftmax.commands._reading import add_reading, check_not_given, read_otherwise, warn_of_unknown
+from xsoftmax.commands._reading import add_reading, check_not_given, given_reading, read_otherwise, warn_of_unknown
 from xsoftmax.data.dataset import SPLITS
 from xsoftmax.data.rows import Texts
 from xsoftmax.data.store import open_prepared
@@ -117,7 +117,8 @@ def _rows_of_stdin(options: argparse.Namespace, model: Model) -> tuple[Any, Text
     """As ``_rows``, of a copy of standard input: rows are read more than once."""
     of_texts = model.transform is not None and model.transform.kind == "texts"
     with TemporaryDirectory() as folder:
-        copy = Path(folder) / f"standard-input.{options.form or ('txt' if of_texts else 'csv')}"
+        form = options.form or ("txt" if of_texts and not given_reading(options) else "csv")
+        copy = Path(folder) / f"standard-input.{form}"
         with copy.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         there = argparse.Namespace(**vars(options) | {"rows": copy, "form": None})

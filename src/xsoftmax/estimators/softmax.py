@@ -301,7 +301,7 @@ class SoftmaxClassifier(LinearClassifier):
         if y is None:
             raise InputError(f"{self._name} requires y to be passed, but the target y is None; give labels")
         lists = (each for each in y if isinstance(each, list | tuple | set)) if isinstance(y, Sequence) else ()
-        if issparse(y) or any(len(each) > 1 for each in lists):
+        if issparse(y) or any(isinstance(each, set) or len(each) != 1 for each in lists):
             raise InputError(f"{self._name}: y has several labels for a row; take MultiLabelClassifier")
         try:
             y = column_or_1d(y, warn=True)

@@ -101,14 +101,20 @@ def folder_aside(path: str | Path) -> Iterator[Path]:
             yield Path(temporary)
         return
     target = Path(os.path.realpath(path))
-    for left in target.parent.glob(f".{glob.escape(target.name)}.*.folder"):
+    for lock in target.parent.glob(f"{glob.escape(_prefix(target))}*.folder/{LOCK}"):
         with suppress(OSError):
-            if (unused := _take(left / LOCK)) is not None:  # whoever made it has been killed
-                shutil.rmtree(left)
-                os.close(unused)
-    folder = Path(tempfile.mkdtemp(".folder", f".{target.name}.", target.parent))
-    held = _take(folder / LOCK)
+            if (unused := _take(lock)) is not None:  # whoever made it has been killed
+                try:
+                    shutil.rmtree(lock.parent)
+                finally:
+                    os.close(unused)
+    folder = Path(tempfile.mkdtemp(".folder", _prefix(target), target.parent))
+    held = None
     try:
+        with suppress(OSError):  # where files cannot be locked, nothing is found to be left
+            held = _take(folder / LOCK)
+        if held is None:
+            (folder / LOCK).unlink(missing_ok=True)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

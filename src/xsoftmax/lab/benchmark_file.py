@@ -27,10 +27,10 @@ def read(path: Path, suite: str | None = None) -> dict[str, Any]:
     """
     writes = f"`python -m xsoftmax benchmark {suite or 'SUITE'} --json FILE` writes it"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; {writes}") from None
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not JSON: {error}") from error
     if not isinstance(content, dict) or content.get("kind") != "benchmark":
         raise InputError(f"{path} holds no benchmark; {writes}")
