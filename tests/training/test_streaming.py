@@ -1,5 +1,6 @@
 """Training rows that stay in their file, visited window by window."""
 
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ from xsoftmax.data.store import open_prepared
 from xsoftmax.data.windows import Windows
 from xsoftmax.internal.errors import InputError
 from xsoftmax.solvers import sampled
+from xsoftmax.training.epoch_sampler import WindowSampler
 from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import estimate, must_stream
 from xsoftmax.training.plan import Plan
@@ -81,6 +83,23 @@ def test_a_killed_fit_resumes_in_the_middle_of_a_window(path, name, tmp_path):
     resumed = run(path, METHODS[name], epochs=3, stream=True, checkpoint=kept)
     assert curve(resumed) == curve(whole)
     assert np.array_equal(resumed.model.rows, whole.model.rows)
+
+
+@pytest.mark.parametrize("callbacks", [[], [KillAfter(17)]], ids=["finished", "killed"])
+def test_a_fit_that_ends_lets_go_of_its_file(path, monkeypatch, callbacks):
+    calls = []
+    for name in ("samples", "close"):
+        original = getattr(WindowSampler, name)
+
+        def noted(sampler, *given, name=name, original=original):
+            found = original(sampler, *given)
+            calls.append(name)
+            return found
+
+        monkeypatch.setattr(WindowSampler, name, noted)
+    with pytest.raises(KilledError) if callbacks else nullcontext():
+        run(path, METHODS["sampled"], callbacks, epochs=2, stream=True)
+    assert calls[-2:] == ["samples", "close"]
 
 
 def test_every_row_is_visited_once_an_epoch(path, monkeypatch):
