@@ -1,5 +1,6 @@
-"""Methods and data of the tests of training on PyTorch, on its CPU device."""
+"""Methods and data of the tests of training on PyTorch: on its CPU device, unless ``DEVICE`` says otherwise."""
 
+import os
 from itertools import product
 
 import numpy as np
@@ -13,6 +14,8 @@ from xsoftmax.proposals import TrainingSet, fitted
 from xsoftmax.solvers import make_solver
 from xsoftmax.solvers._torch import TorchSolver
 
+# On a machine with a card, XSOFTMAX_TEST_DEVICE=cuda runs these tests there.
+DEVICE = os.environ.get("XSOFTMAX_TEST_DEVICE", "cpu")
 K, D, N = 9, 7, 48
 PARAMETERS = {
     "tree": {"dimension": 2, "regularizer": 10.0},
@@ -34,7 +37,7 @@ def settings_of(names, **others):
     return axes | others
 
 
-def method_of(names, device="cpu", **others):
+def method_of(names, device=DEVICE, **others):
     return build_method("mine", settings_of(names, **others) | {"device": device})
 
 
@@ -47,7 +50,7 @@ def trains(names, device):
     return True
 
 
-def combinations(device="cpu"):
+def combinations(device=DEVICE):
     """All that train on a device."""
     names = product(*(registry.names(package) for package in AXES.values()))
     return [each for each in names if trains(each, device)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covering import covering
-from gpu.problems import K, N, after, combinations, in_float64, method_of, solver_for, trains
+from gpu.problems import DEVICE, K, N, after, combinations, in_float64, method_of, solver_for, trains
 from xsoftmax.gpu.device import OF_TORCH
 from xsoftmax.internal import registry
 from xsoftmax.internal.errors import InputError
@@ -59,7 +59,10 @@ def test_every_two_members_that_go_together_train_there_if_each_does():
     [
         (("hinge", "search", "sgd"), "proposal search has no draws on PyTorch; take uniform, frequency, head"),
         (("one-vs-each", "uniform", "advi"), "optimizer advi has no rule on PyTorch; take optimizer sgd or adagrad"),
-        (("softmax", "all", "lbfgs"), "device is cpu, where no solver trains objective softmax, .*optimizer lbfgs"),
+        (
+            ("softmax", "all", "lbfgs"),
+            f"device is {DEVICE}, where no solver trains objective softmax, .*optimizer lbfgs",
+        ),
     ],
 )
 def test_what_does_not_train_there_says_so_by_name(names, said):

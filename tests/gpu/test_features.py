@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="torch is not installed: no rows are sent")
 
 import torch
 
-from gpu.problems import after, method_of, solver_for
+from gpu.problems import DEVICE, after, method_of, solver_for
 from xsoftmax.gpu.features import Features, Pieces
 from xsoftmax.gpu.sender import Sender
 
@@ -16,7 +16,7 @@ from xsoftmax.gpu.sender import Sender
 def features(storage):
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((20, 5)) * (rng.random((20, 5)) < 0.5)).astype(np.float32)
-    return Features(storage(X), 1.0, torch.device("cpu"), torch.float64)
+    return Features(storage(X), 1.0, torch.device(DEVICE), torch.float64)
 
 
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])

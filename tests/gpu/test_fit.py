@@ -1,4 +1,4 @@
-"""Whole fits on PyTorch's CPU device: the same files, curves and checkpoints, and the optimum of compiled code."""
+"""Whole fits on PyTorch: the same files, curves and checkpoints, and the optimum of compiled code."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from gpu.problems import method_of
+from gpu.problems import DEVICE, method_of
 from training.interruptions import KillAfter, KilledError
 from training.problems import K, curve, rows
 from training.same_fit import fit_of
@@ -50,7 +50,7 @@ def trained(path, method, callbacks=(), **plan):
 @every_method
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_its_curve_is_that_of_compiled_code(name, kind, files):
-    ours, theirs = (trained(files[kind], chosen(name, device)) for device in ("cpu", "numba"))
+    ours, theirs = (trained(files[kind], chosen(name, device)) for device in (DEVICE, "numba"))
     assert ours.state.status == theirs.state.status == "finished"
     for mine, other in zip(curve(ours), curve(theirs), strict=True):
         assert mine.keys() == other.keys()
@@ -66,7 +66,7 @@ def test_it_reaches_the_optimum(files):
     l2 = {"l2": 1.0}
     best = trained(files["dense"], method_of(("softmax", "all", "lbfgs"), "numba", **l2), epochs=200)
     optimizer = {"name": "sgd", "learning_rate": 2.0}
-    method = method_of(("softmax", "all", "sgd"), "cpu", **l2, optimizer=optimizer, schedule={"name": "linear"})
+    method = method_of(("softmax", "all", "sgd"), DEVICE, **l2, optimizer=optimizer, schedule={"name": "linear"})
     ours = trained(files["dense"], method, epochs=300)
     found, expected = (each.state.history[-1]["train_log_likelihood"] for each in (ours, best))
     assert found == pytest.approx(expected, abs=1e-3)
@@ -74,7 +74,7 @@ def test_it_reaches_the_optimum(files):
 
 @every_method
 def test_killed_and_resumed_it_ends_with_the_same_bits(name, files, tmp_path):
-    method = chosen(name, "cpu")
+    method = chosen(name, DEVICE)
     whole = trained(files["dense"], method)
     checkpoint = tmp_path / "checkpoint.h5"
     with pytest.raises(KilledError):
@@ -89,13 +89,13 @@ def test_a_checkpoint_of_compiled_code_is_not_gone_on_from(files, tmp_path):
     checkpoint = tmp_path / "checkpoint.h5"
     with pytest.raises(KilledError):
         trained(files["dense"], chosen("softmax", "numba"), [KillAfter(2, save=True)], checkpoint=checkpoint)
-    resumed = trained(files["dense"], chosen("softmax", "cpu"), checkpoint=checkpoint)
-    assert np.array_equal(resumed.model.W, trained(files["dense"], chosen("softmax", "cpu")).model.W)
+    resumed = trained(files["dense"], chosen("softmax", DEVICE), checkpoint=checkpoint)
+    assert np.array_equal(resumed.model.W, trained(files["dense"], chosen("softmax", DEVICE)).model.W)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_rows_that_stay_in_their_file_are_trained_on(kind, files):
-    method = chosen("softmax", "cpu")
+    method = chosen("softmax", DEVICE)
     first, second = (trained(files[kind], method, stream=True) for _ in range(2))
     assert first.streamed
     assert np.array_equal(first.model.W, second.model.W)
@@ -111,7 +111,7 @@ def test_softmax_takes_rows_with_several_labels(positives):
     data = Dataset.from_arrays(X.astype(np.float32), labels)
     ours, theirs = (
         fit(data, method_of(SOFTMAX, device, positives=positives), 0, Plan(epochs=3, keep="last"))
-        for device in ("cpu", "numba")
+        for device in (DEVICE, "numba")
     )
     assert np.allclose(ours.model.W, theirs.model.W, atol=1e-4)
     single = method_of(("nce", "frequency", "sgd"), batch={"size": 1})
@@ -133,7 +133,7 @@ def test_a_device_that_is_not_there_is_one_line_and_no_file(files, tmp_path, cap
 
 def test_the_command_writes_the_same_files(files, tmp_path):
     settings = {
-        "softmax": {key: value for key, value in chosen("softmax", "cpu").settings.items() if key != "encoder"}
+        "softmax": {key: value for key, value in chosen("softmax", DEVICE).settings.items() if key != "encoder"}
     }
     methods = tmp_path / "methods.yaml"
     methods.write_text(yaml.safe_dump(settings))
@@ -145,5 +145,5 @@ def test_the_command_writes_the_same_files(files, tmp_path):
         made.append(fit_of(folder))
     assert made[0] == made[1]
     status = json.loads((tmp_path / "first" / "status.json").read_text())
-    assert (status["device"]["asked"], status["device"]["used"]) == ("cpu", "cpu")
+    assert (status["device"]["asked"], status["device"]["used"]) == (DEVICE, DEVICE)
     assert load_model(tmp_path / "first" / "model.h5").W.shape[0] == K

@@ -1,10 +1,10 @@
-"""Fits of exact softmax in each precision: fused steps over blocks of classes, on PyTorch's CPU device."""
+"""Fits of exact softmax in each precision: fused steps over blocks of classes."""
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from gpu.problems import K, N, after, in_float64, method_of, solver_for
+from gpu.problems import DEVICE, K, N, after, in_float64, method_of, solver_for
 from training.interruptions import KillAfter, KilledError
 from training.problems import K as N_CLASSES
 from training.problems import curve, rows
@@ -108,7 +108,8 @@ def test_each_reaches_the_optimum(precision, dense, optimum):
 def test_precisions_differ_and_float32_is_the_default(dense):
     models = {name: trained(dense, method_of(SOFTMAX, precision=name)).model.W for name in BYTES_PER_WEIGHT}
     assert np.array_equal(models["float32"], trained(dense, method_of(SOFTMAX)).model.W)
-    assert np.array_equal(models["float32"], models["tf32"]), "PyTorch's CPU device has no tf32"
+    same = np.array_equal(models["float32"], models["tf32"])
+    assert same == (DEVICE == "cpu"), "PyTorch's CPU device has no tf32"
     for name in TOLERANCE:
         assert not np.array_equal(models[name], models["float32"])
 
@@ -190,7 +191,7 @@ def test_rounding_follows_from_the_seed_and_the_step():
 def test_what_it_is_not_for_says_so(names, others, said):
     assert method_of(names, **{"precision": "float32"} | {key: v for key, v in others.items() if key == "device"})
     with pytest.raises(InputError, match=said) as raised:
-        method_of(names, **{"device": "cpu", "precision": "bfloat16"} | others)
+        method_of(names, **{"device": DEVICE, "precision": "bfloat16"} | others)
     assert "\n" not in str(raised.value)
 
 
@@ -225,7 +226,7 @@ def test_estimates_know_it(dense):
     with open_prepared(dense) as data:
         one_copy = 4 * data.n_classes * (data.n_features + 1)
         for precision, copies in (("float32", 3), ("bfloat16-stochastic", 3.5), ("bfloat16-compensated", 4)):
-            needed = estimate(method_of(SOFTMAX, precision=precision), data, keeps_best=False)
+            needed = estimate(method_of(SOFTMAX, "cpu", precision=precision), data, keeps_best=False)
             assert needed["weights and what the optimizer keeps"] == int(copies * one_copy)
 
 
@@ -258,5 +259,8 @@ def test_a_step_takes_no_more_than_is_asked_for(precision, n_samples, n_features
     )
     solver = make_solver(method, method.objective, method.proposal, data)
     asked = solver.room(method, Size(n_samples, 2**17, n_features, n_features))
-    peak = peak_bytes(lambda: solver.advance(np.arange(n_samples), 0, 0, 0.1), torch.device("cpu"))
-    assert sum(asked.values()) / 4 < peak < sum(asked.values())
+    # on a card the first step is made, and the second one recorded, which takes memory of its own
+    steps = range(2) if DEVICE == "cuda" else range(1)
+    run = lambda: [solver.advance(np.arange(n_samples), each, 0, 0.1) for each in steps]  # noqa: E731
+    peak = peak_bytes(run, torch.device(DEVICE))
+    assert sum(asked.values()) / (8 if DEVICE == "cuda" else 4) < peak < sum(asked.values())

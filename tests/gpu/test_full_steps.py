@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpu.problems import D, K, N, after, in_float64, method_of, solver_for
+from gpu.problems import DEVICE, D, K, N, after, in_float64, method_of, solver_for
 from xsoftmax.gpu.device import check_room
 from xsoftmax.internal.errors import InputError
 from xsoftmax.solvers import torch_full
@@ -44,10 +44,10 @@ def test_the_gradient_is_that_of_the_mean_log_likelihood(monkeypatch):
     solver = solver_for(method_of(("softmax", "all", "sgd"), proposal={"name": "all", "batch_size": N}))
     found, _ = after(solver, rate=1.0)
     data = solver._features.take(np.arange(N)).inputs
-    W = torch.zeros((K, D + 1), dtype=torch.float64, requires_grad=True)
-    labels = torch.from_numpy(solver._labels.astype(np.int64))
+    W = torch.zeros((K, D + 1), dtype=torch.float64, device=DEVICE, requires_grad=True)
+    labels = torch.from_numpy(solver._labels.astype(np.int64)).to(DEVICE)
     torch.nn.functional.cross_entropy(data @ W.T, labels).backward()
-    assert np.allclose(found, -W.grad.numpy(), rtol=1e-6, atol=1e-7)
+    assert np.allclose(found, -W.grad.cpu().numpy(), rtol=1e-6, atol=1e-7)
 
 
 def test_what_is_asked_for_is_compared_with_what_is_free(monkeypatch):

@@ -1,6 +1,7 @@
 """Exact softmax over blocks of classes: compared with PyTorch's own cross entropy and autograd in float64."""
 
 import shutil
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 
 from torch.nn.functional import cross_entropy  # noqa: E402
 
+from gpu.problems import DEVICE  # noqa: E402
 from xsoftmax.gpu import elementwise, fused_softmax  # noqa: E402
 from xsoftmax.gpu.fused_softmax import block_size, gradients, sums_of  # noqa: E402
 from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, Precision, precision_of  # noqa: E402
@@ -20,6 +22,7 @@ from xsoftmax.lab.benchmark.gpu.clock import peak_bytes  # noqa: E402
 N_SAMPLES, N_CLASSES, N_FEATURES = 37, 101, 13
 # Largest error of a gradient by its largest entry: float32 sums of products, and factors of 8 bits.
 TOLERANCE = {torch.float64: 1e-12, torch.float32: 1e-5, torch.bfloat16: 2e-2}
+OF_TF32 = 5e-3  # on a card: a gradient's factors have 10 bits
 
 
 class Problem:
@@ -33,10 +36,11 @@ class Problem:
         self.X *= scale
         self.b = torch.randn(n_classes, generator=rng).double()
         self.y = torch.randint(n_classes, (n_samples,), generator=rng)
+        self.X, self.W, self.b, self.y = (each.to(DEVICE) for each in (self.X, self.W, self.b, self.y))
 
     def rows(self, name: str = "float64", shard: slice = slice(None)) -> ClassWeights:
         W = self.W[shard]
-        rows = ClassWeights.allocate(len(W), N_FEATURES, precision_of(name))
+        rows = ClassWeights.allocate(len(W), N_FEATURES, precision_of(name), torch.device(DEVICE))
         rows.values.copy_(W)
         return rows
 
@@ -91,9 +95,10 @@ def test_sums_and_gradients_are_those_of_cross_entropy(name, block):
     precision = precision_of(name)
     unrounded = torch.float64 if name == "float64" else torch.float32  # scores and sums, as inputs are exact
     assert float(sums.log_likelihood.mean()) == pytest.approx(float(log_likelihood), rel=TOLERANCE[unrounded])
+    tolerance = OF_TF32 if precision.tf32 and DEVICE != "cpu" else TOLERANCE[precision.factors]
     for each, exact in zip(found, expected, strict=True):
         assert each.dtype == precision.sums
-        assert error(each, exact) < TOLERANCE[precision.factors]
+        assert error(each, exact) < tolerance
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +211,8 @@ def test_steps_of_each_precision_learn_as_much(monkeypatch):
     gain = {name: value - first for name, value in reached.items()}
     assert gain.pop("nearest") < 0.8 * gain["float64"]
     assert gain["float64"] > 0.5
-    assert gain == pytest.approx(dict.fromkeys(gain, gain["float64"]), rel=0.01)
+    # rounding that is random has other numbers on a card
+    assert gain == pytest.approx(dict.fromkeys(gain, gain["float64"]), rel=0.01 if DEVICE == "cpu" else 0.03)
 
 
 def test_a_block_has_as_many_classes_as_its_bytes_hold():
@@ -223,7 +229,10 @@ def test_memory_is_that_of_a_block(name, per_score):
     problem = Problem(n_samples=512, n_classes=20_000)
     W, X, size = problem.rows(name), problem.X.float(), 256
     b, update = problem.b.float(), Update(0.1)
-    peak = peak_bytes(lambda: fused_softmax.step(X, problem.y, W, b, update, block=size), torch.device("cpu"))
+    run = partial(fused_softmax.step, X, problem.y, W, b, update, block=size)
+    if DEVICE != "cpu":
+        run()  # CUDA's libraries take memory when they are called first, and keep it
+    peak = peak_bytes(run, torch.device(DEVICE))
     of_samples = 512 * (64 + 8 * N_FEATURES)
     assert peak < per_score * 512 * size + 20 * size * N_FEATURES + of_samples
     assert peak < 4 * 512 * 20_000 / 20
@@ -236,5 +245,5 @@ def test_results_are_the_same_bits_whenever():
         W, b = problem.rows("bfloat16-stochastic"), problem.b.float()
         for _ in range(3):
             fused_softmax.step(problem.X, problem.y, W, b, Update(0.1), block=11)
-        runs.append(np.concatenate([W.values.float().numpy().ravel(), b.numpy()]))
+        runs.append(np.concatenate([W.values.float().cpu().numpy().ravel(), b.cpu().numpy()]))
     assert np.array_equal(*runs)

@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch")
 
+from gpu.problems import DEVICE  # noqa: E402
 from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, multiply, precision_of, rounded  # noqa: E402
 from xsoftmax.internal.errors import InputError  # noqa: E402
 
@@ -15,7 +16,8 @@ def test_rounding_is_unbiased():
     """Of each value: the mean over draws is within 5 standard errors, and each draw is one of the two beside it."""
     rng = np.random.default_rng(1)
     values = torch.from_numpy((rng.normal(size=200) * 10.0 ** rng.integers(-20, 20, size=200)).astype(np.float32))
-    draws = rounded(values.repeat(N_DRAWS, 1), torch.Generator().manual_seed(2)).double()
+    values = values.to(DEVICE)
+    draws = rounded(values.repeat(N_DRAWS, 1), torch.Generator(DEVICE).manual_seed(2)).double()
     lower, upper = draws.amin(0), draws.amax(0)
     exact = values.double()
     assert bool(((lower < exact) & (exact < upper)).all())
@@ -30,30 +32,31 @@ def test_rounding_is_unbiased():
 
 def test_nearest_rounding_is_not_unbiased():
     """Else the test above would prove nothing."""
-    values = torch.full((1000,), 1 + 2.0**-10)
+    values = torch.full((1000,), 1 + 2.0**-10, device=DEVICE)
     assert float(values.bfloat16().float().mean()) == 1.0
     assert float(rounded(values.repeat(100)).float().mean()) == pytest.approx(1 + 2.0**-10, abs=3e-4)
 
 
 def test_what_bfloat16_holds_stays():
-    values = torch.tensor([0.0, -0.0, 1.0, -3.5, 2.0**-133, float("inf"), -float("inf"), 2.0**127])
+    held = [0.0, -0.0, 1.0, -3.5, 2.0**-133, float("inf"), -float("inf"), 2.0**127]
+    values = torch.tensor(held, device=DEVICE)
     found = rounded(values.repeat(50))
     assert torch.equal(found.float(), values.repeat(50))
-    assert bool(rounded(torch.tensor([float("nan")] * 50)).isnan().all())
+    assert bool(rounded(torch.tensor([float("nan")] * 50, device=DEVICE)).isnan().all())
 
 
 def test_a_seed_gives_the_same_bits():
-    values = torch.rand(100)
-    one, same, other = (rounded(values, torch.Generator().manual_seed(seed)) for seed in (3, 3, 4))
+    values = torch.rand(100, device=DEVICE)
+    one, same, other = (rounded(values, torch.Generator(DEVICE).manual_seed(seed)) for seed in (3, 3, 4))
     assert torch.equal(one, same)
     assert not torch.equal(one, other)
 
 
 def sum_of_small_changes(name: str, n_changes: int = 4000) -> torch.Tensor:
     """Add 2^-12 to ones, again and again: all of it is lost if sums are rounded to the nearest bfloat16."""
-    rows = ClassWeights.allocate(4, 50, precision_of(name), seed=5)
-    rows.add(torch.ones(4, 50), slice(0, 4))
-    change = torch.full((4, 50), 2.0**-12)
+    rows = ClassWeights.allocate(4, 50, precision_of(name), DEVICE, seed=5)
+    rows.add(torch.ones(4, 50, device=DEVICE), slice(0, 4))
+    change = torch.full((4, 50), 2.0**-12, device=DEVICE)
     for _ in range(n_changes):
         rows.add(change, slice(0, 4))
     return rows.exact(slice(0, 4)).double()
@@ -71,10 +74,10 @@ def test_small_changes_add_up():
 
 @pytest.mark.parametrize("name", PRECISIONS)
 def test_rows_by_index_are_rows_by_slice(name):
-    change = torch.linspace(-1, 1, 30, dtype=precision_of(name).sums).reshape(5, 6)
-    by_slice, by_index = (ClassWeights.allocate(9, 6, precision_of(name), seed=1) for _ in range(2))
+    change = torch.linspace(-1, 1, 30, dtype=precision_of(name).sums, device=DEVICE).reshape(5, 6)
+    by_slice, by_index = (ClassWeights.allocate(9, 6, precision_of(name), DEVICE, seed=1) for _ in range(2))
     by_slice.add(change, slice(2, 7))
-    by_index.add(change, torch.arange(2, 7))
+    by_index.add(change, torch.arange(2, 7, device=DEVICE))
     assert torch.equal(by_slice.values, by_index.values)
     assert int((by_slice.values != 0).any(1).sum()) == 5
     assert by_slice.exact(slice(2, 7)).dtype == precision_of(name).sums
@@ -85,9 +88,12 @@ def test_products_have_the_error_of_their_factors(name):
     precision = precision_of(name)
     X = torch.randn(7, 300, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     W = torch.randn(300, 11, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    X, W = X.to(DEVICE), W.to(DEVICE)
     found = multiply(X, W, precision)
     assert found.dtype == precision.sums
     unit = {torch.bfloat16: 2.0**-8, torch.float32: 2.0**-22, torch.float64: 2.0**-50}[precision.factors]
+    if precision.tf32 and DEVICE != "cpu":
+        unit = 2.0**-10
     size = X.abs() @ W.abs()
     error = (found.double() - X @ W).abs() / size
     assert float(error.max()) < unit
@@ -96,7 +102,7 @@ def test_products_have_the_error_of_their_factors(name):
 
 def test_sums_of_bfloat16_products_are_of_float32():
     """257 ones: bfloat16 has no such number, and a sum in bfloat16 stops at 256."""
-    ones = torch.ones(1, 257)
+    ones = torch.ones(1, 257, device=DEVICE)
     assert float(multiply(ones, ones.T, precision_of("bfloat16"))) == 257
 
 

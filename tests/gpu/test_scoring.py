@@ -1,4 +1,4 @@
-"""Scores, likelihoods, ranks and best classes made on PyTorch's CPU device: those of the host, up to rounding."""
+"""Scores, likelihoods, ranks and best classes made on PyTorch: those of the host, up to rounding."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 pytest.importorskip("torch", reason="torch is not installed: nothing is scored on its devices here")
 
-from gpu.problems import method_of
+from gpu.problems import DEVICE, method_of
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.label_sets import LabelSets
 from xsoftmax.evaluation.likelihood import evaluate, score_rows
@@ -77,7 +77,7 @@ def test_likelihoods_ranks_and_best_classes_are_the_hosts(name, small, monkeypat
     y = problem()[1]
     if small:
         in_small_blocks(monkeypatch)
-    there = model.scored_on("cpu")
+    there = model.scored_on(DEVICE)
     expected, found = (score_rows(each, X, y, classes_at_a_time=5) for each in (model, there))
     np.testing.assert_allclose(found.log_likelihood, expected.log_likelihood, **CLOSE)
     np.testing.assert_allclose(found.confidence, expected.confidence, **CLOSE)
@@ -94,7 +94,7 @@ def test_blocks_that_the_host_looks_at_are_its_own(name, monkeypatch):
     model, X = VARIANTS[name]
     in_small_blocks(monkeypatch)
     found, expected = (np.full((N, K), np.nan) for _ in range(2))
-    for each, into in ((model, expected), (model.scored_on("cpu"), found)):
+    for each, into in ((model, expected), (model.scored_on(DEVICE), found)):
 
         def keep(block, into=into):
             rows, classes = block.scores.shape
@@ -110,10 +110,10 @@ def test_rows_with_several_labels_and_other_links(link):
     sets = LabelSets(np.arange(0, 2 * N + 1, 2), np.tile([3, 11], N).astype(np.int32))
     model = model_of(W, link=link)
     y = sets.classes[::2]
-    expected, found = (score_rows(each, X, y, label_sets=sets) for each in (model, model.scored_on("cpu")))
+    expected, found = (score_rows(each, X, y, label_sets=sets) for each in (model, model.scored_on(DEVICE)))
     np.testing.assert_allclose(found.log_likelihood, expected.log_likelihood, **CLOSE)
     assert np.array_equal(found.label_ranks, expected.label_ranks)
-    best = [top_k(each, X, 3).classes for each in (model, model.scored_on("cpu"))]
+    best = [top_k(each, X, 3).classes for each in (model, model.scored_on(DEVICE))]
     assert np.array_equal(*best)
 
 
@@ -126,10 +126,10 @@ def test_equal_scores_and_those_that_are_no_numbers(small, monkeypatch):
     y = np.array([3, 2, 5], np.int32)
     for values in (scores, np.where(np.arange(7) == 4, np.nan, scores), np.where(np.arange(7) == 4, np.inf, scores)):
         model = model_of(values[:, None].astype(np.float32), 0)
-        expected, found = (score_rows(each, X, y) for each in (model, model.scored_on("cpu")))
+        expected, found = (score_rows(each, X, y) for each in (model, model.scored_on(DEVICE)))
         assert np.array_equal(found.rank, expected.rank)
         np.testing.assert_allclose(found.log_likelihood, expected.log_likelihood, **CLOSE)
-        best = [top_k(each, X, 7) for each in (model, model.scored_on("cpu"))]
+        best = [top_k(each, X, 7) for each in (model, model.scored_on(DEVICE))]
         assert np.array_equal(best[0].classes, best[1].classes)
         np.testing.assert_allclose(best[1].probabilities, best[0].probabilities, **CLOSE)
 
@@ -138,7 +138,7 @@ def test_weights_are_sent_once_while_they_do_not_change(monkeypatch):
     X, y, W = problem()
     sent, weights = [], scoring.DeviceScorer._weights
     monkeypatch.setattr(scoring.DeviceScorer, "_weights", lambda self, *at: sent.append(at) or weights(self, *at))
-    model = model_of(W).scored_on("cpu")
+    model = model_of(W).scored_on(DEVICE)
     with model.unchanging():
         for _ in range(3):
             score_rows(model, X, y)
@@ -150,9 +150,11 @@ def test_weights_are_sent_once_while_they_do_not_change(monkeypatch):
 
 def test_sparse_weights_are_the_hosts():
     W = problem()[2]
-    with pytest.raises(InputError, match="device is cpu, and the model has sparse weights, scored by compiled code"):
-        model_of(W).to_sparse().scored_on("cpu")
-    assert model_of(W).scored_on("cpu").to_sparse().place == "numba"
+    with pytest.raises(
+        InputError, match=f"device is {DEVICE}, and the model has sparse weights, scored by compiled code"
+    ):
+        model_of(W).to_sparse().scored_on(DEVICE)
+    assert model_of(W).scored_on(DEVICE).to_sparse().place == "numba"
 
 
 def test_a_fit_on_a_device_is_evaluated_there(monkeypatch):
@@ -164,7 +166,7 @@ def test_a_fit_on_a_device_is_evaluated_there(monkeypatch):
     )
     data = Dataset.from_arrays(X, y % 5, classes=range(5), test=(X, y % 5))
     found = fit(data, method_of(("softmax", "all", "sgd")), 0, Plan(epochs=1))
-    assert set(made) == {"cpu"}
+    assert set(made) == {DEVICE}
     assert found.model.place == "numba"
     last, expected = found.state.history[-1], evaluate(found.model, X, (y % 5).astype(np.int32))
     for column, value in expected.items():
@@ -181,6 +183,6 @@ def test_memory_is_asked_for_before_it_is_taken(monkeypatch):
     monkeypatch.setattr(scoring, "free_on", lambda place: 10)
     monkeypatch.setattr(device, "free_on", lambda place: 10)
     with pytest.raises(
-        InputError, match=r"device is cpu, which has 0 MB free, and scoring rows takes .* for weights;"
+        InputError, match=rf"device is {DEVICE}, which has 0 MB free, and scoring rows takes .* for weights;"
     ):
-        score_rows(model_of(W).scored_on("cpu"), X, y)
+        score_rows(model_of(W).scored_on(DEVICE), X, y)

@@ -8,7 +8,7 @@ pytest.importorskip("torch", reason="torch is not installed: nothing trains on i
 
 from dataclasses import replace
 
-from gpu.problems import PARAMETERS, D, K, N, in_float64, method_of, training_set
+from gpu.problems import DEVICE, PARAMETERS, D, K, N, in_float64, method_of, training_set
 from training.interruptions import KillAfter, KilledError
 from xsoftmax.data.dataset import Dataset
 from xsoftmax.data.label_sets import LabelSets
@@ -52,7 +52,7 @@ def take_the_same_steps(found, expected, frozen):
 def test_steps_are_those_of_compiled_code(name, storage, others):
     data = training_set(storage)
     W = np.random.default_rng(0).normal(0, 1, (K, ENCODER["dimension"] + 1)).astype(np.float32)
-    found, expected = (solver_of(METHODS[name], device, data, W, **others) for device in ("cpu", "numba"))
+    found, expected = (solver_of(METHODS[name], device, data, W, **others) for device in (DEVICE, "numba"))
     assert isinstance(found, TorchEncodedFullSolver)
     assert np.array_equal(found.weights().table, expected.weights().table)
     take_the_same_steps(found, expected, frozen="encoder" in others)
@@ -65,7 +65,9 @@ def test_rows_may_have_several_labels(positives):
     sets = LabelSets(np.arange(0, 2 * N + 1, 2), others.ravel().astype(np.int32))
     data = replace(data, y=others[:, 0].astype(np.int32), label_sets=sets)
     W = rng.normal(0, 1, (K, 5)).astype(np.float32)
-    found, expected = (solver_of(METHODS["sgd"], device, data, W, positives=positives) for device in ("cpu", "numba"))
+    found, expected = (
+        solver_of(METHODS["sgd"], device, data, W, positives=positives) for device in (DEVICE, "numba")
+    )
     for solver in (found, expected):
         solver.advance(np.arange(N), 0, 0, 0.25)
     for one, other in zip(found.weights(), expected.weights(), strict=True):
@@ -133,7 +135,7 @@ def drawing(name, device, data, **others):
 )
 def test_steps_on_drawn_classes_are_those_of_compiled_code(name, storage, others):
     data = training_set(storage)
-    found, expected = (drawing(name, device, data, **others) for device in ("cpu", "numba"))
+    found, expected = (drawing(name, device, data, **others) for device in (DEVICE, "numba"))
     assert isinstance(found, TorchEncodedSolver)
     take_the_same_steps(found, expected, frozen="encoder" in others)
 
@@ -149,7 +151,7 @@ def test_a_minibatch_moves_by_the_mean_of_its_samples_steps(shared, storage, mon
 
     def moved(samples, position, size, shared=False):
         given = {"batch": {"size": size, "shared": shared}, "proposal": {"name": "uniform", "n_sampled": 3}}
-        solver = solver_of(names, "cpu", data, W, **given)
+        solver = solver_of(names, DEVICE, data, W, **given)
         before = solver.arrays()
         solver.advance(samples, 0, position, 0.01)
         after = solver.arrays()

@@ -1,4 +1,4 @@
-"""A tree's fit on PyTorch's CPU device: that of compiled code, up to rounding."""
+"""A tree's fit on PyTorch: that of compiled code, up to rounding."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 pytest.importorskip("torch", reason="torch is not installed: nothing is fitted on its devices here")
 
-from gpu.problems import method_of
+from gpu.problems import DEVICE, method_of
 from tree.clusters import clustered
 from tree.naive_tree import node_objective
 from xsoftmax.cli import main
@@ -23,7 +23,7 @@ from xsoftmax.tree.cross_validation import choose_regularizer
 from xsoftmax.tree.fit import fit_tree
 from xsoftmax.tree.projection import principal_components
 
-THERE = TreeEngine("cpu")
+THERE = TreeEngine(DEVICE)
 
 
 def in_small_blocks(monkeypatch):
@@ -142,10 +142,10 @@ def test_a_method_on_a_device_has_its_tree_fitted_there(inside, dataset, monkeyp
 def test_the_verb_proposal_fits_on_a_device(prepare, tmp_path, capsys):
     X, y = clustered(400, 9, 5)
     prepared = str(prepare(X, y, 9))
-    for name in ("numba", "cpu"):
+    for name in ("numba", DEVICE):
         main(["proposal", prepared, "--kind", "tree", "--device", name, "-o", str(tmp_path / f"{name}.h5")])
     assert "proposal tree for 9 classes" in capsys.readouterr().out
-    expected, found = (read_proposal(tmp_path / f"{name}.h5").proposal for name in ("numba", "cpu"))
+    expected, found = (read_proposal(tmp_path / f"{name}.h5").proposal for name in ("numba", DEVICE))
     np.testing.assert_allclose(found.log_q(X, 0, 9), expected.log_q(X, 0, 9), atol=1e-2)
 
 
@@ -173,6 +173,6 @@ def test_memory_is_asked_for_before_it_is_taken(asks, what, monkeypatch):
 
     monkeypatch.setattr(asks, "ask_for_room", with_little)
     with pytest.raises(
-        InputError, match=rf"device is cpu, which has 0 MB free, and {what} takes .*; leave device out"
+        InputError, match=rf"device is {DEVICE}, which has 0 MB free, and {what} takes .*; leave device out"
     ):
         fit_tree(X, y, 9, engine=THERE)

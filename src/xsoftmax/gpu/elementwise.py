@@ -113,14 +113,32 @@ _FRESH = _Operations(torch.add, torch.sub, torch.exp, _less)
 ONE_BY_ONE = Elementwise(partial(_added, _IN_PLACE), partial(_coefficients, _IN_PLACE))
 
 
+# Numbers of samples and classes of the blocks that fits have most of, for which code is compiled that fits no other.
+_SIZES: set[tuple[int, ...]] = set()
+_MOST_SIZES = 32
+
+
 @cache
 def compiled() -> Elementwise:
-    """Give the functions as `torch.compile` makes them, for blocks of any size.
+    """Give the functions as `torch.compile` makes them, for blocks of any size: those of ``chosen`` take less time.
 
     What is missing for it, PyTorch says when they are first called: a RuntimeError.
     """
-    compile_it: Any = partial(torch.compile, dynamic=True)
-    return Elementwise(compile_it(_fresh_added), compile_it(_fresh_coefficients))
+    config = torch._dynamo.config
+    config.recompile_limit = max(config.recompile_limit, 2 * _MOST_SIZES)
+    fixed: Any = partial(torch.compile, dynamic=False)
+    any_size: Any = partial(torch.compile, dynamic=True)
+    return Elementwise(
+        _by_size(fixed(_fixed_added), any_size(_fresh_added)),
+        _by_size(fixed(_fixed_coefficients), any_size(_fresh_coefficients)),
+    )
+
+
+def _by_size(fixed: Callable[..., Any], any_size: Callable[..., Any]) -> Callable[..., Any]:
+    def function(scores: Tensor, *others: Any) -> Any:
+        return (fixed if tuple(scores.shape) in _SIZES else any_size)(scores, *others)
+
+    return function
 
 
 class Block(NamedTuple):
@@ -145,8 +163,11 @@ def chosen(device: torch.device, block: Block) -> Elementwise:
     """
     if device.type not in COMPILED_ON:
         return ONE_BY_ONE
+    if len(_SIZES) < _MOST_SIZES:
+        _SIZES.add((block.n_samples, block.n_classes))
     try:
-        _try(compiled(), device, block)
+        for width in (block.n_classes, max(1, block.n_classes - 1)):  # the last block is narrower
+            _try(compiled(), device, block._replace(n_classes=width))
     except torch.OutOfMemoryError:
         raise
     except REFUSALS as error:
@@ -173,6 +194,16 @@ def _try(way: Elementwise, device: torch.device, block: Block) -> None:
 # Functions of their own, as `torch.compile` counts how often it has compiled a function, and gives up at the eighth.
 def _fresh_added(scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
     return _added(_FRESH, scores, bias, places, running)
+
+
+def _fixed_added(scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
+    return _added(_FRESH, scores, bias, places, running)
+
+
+def _fixed_coefficients(
+    scores: Tensor, bias: Tensor | None, shift: Tensor, places: Places, share: Tensor, dtype: torch.dtype
+) -> Tensor:
+    return _coefficients(_FRESH, scores, bias, shift, places, share, dtype)
 
 
 def _fresh_coefficients(

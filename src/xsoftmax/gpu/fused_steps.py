@@ -10,6 +10,7 @@ from xsoftmax.gpu.features import DenseRows
 from xsoftmax.gpu.full_steps import Labels
 from xsoftmax.gpu.fused_softmax import move, step, sums_of
 from xsoftmax.gpu.precision import ClassWeights
+from xsoftmax.gpu.replay import Replayed
 from xsoftmax.gpu.sharded import combined
 from xsoftmax.gpu.weights import WeightsAndBiases
 
@@ -44,6 +45,8 @@ class FusedSteps:
         self._weights, self._has_biases, self._decay = weights, has_biases, decay
         self._block, self._seed = block, seed
         self._elementwise = elementwise
+        generator = weights.of_samples.rows.generator
+        self._replayed = Replayed([] if generator is None else [generator])
 
     def get_ready(self, n_samples: int) -> Elementwise:
         """Give what computes on scores, chosen for minibatches of a size when it is first asked for.
@@ -59,17 +62,26 @@ class FusedSteps:
     def take(self, rows: DenseRows, samples: Any, labels: Labels, rate: float, number: int) -> Tensor:
         """See ``FullSteps``."""
         W = self._weights.of_samples.rows
-        b = self._weights.biases.W[:, 0] if self._has_biases else None
         X = rows.inputs[:, :-1].to(W.precision.factors).contiguous()
+        self.get_ready(len(X))
         W.begin_step(self._seed, number)
-        rule = _Rule(self._weights, rate, rate * self._decay, number)
+        # tensors, as what is replayed has the same numbers each time
+        of_period = number - int(self._weights.period[0])
+        at = (torch.full((), each, dtype=W.precision.sums, device=X.device) for each in (rate, of_period))
+        if self._weights.of_samples.part is not None:
+            return self._take(X, labels.classes, *at)
+        return self._replayed(self._take, X, labels.classes, *at)
+
+    def _take(self, X: Tensor, classes: Tensor, rate: Tensor, number: Tensor) -> Tensor:
+        W, part = self._weights.of_samples.rows, self._weights.of_samples.part
+        b = self._weights.biases.W[:, 0] if self._has_biases else None
+        rule = _Rule(self._weights, rate, rate * self._decay if self._decay else None, number)
         how: dict[str, Any] = {"block": self._block, "elementwise": self.get_ready(len(X))}
-        part = self._weights.of_samples.part
         if part is None:
-            return torch.isfinite(step(X, labels.classes, W, b, rule, **how))
+            return torch.isfinite(step(X, classes, W, b, rule, **how))
         own = how | {"first_class": part.shard.first}
-        sums = combined(sums_of(X, labels.classes, W, b, **own), part.ranks)
-        move(X, labels.classes, W, b, sums.log_partition, rule, **own)
+        sums = combined(sums_of(X, classes, W, b, **own), part.ranks)
+        move(X, classes, W, b, sums.log_partition, rule, **own)
         return torch.isfinite(sums.log_likelihood.mean())
 
 
@@ -77,13 +89,13 @@ class _Rule(NamedTuple):
     """That of the weights' optimizer, after they have lost a share."""
 
     weights: WeightsAndBiases
-    rate: float
-    lost: float
-    number: int
+    rate: Tensor
+    lost: Tensor | None
+    number: Tensor
 
     def move(self, W: ClassWeights, b: Tensor | None, rows: slice, of_W: Tensor, of_b: Tensor | None) -> None:
         """See ``xsoftmax.gpu.fused_softmax.Rule``."""
-        if self.lost:
+        if self.lost is not None:
             self.weights.of_samples.shrink(rows, 1 - self.lost, self.number)
         self.weights.of_samples.move(rows, of_W, self.rate, self.number)
         if of_b is not None:

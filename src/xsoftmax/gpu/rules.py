@@ -22,6 +22,13 @@ def adagrad(g: Tensor, kept: Tensor | None) -> Tensor:
     return g.div_(torch.sqrt(kept))
 
 
+def stepped(before: Tensor, direction: Tensor, rate: float | Tensor) -> Tensor:
+    """Give where a step along a direction ends; its rate may be on the device, without dimensions."""
+    if isinstance(rate, Tensor):
+        return torch.addcmul(before, direction, rate, value=-1)
+    return torch.add(before, direction, alpha=-rate)
+
+
 # By the optimizer's name.
 RULES: dict[str, Rule] = {
     "sgd": along_gradient,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from xsoftmax.gpu.precision import At, ClassWeights, Precision
-from xsoftmax.gpu.rules import RULES
+from xsoftmax.gpu.rules import RULES, stepped
 
 _OF_BIASES = "biases: "
 
@@ -61,7 +61,7 @@ class Weights:
         self._totals = torch.zeros_like(self.W, dtype=kind) if averages else None
         self.period = np.zeros(2, np.int64)
 
-    def move(self, at: At, g: Tensor, rate: float, number: int, flat: bool = False) -> None:
+    def move(self, at: At, g: Tensor, rate: float | Tensor, number: int | Tensor, flat: bool = False) -> None:
         """Move some entries along their gradient, each of which is named once.
 
         Parameters
@@ -70,18 +70,18 @@ class Weights:
             Which: rows, a block, or, if ``flat``, places in the array as it lies in memory.
         g : Tensor
             Their gradient, which may be overwritten.
-        rate : float
+        rate : float, or Tensor without dimensions
             Learning rate of the step.
-        number : int
-            Steps of the fit before.
+        number : int, or Tensor without dimensions
+            Steps of the fit before; as a Tensor, those of the average's period.
         """
         rows = self.rows.seen_as(_flat) if flat else self.rows
         beside, totals = (_flat(each) if flat and each is not None else each for each in (self._beside, self._totals))
         before = rows.exact(at)
         kept = None if beside is None else beside[at]
-        after = torch.add(before, self._rule(g, kept), alpha=-rate)
+        after = stepped(before, self._rule(g, kept), rate)
         self._store(after, before, at, number, rows, totals)
-        if beside is not None and kept is not None:
+        if beside is not None and kept is not None and not isinstance(at, slice):  # of a slice it is a view
             beside[at] = kept
 
     @property
@@ -102,7 +102,7 @@ class Weights:
         """Bytes that everything takes."""
         return sum(each.nbytes for each in self._tensors().values())
 
-    def shrink(self, at: At, left: float | Tensor, number: int) -> None:
+    def shrink(self, at: At, left: float | Tensor, number: int | Tensor) -> None:
         """Leave a share of some weights, as a penalty or decay does in a step."""
         before = self.rows.exact(at)
         self._store(left * before, before, at, number, self.rows, self._totals)
@@ -145,7 +145,13 @@ class Weights:
         return {name: each for name, each in found.items() if each is not None}
 
     def _store(
-        self, after: Tensor, before: Tensor, at: At, number: int, rows: ClassWeights, totals: Tensor | None
+        self,
+        after: Tensor,
+        before: Tensor,
+        at: At,
+        number: int | Tensor,
+        rows: ClassWeights,
+        totals: Tensor | None,
     ) -> None:
         """Put some entries, and add to totals by how much they have changed once they are rounded."""
         if totals is None:
@@ -158,9 +164,9 @@ class Weights:
     def _on_host(self) -> Tensor:
         return self.rows.seen_as(Tensor.cpu).exact()
 
-    def _lacking(self, number: int) -> int:
+    def _lacking(self, number: int | Tensor) -> int | Tensor:
         """Count the states, of those that are averaged, that lack a move of this step."""
-        return number - int(self.period[0])
+        return number if isinstance(number, Tensor) else number - int(self.period[0])
 
 
 class WeightsAndBiases:

@@ -16,6 +16,8 @@ from xsoftmax.solvers.full import MOST_SCORES, FullSolver
 PRODUCTS_A_SECOND = 1e13
 # Of steps that are fused, at most.
 BYTES_OF_A_SCORE, BYTES_OF_A_GRADIENT = 10, 32
+# Of cuBLAS on one stream: see ``xsoftmax.gpu.same_bits``.
+BYTES_OF_PRODUCTS = 2**25
 
 
 class TorchFullSolver(TorchSolver):
@@ -50,7 +52,12 @@ class TorchFullSolver(TorchSolver):
             held = 3 * min(n_scores, MOST_SCORES) if method.objective.sums_exponentials else 24 * n_scores
             scores, gradient = 4 * held, 8 * size.n_classes * (size.n_features + 1)
         rows = min(MOST_BYTES, int(20 * size.n_samples * (size.n_entries + 1)))
-        return {"scores of a minibatch": scores, "a gradient": gradient, "rows": rows}
+        found = {"scores of a minibatch": scores, "a gradient": gradient, "rows": rows}
+        if self._place == "cuda":  # steps that are replayed have memory of their own, and so have their products
+            n_sets = 1 + self._fused
+            found = {name: n_sets * n_bytes for name, n_bytes in found.items()}
+            found["products of CUDA's libraries"] = n_sets * BYTES_OF_PRODUCTS
+        return found
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:
         self._fused = self._fuses(method, data)

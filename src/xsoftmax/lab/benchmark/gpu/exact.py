@@ -54,9 +54,10 @@ def measured(
         products = 3 * 2 * n_samples * n_classes * n_features / products_of(precision, ceilings)
         aimed_at = precision.factors == torch.bfloat16
         for (way, elementwise), n_bytes in product(ways.items(), sizes.blocks if aimed_at else sizes.blocks[:1]):
-            found = steps_of(weights, Steps(sizes.batch, n_bytes, elementwise), device)
+            taken = way == taken_of(ways)
+            found = steps_of(weights, Steps(sizes.batch, n_bytes, None if taken else elementwise), device)
             epoch = typical(found["seconds"]) * n_samples / sizes.batch
-            of_training = way == taken_of(ways) and n_bytes == BYTES_OF_A_BLOCK
+            of_training = taken and n_bytes == BYTES_OF_A_BLOCK
             yield found | {
                 "part": f"exact softmax, N={n_samples:,}, K={n_classes:,}, D={n_features}",
                 "name": f"{name}, {'Adagrad' if adagrad else 'SGD'}, {way}, {of_blocks(n_bytes)}",
@@ -79,24 +80,25 @@ def _judged(times_products: float, overhead: float) -> dict[str, Any]:
     return {"target": "2 times, 10 %", "met": times_products <= 2 and overhead <= 0.1}
 
 
-def large(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -> dict[str, Any]:
+def large(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -> Iterator[dict[str, Any]]:
     """Time steps of a model in bfloat16 with stochastic rounding that in float32 would need twice the memory."""
     n_classes, n_features, batch = sizes.large
     weights = weights_of(n_classes, n_features, "bfloat16-stochastic", False, device)
-    found = steps_of(weights, Steps(batch, BYTES_OF_A_BLOCK), device)
-    peak = found["bytes_of_weights"] + found["peak_bytes_beyond"]
-    return found | {
-        "part": f"exact softmax, K={n_classes:,}, D={n_features}, {batch} samples",
-        "name": f"bfloat16-stochastic, SGD, {taken_of(ways)}",
-        "way": taken_of(ways),
-        "block_bytes": BYTES_OF_A_BLOCK,
-        "of_training": True,
-        "unit": "step",
-        "value": typical(found["seconds"]),
-        "target": "less than 8 GB",
-        "reached": f"{peak / 1e9:.2f} GB",
-        "met": peak < MOST_BYTES,
-    }
+    for n_bytes in sizes.blocks:
+        found = steps_of(weights, Steps(batch, n_bytes), device)
+        peak = found["bytes_of_weights"] + found["peak_bytes_beyond"]
+        of_training = n_bytes == BYTES_OF_A_BLOCK
+        yield found | {
+            "part": f"exact softmax, K={n_classes:,}, D={n_features}, {batch} samples",
+            "name": f"bfloat16-stochastic, SGD, {taken_of(ways)}, {of_blocks(n_bytes)}",
+            "way": taken_of(ways),
+            "block_bytes": n_bytes,
+            "of_training": of_training,
+            "unit": "step",
+            "value": typical(found["seconds"]),
+            "reached": f"{peak / 1e9:.2f} GB",
+            **({"target": "less than 8 GB", "met": peak < MOST_BYTES} if of_training else NO_TARGET),
+        }
 
 
 def of_blocks(n_bytes: int) -> str:
@@ -131,8 +133,9 @@ def steps_of(weights: WeightsAndBiases, steps: Steps, device: torch.device) -> d
 
     with as_in_training():
         fused.get_ready(steps.batch)
+        peaks = [peak_bytes(run, device) for _ in range(2)]  # on a card the second step is recorded, others replayed
         seconds = seconds_of(run, device)
-        beyond = peak_bytes(run, device) + batches[0][0].inputs.nbytes + batches[0][1].classes.nbytes
+    beyond = max(peaks) + batches[0][0].inputs.nbytes + batches[0][1].classes.nbytes
     held = weights.of_samples.n_bytes + weights.biases.n_bytes
     return {"seconds": seconds, "bytes_of_weights": held, "peak_bytes_beyond": beyond, "overhead": beyond / held}
 

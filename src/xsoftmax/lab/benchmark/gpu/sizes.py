@@ -37,7 +37,7 @@ OF_A_CARD = Sizes(
     large=(3_000_000, 768, 1024),
     square=8192,
     copied=2 * 10**9,
-    other_blocks=(128 * 2**20, 512 * 2**20),
+    other_blocks=(128 * 2**20,),
 )
 OF_A_PROCESSOR = Sizes(
     exact=(20_000, 5_000, 64),
