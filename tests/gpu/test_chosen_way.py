@@ -31,12 +31,15 @@ def one_by_one():
 def card(one_by_one, monkeypatch):
     """Let the CPU device be one on which fits take what is compiled."""
     monkeypatch.setattr(elementwise, "COMPILED_ON", ("cpu",))
-    elementwise._warn.cache_clear()
+    elementwise.warn.cache_clear()
+    elementwise._compiled_for.cache_clear()
+    yield
+    elementwise._compiled_for.cache_clear()
 
 
 def compiled_as(monkeypatch, **functions):
     way = ONE_BY_ONE._replace(**functions)
-    monkeypatch.setattr(elementwise, "compiled", lambda: way)
+    monkeypatch.setattr(elementwise, "compiled", lambda size=None: way)
     return way
 
 
@@ -104,6 +107,7 @@ def test_a_fit_by_what_torch_compiles_is_that_of_operations_one_by_one(card, one
     with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True):
         solver = solver_for(method_of(SOFTMAX, "cpu"))
         found = after(solver, epochs=2)[0]
-    assert solver._steps.get_ready(1) is elementwise.compiled()
+    size = (solver._batch_size, solver._steps._block)
+    assert solver._steps.get_ready(1) is elementwise._compiled_for(size)
     assert np.allclose(found, one_by_one, rtol=1e-5, atol=1e-5)
     assert not capsys.readouterr().err

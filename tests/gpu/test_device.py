@@ -96,6 +96,20 @@ def test_too_little_memory_is_told_with_the_numbers(dataset, tmp_path, monkeypat
     assert "take a larger card, a smaller batch, or leave device out" in said
 
 
+def test_what_recorded_steps_hold_is_not_free(monkeypatch):
+    """Nor is what another card has; what PyTorch keeps for whoever asks is."""
+    segments = [
+        {"device": 0, "segment_pool_id": (0, 0), "total_size": 100, "allocated_size": 40},
+        {"device": 0, "segment_pool_id": (0, 7), "total_size": 50, "allocated_size": 10},
+        {"device": 1, "segment_pool_id": (0, 0), "total_size": 500, "allocated_size": 0},
+    ]
+    cuda = SimpleNamespace(
+        current_device=lambda: 0, memory_snapshot=lambda: segments, mem_get_info=lambda: (1000, 2000)
+    )
+    monkeypatch.setattr(device, "loaded_torch", lambda: SimpleNamespace(cuda=cuda))
+    assert device.free_on("cuda") == 1060
+
+
 def test_auto_is_a_card_where_there_is_one_and_compiled_code_elsewhere(monkeypatch):
     on_card, elsewhere = method_of(SOFTMAX, "auto"), method_of(("softmax", "all", "lbfgs"), "auto")
     monkeypatch.setattr(device, "has_card", lambda: False)

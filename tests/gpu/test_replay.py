@@ -9,6 +9,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed: nothing is 
 
 from gpu.problems import DEVICE, after, method_of, solver_for  # noqa: E402
 from xsoftmax.gpu import replay  # noqa: E402
+from xsoftmax.gpu.device import BYTES_PER_WEIGHT  # noqa: E402
+from xsoftmax.gpu.elementwise import warn  # noqa: E402
 from xsoftmax.gpu.replay import Replayed  # noqa: E402
 
 SOFTMAX = ("softmax", "all", "adagrad")
@@ -37,49 +39,102 @@ class Walk:
         return torch.stack(found).cpu()
 
 
-@of_a_card
-def test_a_replay_is_the_call_with_the_same_bits():
+class Repeats:
+    """Stands for a graph: calls the function again on inputs of its own."""
+
+    def __init__(self, function, given, generators):
+        self.shapes = replay._shapes(given)
+        self._function, self._inputs = function, [torch.empty_like(each) for each in given]
+
+    def replayed(self, given):
+        for place, each in zip(self._inputs, given, strict=True):
+            place.copy_(each)
+        return self._function(*self._inputs).clone()
+
+
+@pytest.fixture
+def recording(monkeypatch):
+    """Let PyTorch's CPU device record; a card does so by itself."""
+    if DEVICE == "cpu":
+        monkeypatch.setattr(replay, "REPLAYED_ON", ("cpu",))
+        monkeypatch.setattr(replay, "_Recorded", Repeats)
+    warn.cache_clear()
+
+
+def test_a_replay_is_the_call_with_the_same_bits(recording):
     called, replayed = Walk(), Walk()
     expected = called.steps(called)
-    found = replayed.steps(partial(Replayed([replayed.generator]), replayed))
+    function = Replayed([replayed.generator])
+    found = replayed.steps(partial(function, replayed))
     assert torch.equal(found, expected)
     assert torch.equal(replayed.place, called.place)
-    assert replayed.n_calls == 3, "the first, one that is recorded, and one of another shape"
+    assert function._recorded.shapes == ((5,),), "not those that came once"
+    if DEVICE == "cuda":
+        assert replayed.n_calls == 3, "the first, one that is recorded, and one of another shape"
 
 
+@pytest.mark.parametrize("precision", BYTES_PER_WEIGHT)
+@pytest.mark.parametrize("others", [{}, {"decay": 0.5, "average": "half"}], ids=str)
+def test_steps_at_other_rates_have_the_bits_of_those_that_are_not_replayed(precision, others, recording, monkeypatch):
+    """Six minibatches of eight samples and one of two; periods of an average end in between."""
+    seen = []
+    for places in ((), replay.REPLAYED_ON):
+        monkeypatch.setattr(replay, "REPLAYED_ON", places)
+        solver = solver_for(method_of(SOFTMAX, precision=precision, **others))
+        solver.advance(np.empty(0, np.int64), 0, 0, 0.0)
+        for epoch, rate in enumerate((0.5, 0.2, 0.7, 0.1)):
+            for first in (0, 16, 32):
+                solver.advance(np.arange(first, first + 10), epoch, first, rate / (1 + first))
+        seen.append((solver.weights().copy(), {name: each.copy() for name, each in solver.arrays().items()}))
+        assert (solver._steps._replayed._recorded is not None) == bool(places)
+    assert np.array_equal(seen[0][0], seen[1][0])
+    assert all(np.array_equal(each, seen[1][1][name]) for name, each in seen[0][1].items())
+
+
+@of_a_card
+def test_a_recording_that_fails_leaves_the_card_as_it_was(capsys):
+    warn.cache_clear()
+    walk, stream = Walk(), torch.cuda.current_stream()
+    waits = lambda by: walk(by) * by.sum().item()  # noqa: E731 - the host waits, which cannot be recorded
+    function = Replayed([walk.generator])
+    steps = walk.steps(partial(function, waits))
+    other = Walk()
+    assert torch.equal(steps, other.steps(lambda by: other(by) * by.sum().item()))
+    assert "warning: steps are not recorded as a CUDA graph here (" in capsys.readouterr().err
+    assert torch.cuda.current_stream() == stream
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="a card replays")
 def test_elsewhere_it_is_the_call():
     called, replayed = Walk(), Walk()
-    function = partial(Replayed([replayed.generator]), replayed) if DEVICE == "cpu" else replayed
-    assert torch.equal(replayed.steps(function), called.steps(called))
-    assert replayed.n_calls == 6
+    function = Replayed([replayed.generator])
+    assert torch.equal(replayed.steps(partial(function, replayed)), called.steps(called))
+    assert (replayed.n_calls, function._recorded) == (6, None)
 
 
 @pytest.mark.fault(
-    "CUDA does not record the steps of a fit on a card as a graph",
+    "CUDA does not record the steps of a fit on a card as a graph, or has no memory for one",
     happens="they are taken operation by operation, with the same results",
     user="`warning: steps are not recorded as a CUDA graph here (…); they take more time without it`",
 )
-def test_where_nothing_is_recorded_a_fit_goes_on_without(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("operation not permitted when stream is capturing\nmore"),
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 4 GiB"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_where_nothing_is_recorded_a_fit_goes_on_without(error, recording, monkeypatch, capsys):
     expected = after(solver_for(method_of(SOFTMAX)), epochs=2)[0]
 
     def refuses(*_):
-        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+        raise error
 
-    monkeypatch.setattr(replay, "REPLAYED_ON", ("cpu", "cuda"))
     monkeypatch.setattr(replay, "_Recorded", refuses)
-    assert np.array_equal(after(solver_for(method_of(SOFTMAX)), epochs=2)[0], expected)
+    for _ in range(2):
+        assert np.array_equal(after(solver_for(method_of(SOFTMAX)), epochs=2)[0], expected)
+    said = f"{type(error).__name__}: {str(error).splitlines()[0]}"
     assert capsys.readouterr().err == (
-        "warning: steps are not recorded as a CUDA graph here (RuntimeError: operation not permitted when stream is "
-        "capturing); they take more time without it\n"
+        f"warning: steps are not recorded as a CUDA graph here ({said}); they take more time without it\n"
     )
-
-
-def test_too_little_memory_is_said(monkeypatch):
-    def allocates(*_):
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 4 GiB")
-
-    monkeypatch.setattr(replay, "REPLAYED_ON", ("cpu", "cuda"))
-    monkeypatch.setattr(replay, "_Recorded", allocates)
-    walk = Walk()
-    with pytest.raises(torch.OutOfMemoryError):
-        walk.steps(partial(Replayed(), walk))

@@ -27,6 +27,8 @@ ASSUMED = {"products": PRODUCTS_A_SECOND, "bandwidth": 1e12, "step_seconds": 1e-
 # Bytes per weight of a step: it and its accumulator, read and written. Bytes per product of sparse rows: gathered,
 # multiplied and added, three times over.
 MOVED, GATHERED = 16, 36
+# Seconds of a small step that is asked for operation by operation: docs/performance/gpu-h200-not-recorded.json.
+NOT_RECORDED = 2e-3
 
 
 class Rates(NamedTuple):
@@ -108,7 +110,7 @@ def costs_of(rates: Rates) -> Costs:
     """Give the coefficients of ``costs.terms`` of exact softmax, dense and sparse; threads change nothing."""
     step, moved = rates.step_seconds, MOVED / rates.bandwidth
     dense = [0.0, step, 0.0, 3 / rates.products, moved, 0.0]
-    sparse = [0.0, step, 0.0, GATHERED / rates.bandwidth, moved, 0.0]
+    sparse = [0.0, max(step, NOT_RECORDED), 0.0, GATHERED / rates.bandwidth, moved, 0.0]
     return Costs(dense, sparse, 0.0)
 
 

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import cache, partial
 from subprocess import SubprocessError
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import torch
@@ -113,30 +114,36 @@ _FRESH = _Operations(torch.add, torch.sub, torch.exp, _less)
 ONE_BY_ONE = Elementwise(partial(_added, _IN_PLACE), partial(_coefficients, _IN_PLACE))
 
 
-# Numbers of samples and classes of the blocks that fits have most of, for which code is compiled that fits no other.
-_SIZES: set[tuple[int, ...]] = set()
-_MOST_SIZES = 32
+@cache
+def compiled(size: tuple[int, int] | None = None) -> Elementwise:
+    """Give the functions as `torch.compile` makes them, for blocks of one size, in less time, or of any size.
+
+    What is missing for it, PyTorch says when they are first called: a RuntimeError.
+
+    Parameters
+    ----------
+    size : tuple of int, optional
+        Numbers of samples and classes.
+    """
+    compile_it: Any = partial(torch.compile, dynamic=size is None)
+    return Elementwise(*(compile_it(_of_its_own(each, f"{each.__name__}_{size}")) for each in _FRESH_ONES))
+
+
+def _of_its_own(function: Any, name: str) -> Any:
+    """Copy a function, as `torch.compile` counts how often it has compiled a function, and gives up at the eighth."""
+    return FunctionType(function.__code__.replace(co_name=name), function.__globals__, name)
 
 
 @cache
-def compiled() -> Elementwise:
-    """Give the functions as `torch.compile` makes them, for blocks of any size: those of ``chosen`` take less time.
-
-    What is missing for it, PyTorch says when they are first called: a RuntimeError.
-    """
-    config = torch._dynamo.config
-    config.recompile_limit = max(config.recompile_limit, 2 * _MOST_SIZES)
-    fixed: Any = partial(torch.compile, dynamic=False)
-    any_size: Any = partial(torch.compile, dynamic=True)
-    return Elementwise(
-        _by_size(fixed(_fixed_added), any_size(_fresh_added)),
-        _by_size(fixed(_fixed_coefficients), any_size(_fresh_coefficients)),
-    )
+def _compiled_for(size: tuple[int, int]) -> Elementwise:
+    """Give what is compiled for blocks of one size, and of any size for others: the last is narrower."""
+    pairs = zip(compiled(size), compiled(), strict=True)
+    return Elementwise(*(_by_size(size, *pair) for pair in pairs))
 
 
-def _by_size(fixed: Callable[..., Any], any_size: Callable[..., Any]) -> Callable[..., Any]:
+def _by_size(size: tuple[int, int], of_size: Callable[..., Any], of_others: Callable[..., Any]) -> Callable[..., Any]:
     def function(scores: Tensor, *others: Any) -> Any:
-        return (fixed if tuple(scores.shape) in _SIZES else any_size)(scores, *others)
+        return (of_size if tuple(scores.shape) == size else of_others)(scores, *others)
 
     return function
 
@@ -153,8 +160,8 @@ class Block(NamedTuple):
 def chosen(device: torch.device, block: Block) -> Elementwise:
     """Give what a fit takes for such blocks on a device: on a card what is compiled, if that works.
 
-    If not, a warning says so, once. Compiling and a first call take up to a minute. The call has the sizes of the
-    fit, as what is compiled is tuned for the sizes that it meets first.
+    If not, a warning says so, once. Compiling and first calls take up to a minute. Blocks of this size have code of
+    their own, and others share code, which is tuned for the sizes that it meets first.
 
     Raises
     ------
@@ -163,21 +170,21 @@ def chosen(device: torch.device, block: Block) -> Elementwise:
     """
     if device.type not in COMPILED_ON:
         return ONE_BY_ONE
-    if len(_SIZES) < _MOST_SIZES:
-        _SIZES.add((block.n_samples, block.n_classes))
+    way = _compiled_for((block.n_samples, block.n_classes))
     try:
         for width in (block.n_classes, max(1, block.n_classes - 1)):  # the last block is narrower
-            _try(compiled(), device, block._replace(n_classes=width))
+            _try(way, device, block._replace(n_classes=width))
     except torch.OutOfMemoryError:
         raise
     except REFUSALS as error:
-        _warn(f"torch.compile does not run here ({first_line(error)}); exact softmax takes more time without it")
+        warn(f"torch.compile does not run here ({first_line(error)}); exact softmax takes more time without it")
         return ONE_BY_ONE
-    return compiled()
+    return way
 
 
 @cache
-def _warn(message: str) -> None:
+def warn(message: str) -> None:
+    """Print a warning, once."""
     print(f"warning: {message}", file=sys.stderr)
 
 
@@ -191,22 +198,15 @@ def _try(way: Elementwise, device: torch.device, block: Block) -> None:
     way.coefficients(scores, bias, of_samples, places, scores.new_zeros(()), precision.factors)
 
 
-# Functions of their own, as `torch.compile` counts how often it has compiled a function, and gives up at the eighth.
-def _fresh_added(scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
+def _added_fresh(scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
     return _added(_FRESH, scores, bias, places, running)
 
 
-def _fixed_added(scores: Tensor, bias: Tensor | None, places: Places, running: Running) -> Running:
-    return _added(_FRESH, scores, bias, places, running)
-
-
-def _fixed_coefficients(
+def _coefficients_fresh(
     scores: Tensor, bias: Tensor | None, shift: Tensor, places: Places, share: Tensor, dtype: torch.dtype
 ) -> Tensor:
     return _coefficients(_FRESH, scores, bias, shift, places, share, dtype)
 
 
-def _fresh_coefficients(
-    scores: Tensor, bias: Tensor | None, shift: Tensor, places: Places, share: Tensor, dtype: torch.dtype
-) -> Tensor:
-    return _coefficients(_FRESH, scores, bias, shift, places, share, dtype)
+# What is compiled, in the order of ``Elementwise``.
+_FRESH_ONES = (_added_fresh, _coefficients_fresh)

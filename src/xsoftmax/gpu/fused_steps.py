@@ -47,9 +47,10 @@ class FusedSteps:
         self._elementwise = elementwise
         generator = weights.of_samples.rows.generator
         self._replayed = Replayed([] if generator is None else [generator])
+        self._n_replayed = 0
 
     def get_ready(self, n_samples: int) -> Elementwise:
-        """Give what computes on scores, chosen for minibatches of a size when it is first asked for.
+        """Give what computes on scores, chosen for minibatches of a size, which are replayed, when first asked for.
 
         On a card that takes up to a minute.
         """
@@ -57,6 +58,7 @@ class FusedSteps:
             rows = self._weights.of_samples.rows
             block = Block(n_samples, self._block, rows.precision, self._has_biases)
             self._elementwise = chosen(rows.values.device, block)
+        self._n_replayed = self._n_replayed or n_samples
         return self._elementwise
 
     def take(self, rows: DenseRows, samples: Any, labels: Labels, rate: float, number: int) -> Tensor:
@@ -68,7 +70,7 @@ class FusedSteps:
         # tensors, as what is replayed has the same numbers each time
         of_period = number - int(self._weights.period[0])
         at = (torch.full((), each, dtype=W.precision.sums, device=X.device) for each in (rate, of_period))
-        if self._weights.of_samples.part is not None:
+        if self._weights.of_samples.part is not None or len(X) != self._n_replayed:
             return self._take(X, labels.classes, *at)
         return self._replayed(self._take, X, labels.classes, *at)
 

@@ -5,13 +5,14 @@ same shapes records the operations as a CUDA graph, which that call and all late
 same ones either way, and so are the bits.
 """
 
-import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from xsoftmax.gpu.elementwise import warn
 from xsoftmax.internal.errors import first_line
 
 REPLAYED_ON = ("cuda",)
@@ -19,6 +20,8 @@ REPLAYED_ON = ("cuda",)
 
 class Replayed:
     """Calls of one function, replayed on a card for the first shapes that come twice, and made as they are otherwise.
+
+    Where CUDA does not record them, a warning says so, once, and all are made as they are.
 
     Parameters
     ----------
@@ -33,19 +36,24 @@ class Replayed:
         self._refused = False
 
     def __call__(self, function: Callable[..., Tensor], *given: Tensor) -> Tensor:
-        """Give what the function gives.
+        """Call the function, or replay it.
 
         Parameters
         ----------
         function : callable
             From tensors to one tensor; the same one each time. What else it reads or writes has to stay in its place
             on the device, and nothing that it computes on the host may differ from call to call.
-        given : Tensor
-            What it is called with.
+        given : Tensor of any shape
+            What it is called with, all on one device.
+
+        Returns
+        -------
+        Tensor
+            What the function gives; no other call changes it.
         """
         if given[0].device.type not in REPLAYED_ON or self._refused:
             return function(*given)
-        shapes = tuple(each.shape for each in given)
+        shapes = _shapes(given)
         if self._recorded is None and shapes in self._met:
             self._record(function, given)
         self._met.add(shapes)
@@ -56,14 +64,9 @@ class Replayed:
     def _record(self, function: Callable[..., Tensor], given: tuple[Tensor, ...]) -> None:
         try:
             self._recorded = _Recorded(function, given, self._generators)
-        except torch.OutOfMemoryError:
-            raise
-        except RuntimeError as error:
+        except RuntimeError as error:  # too little memory is one, too: a call took no more than there was
             self._refused = True
-            said = (
-                f"steps are not recorded as a CUDA graph here ({first_line(error)}); they take more time without it"
-            )
-            print(f"warning: {said}", file=sys.stderr)
+            warn(f"steps are not recorded as a CUDA graph here ({first_line(error)}); they take more time without it")
 
 
 class _Recorded:
@@ -72,12 +75,16 @@ class _Recorded:
     def __init__(
         self, function: Callable[..., Tensor], given: tuple[Tensor, ...], generators: Sequence[torch.Generator]
     ) -> None:
-        self.shapes = tuple(each.shape for each in given)
+        self.shapes = _shapes(given)
         self._inputs = [torch.empty_like(each) for each in given]
         self._graph = torch.cuda.CUDAGraph()
         for generator in generators:
             self._graph.register_generator_state(generator)
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
+        device = given[0].device
+        stream = _stream_of(device)
+        recording = torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local")
+        # the stream is put back by what is outside, even where the end of a recording fails
+        with torch.cuda.device(device), torch.cuda.stream(stream), recording:
             self._result = function(*self._inputs)
 
     def replayed(self, given: tuple[Tensor, ...]) -> Tensor:
@@ -85,3 +92,13 @@ class _Recorded:
             place.copy_(each)
         self._graph.replay()
         return self._result.clone()
+
+
+@cache
+def _stream_of(device: torch.device) -> torch.cuda.Stream:
+    """Give the stream on which a device records: one for all, as CUDA's libraries take memory for each."""
+    return torch.cuda.Stream(device)
+
+
+def _shapes(given: tuple[Tensor, ...]) -> tuple[torch.Size, ...]:
+    return tuple(each.shape for each in given)

@@ -23,7 +23,7 @@ def adagrad(g: Tensor, kept: Tensor | None) -> Tensor:
 
 
 def stepped(before: Tensor, direction: Tensor, rate: float | Tensor) -> Tensor:
-    """Give where a step along a direction ends; its rate may be on the device, without dimensions."""
+    """Give where a step along a direction of the same shape ends; its rate may be a Tensor without dimensions."""
     if isinstance(rate, Tensor):
         return torch.addcmul(before, direction, rate, value=-1)
     return torch.add(before, direction, alpha=-rate)

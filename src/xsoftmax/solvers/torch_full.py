@@ -53,10 +53,11 @@ class TorchFullSolver(TorchSolver):
             scores, gradient = 4 * held, 8 * size.n_classes * (size.n_features + 1)
         rows = min(MOST_BYTES, int(20 * size.n_samples * (size.n_entries + 1)))
         found = {"scores of a minibatch": scores, "a gradient": gradient, "rows": rows}
-        if self._place == "cuda":  # steps that are replayed have memory of their own, and so have their products
-            n_sets = 1 + self._fused
-            found = {name: n_sets * n_bytes for name, n_bytes in found.items()}
-            found["products of CUDA's libraries"] = n_sets * BYTES_OF_PRODUCTS
+        if self._place == "cuda":
+            found["products of CUDA's libraries"] = BYTES_OF_PRODUCTS
+            if self._fused and self._ranks.n_ranks == 1:
+                batch = 4 * n_rows * (size.n_features + 4)
+                found["recorded steps"] = scores + gradient + batch + BYTES_OF_PRODUCTS
         return found
 
     def __init__(self, method: Any, objective: Any, proposal: Proposal, data: TrainingSet, pool: ThreadPool) -> None:

@@ -36,12 +36,7 @@ ORDER, IN_SHAPE = 10.0, 2.0
 ORDERS = 100.0
 # "By a large margin": half as much again; and what is so in shape, more.
 LARGE_MARGIN, MORE = 1.5, 1.03
-# Its last part is of fits made before rates were those of each step, and goes when this is run anew; so do the
-# paragraphs that begin "When these fits were made", here and on the page of several labels.
-SAMPLED_RATES = (
-    "searches were given no larger rates, and what Sampled-Softmax comes to with them is in the tables; where t "
-    "counts iterations its first steps stay long for most rows"
-)
+SAMPLED_RATES = "searches were given no larger rates, and what Sampled-Softmax comes to with them is in the tables"
 Place = tuple[str, str]  # a data set, and a way to choose rates
 
 

@@ -129,10 +129,6 @@ def _figure_1(results: Results, page: Page, dataset: str) -> None:
         "begin at 0; there is a bias per class, which the paper does not mention. Each method is therefore trained "
         "in one more way, with t counting epochs, and those that look at all classes or draw them in a second, from "
         "larger rates. What the paper says of accuracy is judged in all of these.",
-        "When these fits were made, a rate fell between chunks only, so that where t counts iterations a first chunk "
-        "was all at the first rate: 204 minibatches of Softmax and Margin, up to 3,276 of Sampled-Softmax, 40 of the "
-        "searches, where the paper's rule adds up to about 11 first steps in as long. Sampled-Softmax is thereby "
-        "favoured, and searches are put back. Fits that are made now have the rate of each step.",
     )
     curves(results, page, dataset, "accuracy", "accuracy")
 

@@ -100,10 +100,6 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "larger rate, those that were tried before this run diverged. Rates of steps of one row are a tenth of the "
         "paper's. One seed, and a quarter to a third of the time; the best last P@1 of validation rows is taken, and "
         "of equal ones the lowest rate. A dash is a trial that diverged.",
-        "When these fits were made, a rate changed between chunks only: where t counts iterations, of ten rows for "
-        "all, the first 204 minibatches of exact methods, the first 400 rows of searches and the whole first epoch "
-        "of Sampled-Softmax were at the initial rate. Methods are therefore not cooled alike, and none as fast as "
-        "in the paper. Fits that are made now have the rate of each step.",
     )
     for dataset in results.datasets:
         page.text(f"### {dataset}")

@@ -8,16 +8,17 @@ import torch
 from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.elementwise import Elementwise
+from xsoftmax.gpu.elementwise import Block, Elementwise
 from xsoftmax.gpu.precision import PRECISIONS, ClassWeights, precision_of, rounded
 from xsoftmax.lab.benchmark.gpu import sampled
-from xsoftmax.lab.benchmark.gpu.ways import as_in_training
+from xsoftmax.lab.benchmark.gpu.ways import as_in_training, of_size
 
 # Largest error of an array by its largest entry.
 TOLERANCE = {"float64": 1e-11, "float32": 1e-5, "tf32": 5e-3}
 OF_BFLOAT16 = 3e-2
 STANDARD_ERRORS = 6.0  # of about 2,000 values: chance alone exceeds it once in 250,000 runs
 N_DRAWS = 4096
+BLOCK = 1000  # classes of a block, which do not divide those of a shard
 GRADIENTS = ("gradient of X", "gradient of W", "gradient of b")
 
 
@@ -35,6 +36,8 @@ def checks(seed: int, device: torch.device, ways: dict[str, Elementwise]) -> Ite
     inputs = _inputs(seed, device)
     expected = _reference(inputs)
     for (way, elementwise), name in product(ways.items(), PRECISIONS):
+        block = Block(len(inputs.X), BLOCK, precision_of(name), has_biases=True)
+        elementwise = of_size(way, elementwise, device, block)
         tolerance = TOLERANCE.get(name, OF_BFLOAT16)
         for what, found in _results(inputs, name, elementwise).items():
             yield _entry(f"{name}, {way}: {what}", _error(found, expected[what]), tolerance)
@@ -48,7 +51,7 @@ def _entry(name: str, error: float, tolerance: float) -> dict[str, Any]:
 
 
 def _inputs(seed: int, device: torch.device) -> Inputs:
-    """Draw inputs on the host, such that each device has the same; 1,000 does not divide the classes."""
+    """Draw inputs on the host, such that each device has the same."""
     generator = torch.Generator().manual_seed(seed)
     n_samples, n_classes, n_features = 300, 5003, 96
     X = torch.randn(n_samples, n_features, generator=generator, dtype=torch.float64)
@@ -78,7 +81,7 @@ def _in_shards(inputs: Inputs, name: str, elementwise: Elementwise) -> dict[str,
     shards = []
     for first, stop in ((0, half), (half, len(W))):
         rows = _rows(W[first:stop], name)
-        how: dict[str, Any] = {"first_class": first, "block": 1000, "elementwise": elementwise}
+        how: dict[str, Any] = {"first_class": first, "block": BLOCK, "elementwise": elementwise}
         shards.append((rows, b[first:stop].to(rows.precision.sums), how))
     one, other = (fused_softmax.sums_of(X, y, rows, bias, **how) for rows, bias, how in shards)
     sums = one.plus(other)

@@ -81,7 +81,10 @@ def _judged(times_products: float, overhead: float) -> dict[str, Any]:
 
 
 def large(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -> Iterator[dict[str, Any]]:
-    """Time steps of a model in bfloat16 with stochastic rounding that in float32 would need twice the memory."""
+    """Time steps of a model in bfloat16 with stochastic rounding that in float32 would need twice the memory.
+
+    Gives a result for each size of blocks.
+    """
     n_classes, n_features, batch = sizes.large
     weights = weights_of(n_classes, n_features, "bfloat16-stochastic", False, device)
     for n_bytes in sizes.blocks:

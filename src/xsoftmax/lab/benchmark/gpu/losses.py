@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from xsoftmax.gpu import fused_softmax
-from xsoftmax.gpu.elementwise import ONE_BY_ONE, REFUSALS, Block, Elementwise, chosen
+from xsoftmax.gpu.elementwise import REFUSALS, Block, Elementwise
 from xsoftmax.gpu.fused_softmax import block_size
 from xsoftmax.gpu.precision import ClassWeights, precision_of
 from xsoftmax.gpu.replay import Replayed
@@ -18,7 +18,7 @@ from xsoftmax.internal.errors import first_line
 from xsoftmax.lab.benchmark.gpu.clock import peak_bytes, seconds_of, typical
 from xsoftmax.lab.benchmark.gpu.exact import of_blocks
 from xsoftmax.lab.benchmark.gpu.sizes import Sizes
-from xsoftmax.lab.benchmark.gpu.ways import as_in_training
+from xsoftmax.lab.benchmark.gpu.ways import as_in_training, of_size
 
 OURS = "xsoftmax"
 
@@ -40,7 +40,7 @@ def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -
     y = torch.randint(n_classes, (n_samples,), device=device)
     ours = None
     cases = {f"{OURS}, {way}, {of_blocks(n_bytes)}": (way, n_bytes) for way, n_bytes in product(ways, sizes.blocks)}
-    own = {name: partial(_Ours, n_bytes, ways[way]) for name, (way, n_bytes) in cases.items()}
+    own = {name: partial(_Ours, n_bytes, way, ways[way]) for name, (way, n_bytes) in cases.items()}
     for program, make in (own | OTHERS).items():
         found: dict[str, Any] = {"part": part, "name": program, "unit": "call"}
         if program in cases:
@@ -63,14 +63,16 @@ def measured(sizes: Sizes, device: torch.device, ways: dict[str, Elementwise]) -
 class _Ours:
     """As in a fit: code is compiled for this very block, and calls with the same X and W are replayed on a card."""
 
-    def __init__(self, n_bytes: int, elementwise: Elementwise) -> None:
-        self._n_bytes, self._elementwise = n_bytes, elementwise
-        self._replayed: Replayed | None = None
+    def __init__(self, n_bytes: int, way: str, elementwise: Elementwise) -> None:
+        self._n_bytes, self._way, self._elementwise = n_bytes, way, elementwise
+        self._replayed = Replayed()
+        self._given: tuple[int, int] | None = None
 
     def __call__(self, X: Tensor, W: Tensor, y: Tensor) -> Found:
+        assert self._given in (None, (X.data_ptr(), W.data_ptr())), "what is recorded is of these alone"
         rows = ClassWeights(W, precision_of("bfloat16-stochastic"))
         block = block_size(len(X), len(W), self._n_bytes)
-        how: dict[str, Any] = {"block": block, "elementwise": self._elementwise}
+        how: dict[str, Any] = {"block": block}
 
         def loss_of(y: Tensor) -> Tensor:
             sums = fused_softmax.sums_of(X, y, rows, **how)
@@ -78,10 +80,11 @@ class _Ours:
             return -sums.log_likelihood.mean()
 
         with as_in_training():
-            if self._replayed is None:
-                if self._elementwise is not ONE_BY_ONE:
-                    chosen(X.device, Block(len(X), block, rows.precision, has_biases=False))
-                self._replayed = Replayed()
+            if self._given is None:
+                like = Block(len(X), block, rows.precision, has_biases=False)
+                self._elementwise = of_size(self._way, self._elementwise, X.device, like)
+            how["elementwise"] = self._elementwise
+            self._given = X.data_ptr(), W.data_ptr()
             loss = self._replayed(loss_of, y)
         assert self._found.X is not None
         return Found(loss, self._found.X, self._found.W)

@@ -9,6 +9,7 @@ from xsoftmax.gpu.elementwise import ONE_BY_ONE, Block, Elementwise, chosen
 from xsoftmax.gpu.precision import precision_of
 from xsoftmax.gpu.same_bits import same_bits
 
+COMPILED = "compiled"
 # On which it is tried whether PyTorch's compiler runs.
 TRIED = Block(24, 40, precision_of("bfloat16"), has_biases=True)
 
@@ -18,7 +19,12 @@ def ways(device: torch.device) -> dict[str, Elementwise]:
     with as_in_training():
         taken = chosen(device, TRIED)
     found = {"one by one": ONE_BY_ONE}
-    return found if taken is ONE_BY_ONE else found | {"compiled": taken}
+    return found if taken is ONE_BY_ONE else found | {COMPILED: taken}
+
+
+def of_size(way: str, elementwise: Elementwise, device: torch.device, block: Block) -> Elementwise:
+    """Give a way for blocks of one size, as a fit takes it: what is compiled is compiled for them alone."""
+    return chosen(device, block) if way == COMPILED else elementwise
 
 
 def taken_of(ways: dict[str, Elementwise]) -> str:
