@@ -178,13 +178,17 @@ class Proposal(Protocol):
 class Adaptive:
     """What a fitted proposal that follows the weights inherits.
 
-    ``refresh(weights)`` is called before every chunk of ``refresh_steps`` steps, while nobody writes to them; a draw
-    sees the weights as they are by then. So what the proposal is derives from the weights: a checkpoint holds nothing
-    of it, and no prediction is corrected by it. One that keeps nothing of the weights needs neither of the two. One
-    that keeps what weights alone do not tell has it in ``arrays``, which a checkpoint writes into when it resumes.
+    ``refresh(weights)`` is called before every ``refresh_steps`` steps of an epoch, while nobody writes to them; a
+    draw sees the weights as they are by then. So what the proposal is derives from the weights: a checkpoint holds
+    nothing of it, and no prediction is corrected by it. One that keeps nothing of the weights needs neither of the
+    two. One that keeps what weights alone do not tell has it in ``arrays``, which a checkpoint writes into when it
+    resumes. If that is all that ``refresh`` makes, it says ``kept``. Others are refreshed before each call of a
+    solver, too, as a fit may go on from there: one whose rate is set anew within ``refresh_steps`` calls it more
+    often.
     """
 
     refresh_steps: int = 2**15
+    kept: bool = False
 
     def refresh(self, weights: Any) -> None:
         """Look at the weights, in a layout of ``xsoftmax.kernels.layout``: by default not at all."""

@@ -37,6 +37,7 @@ class Indexed(Adaptive, ABC):
     """
 
     margin = float("inf")
+    kept = True
 
     def __init__(self, data: TrainingSet, n_clusters: int, n_blocks: int, recall: float, refresh: int) -> None:
         self.n_classes, self._seed, self._recall, self.refresh_steps = data.n_classes, data.seed, recall, refresh

@@ -56,7 +56,7 @@ class FittedFoundAndUniform(Adaptive):
 
     def __init__(self, search: Any, n_found: int, n_classes: int) -> None:
         self._search, self._n_found, self._n_classes = search, n_found, n_classes
-        self.seconds, self.refresh_steps = search.seconds, search.refresh_steps
+        self.seconds, self.refresh_steps, self.kept = search.seconds, search.refresh_steps, search.kept
 
     def look_at(self, encode: Callable[[np.ndarray], np.ndarray]) -> None:
         """Let the search take its rows anew."""

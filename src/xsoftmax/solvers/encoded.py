@@ -78,12 +78,16 @@ class EncodedSolver(WithTable, SampledSolver):  # type: ignore[misc]
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``."""
-        if self._refresh is not None and hasattr(self._proposal, "look_at"):
-            self._proposal.look_at(self._encoded)
         self._of_table.begin(samples, epoch, first)
         used = super().advance(samples, epoch, first, rate)
         self._of_table.end(epoch * self._batches_per_epoch + first + used)
         return used
+
+    def _refreshed(self) -> None:
+        """See ``SampledSolver``: rows that the proposal keeps are taken anew."""
+        if hasattr(self._proposal, "look_at"):
+            self._proposal.look_at(self._encoded)
+        super()._refreshed()
 
     def _encoded(self, rows: np.ndarray) -> np.ndarray:
         """Give some samples behind the table as it is."""

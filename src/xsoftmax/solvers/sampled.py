@@ -88,6 +88,7 @@ class SampledSolver:
         self._refresh: Callable[[Any], None] | None = None
         if method.proposal.adaptive:
             steps, self._refresh = proposal.refresh_steps, proposal.refresh  # type: ignore[attr-defined]
+        self._proposal_is_kept = getattr(proposal, "kept", False)
         self.chunk = steps * method.batch.size
         self._batches_per_epoch = -(-data.n_samples // method.batch.size)
         draws_from = proposal.kernel(data.X)
@@ -135,15 +136,29 @@ class SampledSolver:
         return self.weighed_by(method, proposal, draws_from, data)
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
-        """See ``Solver``."""
-        if self._refresh is not None:
-            self._refresh(self._weights)
-        self._average.begin(samples, epoch, first)
-        used = self._advanced(samples, epoch, first, rate)
-        if isinstance(self._weights, Decayed):
-            self._weights.fold()
+        """See ``Solver``; every so many steps of an epoch, a proposal that follows the weights looks at them."""
+        used = 0
+        while True:
+            position = first + used
+            if self._refresh is not None and (position % self.chunk == 0 or not (used or self._proposal_is_kept)):
+                self._refreshed()
+            if not used:
+                self._average.begin(samples, epoch, first)
+            until = samples.size if self._refresh is None else used + self.chunk - position % self.chunk
+            stretch = samples[used:until]
+            used_here = self._advanced(stretch, epoch, position, rate)
+            used += used_here
+            if isinstance(self._weights, Decayed):
+                self._weights.fold()
+            if used_here < stretch.size or used == samples.size:
+                break
         self._average.end(epoch * self._batches_per_epoch + -(-(first + used) // self._batch.size))
         return used
+
+    def _refreshed(self) -> None:
+        """Let the proposal look at the weights."""
+        assert self._refresh is not None
+        self._refresh(self._weights)
 
     def _advanced(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """Use samples, as many at a time as decay lets weights shrink before they are multiplied out."""
