@@ -66,6 +66,24 @@ def rates(results: Results, page: Page, dataset: str, says: str) -> None:
             rate = trial.status["parameters"]["optimizer"]["learning_rate"]
             rows.append([METHODS[search.method], f"{rate:g}", value + chosen])
     page.table(["method", "initial rate", says], rows)
+    tied, highest = [], []
+    for search in searched:
+        known = {
+            trial.status["parameters"]["optimizer"]["learning_rate"]: told["value"]
+            for trial, told in zip(search.trials, search.chosen["trials"], strict=True)
+            if told["value"] is not None
+        }
+        best = [rate for rate, value in known.items() if value == max(known.values())]
+        if len(best) > 1:
+            tied.append(METHODS[search.method])
+        elif best and best[0] == max(known):
+            highest.append(METHODS[search.method])
+    if tied:
+        page.text(f"Validation rows do not tell the best rates apart, and the lowest is taken: {', '.join(tied)}.")
+    if highest:
+        page.text(f"The best rate is the highest that was tried: {', '.join(highest)}.")
+    if worse := worse_with_larger_rates(results, dataset):
+        page.text(f"By validation rows larger rates are worse than the paper's for {', '.join(worse)}.")
 
 
 def trained(results: Results, dataset: str) -> dict[str, str]:

@@ -36,7 +36,10 @@ ORDER, IN_SHAPE = 10.0, 2.0
 ORDERS = 100.0
 # "By a large margin": half as much again; and what is so in shape, more.
 LARGE_MARGIN, MORE = 1.5, 1.03
-SAMPLED_RATES = "searches were given no larger rates, and what Sampled-Softmax comes to with them is in the tables"
+SAMPLED_RATES = (
+    "searches were given no larger rates, and what Sampled-Softmax comes to with them is in the tables; of rates "
+    "that a search could not tell apart, see the last tables, the lowest is taken"
+)
 Place = tuple[str, str]  # a data set, and a way to choose rates
 
 
@@ -57,7 +60,8 @@ def searches(results: Results, page: Page, n_classes_there: int) -> None:
         "messages, the highest K/100 of them. A class that was not retrieved is missing, where the paper scores it "
         "as 0: it would be pushed though nobody looked at it. Classes that Decomp-MIPS takes are scored as a whole. "
         "Clusters and K/100 are the paper's, though its rule of no more clusters than classes to retrieve (section "
-        "4) holds from 10,000 classes on only. Classes that moved are indexed anew every 40 minibatches, and "
+        "4) holds from 10,000 classes on only. Fits end with the chunk of rows that had begun after equal seconds. "
+        "Classes that moved are indexed anew every 40 minibatches, and "
         "clusters are found anew while the recall of 32 training rows is below 0.9; how often the paper's are it "
         "does not say. Recall is that of the highest other class, the share found that of all slopes' sizes, both "
         "of 100 training rows; a dash: does not search. Nothing has converged on data sets where methods make less "

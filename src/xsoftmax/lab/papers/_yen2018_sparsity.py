@@ -109,7 +109,7 @@ def _claims(page: Page, found: Mapping[tuple[str, str], Counted], per_draw: int)
             f"share of the slopes that the highest K/{per_draw} classes hold: "
             + told({text: ours(each) for text, each in held.items()}),
             judge_least(held.values(), "shares", CONCENTRATED, HALF),
-            "where weights move; the true class is left out, which has half of all",
+            "with t in epochs and from larger rates; the true class is left out, which has half of all",
         )
     if margins:
         shares = {kind: each.end.times(1 / each.n_classes) for kind, each in margins.items()}
@@ -123,7 +123,7 @@ def _claims(page: Page, found: Mapping[tuple[str, str], Counted], per_draw: int)
                 of=f"the greatest of {len(shares)} shares",
                 digits=4,
             ),
-            "where weights move",
+            "with t in epochs and from larger rates",
         )
         parts = {kind: each.moved.times(per_draw / each.n_classes) for kind, each in margins.items()}
         page.claim(
@@ -138,8 +138,8 @@ def _claims(page: Page, found: Mapping[tuple[str, str], Counted], per_draw: int)
                 of=f"the greatest of {len(parts)} shares",
                 digits=2,
             ),
-            f"where weights move; K/{per_draw} is what the paper's experiment retrieves; as shares of K these are a "
-            f"{per_draw}th of them. Where training rows are fitted, none has a slope",
+            f"with t in epochs and from larger rates; K/{per_draw} is what the paper's experiment retrieves; as "
+            f"shares of K these are a {per_draw}th of them. Where training rows are fitted, none has a slope",
         )
     page.claim(
         "Of a randomly initialised model gradients are evenly distributed over the classes in early iterates",
