@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from xsoftmax.advice.model import shipped
-from xsoftmax.advice.on_device import ASSUMED, Rates, contenders_on, costs_of, counted, rates_of, with_device
+from xsoftmax.advice.on_device import (
+    ASSUMED,
+    NOT_RECORDED,
+    Rates,
+    contenders_on,
+    costs_of,
+    counted,
+    rates_of,
+    with_device,
+)
 from xsoftmax.advice.options import AutoOptions
 from xsoftmax.advice.race import ranked
 from xsoftmax.advice.ranking import Budget, explain, predicted_seconds, rank
@@ -46,7 +55,9 @@ def test_costs_are_the_solvers_estimate_of_seconds():
     found = LARGE.n_samples * predicted_seconds(model, "softmax-on-cuda", LARGE, threads=2)
     size = Size(LARGE.n_samples, LARGE.n_classes, LARGE.n_features, LARGE.n_entries)
     assert found == pytest.approx(TorchFullSolver.seconds(model.method("softmax-on-cuda"), size))
-    step, moved = costs_of(FAST).dense[1], costs_of(FAST).dense[4]
+    costs = costs_of(FAST, "cuda")
+    step, moved = costs.dense[1], costs.dense[4]
+    assert costs.sparse[1] == NOT_RECORDED > step == costs_of(FAST, "cpu").sparse[1], "sparse rows are not recorded"
     assert (step, moved) == (FAST.step_seconds, 16 / FAST.bandwidth)
 
 

@@ -1,5 +1,6 @@
 """Which device a method gets, and what is said where there is none; nothing is written by then."""
 
+import gc
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -97,17 +98,24 @@ def test_too_little_memory_is_told_with_the_numbers(dataset, tmp_path, monkeypat
 
 
 def test_what_recorded_steps_hold_is_not_free(monkeypatch):
-    """Nor is what another card has; what PyTorch keeps for whoever asks is."""
-    segments = [
-        {"device": 0, "segment_pool_id": (0, 0), "total_size": 100, "allocated_size": 40},
-        {"device": 0, "segment_pool_id": (0, 7), "total_size": 50, "allocated_size": 10},
-        {"device": 1, "segment_pool_id": (0, 0), "total_size": 500, "allocated_size": 0},
-    ]
+    """What PyTorch keeps for whoever asks is; nor does it matter what another card holds, or a graph that is gone."""
+    replay = pytest.importorskip("xsoftmax.gpu.replay", reason="torch is not installed: nothing is recorded here")
     cuda = SimpleNamespace(
-        current_device=lambda: 0, memory_snapshot=lambda: segments, mem_get_info=lambda: (1000, 2000)
+        current_device=lambda: 0,
+        memory_reserved=lambda: 150,
+        memory_allocated=lambda: 50,
+        mem_get_info=lambda: (1000, 2000),
     )
     monkeypatch.setattr(device, "loaded_torch", lambda: SimpleNamespace(cuda=cuda))
+    recorded = [replay._Recorded.__new__(replay._Recorded) for _ in range(2)]
+    for number, each in enumerate(recorded):
+        each.device, each.held = SimpleNamespace(index=number), 40
+        replay._LIVE.add(each)
     assert device.free_on("cuda") == 1060
+    del each
+    recorded.clear()
+    gc.collect()
+    assert device.free_on("cuda") == 1100
 
 
 def test_auto_is_a_card_where_there_is_one_and_compiled_code_elsewhere(monkeypatch):

@@ -76,7 +76,7 @@ def test_a_replay_is_the_call_with_the_same_bits(recording):
 @pytest.mark.parametrize("precision", BYTES_PER_WEIGHT)
 @pytest.mark.parametrize("others", [{}, {"decay": 0.5, "average": "half"}], ids=str)
 def test_steps_at_other_rates_have_the_bits_of_those_that_are_not_replayed(precision, others, recording, monkeypatch):
-    """Six minibatches of eight samples and one of two; periods of an average end in between."""
+    """Minibatches of eight samples and of two; periods of an average end in between."""
     seen = []
     for places in ((), replay.REPLAYED_ON):
         monkeypatch.setattr(replay, "REPLAYED_ON", places)
@@ -91,6 +91,7 @@ def test_steps_at_other_rates_have_the_bits_of_those_that_are_not_replayed(preci
     assert all(np.array_equal(each, seen[1][1][name]) for name, each in seen[0][1].items())
 
 
+@pytest.mark.skipif(torch.__version__ < "2.13", reason="what a failed recording leaves behind was mended in 2.13")
 @of_a_card
 def test_a_recording_that_fails_leaves_the_card_as_it_was(capsys):
     warn.cache_clear()

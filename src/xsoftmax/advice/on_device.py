@@ -27,7 +27,7 @@ ASSUMED = {"products": PRODUCTS_A_SECOND, "bandwidth": 1e12, "step_seconds": 1e-
 # Bytes per weight of a step: it and its accumulator, read and written. Bytes per product of sparse rows: gathered,
 # multiplied and added, three times over.
 MOVED, GATHERED = 16, 36
-# Seconds of a small step that is asked for operation by operation: docs/performance/gpu-h200-not-recorded.json.
+# Seconds of a small step that a card is asked for operation by operation: docs/performance/gpu-h200-not-recorded.json.
 NOT_RECORDED = 2e-3
 
 
@@ -96,7 +96,7 @@ def counted(model: CostModel, place: str, rates: Rates) -> CostModel:
     names = {name: on(name, place) for name in exact}
     noisier = {name: _noisier(model, name) for name in exact}
     candidates = {there: {**model.candidates[name], "device": place} for name, there in names.items()}
-    costs = {there: costs_of(rates) for there in names.values()}
+    costs = {there: costs_of(rates, place) for there in names.values()}
     return replace(
         model,
         candidates={**model.candidates, **candidates},
@@ -106,11 +106,12 @@ def counted(model: CostModel, place: str, rates: Rates) -> CostModel:
     )
 
 
-def costs_of(rates: Rates) -> Costs:
+def costs_of(rates: Rates, place: str) -> Costs:
     """Give the coefficients of ``costs.terms`` of exact softmax, dense and sparse; threads change nothing."""
+    least = NOT_RECORDED if place == "cuda" else 0.0
     step, moved = rates.step_seconds, MOVED / rates.bandwidth
     dense = [0.0, step, 0.0, 3 / rates.products, moved, 0.0]
-    sparse = [0.0, max(step, NOT_RECORDED), 0.0, GATHERED / rates.bandwidth, moved, 0.0]
+    sparse = [0.0, max(step, least), 0.0, GATHERED / rates.bandwidth, moved, 0.0]
     return Costs(dense, sparse, 0.0)
 
 

@@ -104,10 +104,10 @@ def free_on(place: str) -> int:
     if place == "cpu":
         return free_bytes()
     cuda = loaded_torch().cuda
-    here = cuda.current_device()
-    # what recorded steps hold apart is theirs alone
-    shared = [each for each in cuda.memory_snapshot() if each["device"] == here and each["segment_pool_id"] == (0, 0)]
-    return cuda.mem_get_info()[0] + sum(each["total_size"] - each["allocated_size"] for each in shared)
+    from xsoftmax.gpu.replay import held_on
+
+    unused = cuda.memory_reserved() - cuda.memory_allocated()
+    return cuda.mem_get_info()[0] + unused - held_on(cuda.current_device())
 
 
 def check_room(name: str, place: str, needed: Mapping[str, int], n_here: int = 1) -> None:

@@ -7,8 +7,8 @@ compiled, where that works; on the CPU device it takes operations one by one.
 """
 
 import sys
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Hashable
+from functools import cache, lru_cache, partial
 from subprocess import SubprocessError
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -114,8 +114,8 @@ _FRESH = _Operations(torch.add, torch.sub, torch.exp, _less)
 ONE_BY_ONE = Elementwise(partial(_added, _IN_PLACE), partial(_coefficients, _IN_PLACE))
 
 
-@cache
-def compiled(size: tuple[int, int] | None = None) -> Elementwise:
+@lru_cache(maxsize=64)
+def compiled(size: tuple[int, int] | None = None, like: Hashable = None) -> Elementwise:
     """Give the functions as `torch.compile` makes them, for blocks of one size, in less time, or of any size.
 
     What is missing for it, PyTorch says when they are first called: a RuntimeError.
@@ -124,9 +124,11 @@ def compiled(size: tuple[int, int] | None = None) -> Elementwise:
     ----------
     size : tuple of int, optional
         Numbers of samples and classes.
+    like : hashable
+        What else blocks have in common: each kind has code of its own.
     """
     compile_it: Any = partial(torch.compile, dynamic=size is None)
-    return Elementwise(*(compile_it(_of_its_own(each, f"{each.__name__}_{size}")) for each in _FRESH_ONES))
+    return Elementwise(*(compile_it(_of_its_own(each, f"{each.__name__}_{size}_{like}")) for each in _FRESH_ONES))
 
 
 def _of_its_own(function: Any, name: str) -> Any:
@@ -134,10 +136,12 @@ def _of_its_own(function: Any, name: str) -> Any:
     return FunctionType(function.__code__.replace(co_name=name), function.__globals__, name)
 
 
-@cache
-def _compiled_for(size: tuple[int, int]) -> Elementwise:
+@lru_cache(maxsize=64)
+def _compiled_for(block: "Block") -> Elementwise:
     """Give what is compiled for blocks of one size, and of any size for others: the last is narrower."""
-    pairs = zip(compiled(size), compiled(), strict=True)
+    like = (block.precision.factors, block.precision.sums, block.has_biases)
+    size = (block.n_samples, block.n_classes)
+    pairs = zip(compiled(size, like), compiled(None, like), strict=True)
     return Elementwise(*(_by_size(size, *pair) for pair in pairs))
 
 
@@ -170,7 +174,7 @@ def chosen(device: torch.device, block: Block) -> Elementwise:
     """
     if device.type not in COMPILED_ON:
         return ONE_BY_ONE
-    way = _compiled_for((block.n_samples, block.n_classes))
+    way = _compiled_for(block)
     try:
         for width in (block.n_classes, max(1, block.n_classes - 1)):  # the last block is narrower
             _try(way, device, block._replace(n_classes=width))

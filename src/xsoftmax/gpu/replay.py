@@ -8,6 +8,7 @@ same ones either way, and so are the bits.
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor
@@ -66,7 +67,8 @@ class Replayed:
             self._recorded = _Recorded(function, given, self._generators)
         except RuntimeError as error:  # too little memory is one, too: a call took no more than there was
             self._refused = True
-            warn(f"steps are not recorded as a CUDA graph here ({first_line(error)}); they take more time without it")
+            cause = error.__context__ or error  # what failed within, not the end of the recording
+            warn(f"steps are not recorded as a CUDA graph here ({first_line(cause)}); they take more time without it")
 
 
 class _Recorded:
@@ -77,21 +79,37 @@ class _Recorded:
     ) -> None:
         self.shapes = _shapes(given)
         self._inputs = [torch.empty_like(each) for each in given]
-        self._graph = torch.cuda.CUDAGraph()
-        for generator in generators:
-            self._graph.register_generator_state(generator)
-        device = given[0].device
-        stream = _stream_of(device)
-        recording = torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local")
+        self.device = given[0].device
+        stream = _stream_of(self.device)
         # the stream is put back by what is outside, even where the end of a recording fails
-        with torch.cuda.device(device), torch.cuda.stream(stream), recording:
-            self._result = function(*self._inputs)
+        with torch.cuda.device(self.device), torch.cuda.stream(stream):
+            self._graph = torch.cuda.CUDAGraph()
+            for generator in generators:
+                self._graph.register_generator_state(generator)
+            with torch.cuda.graph(self._graph, stream=stream, capture_error_mode="thread_local"):
+                before = _unused()
+                self._result = function(*self._inputs)
+                self.held = _unused() - before
+        _LIVE.add(self)
 
     def replayed(self, given: tuple[Tensor, ...]) -> Tensor:
         for place, each in zip(self._inputs, given, strict=True):
             place.copy_(each)
         self._graph.replay()
         return self._result.clone()
+
+
+# Those of which there is still a graph.
+_LIVE: WeakSet[_Recorded] = WeakSet()
+
+
+def held_on(device: int) -> int:
+    """Count the bytes of a card that nothing is in, and that recorded steps keep for their replays."""
+    return sum(each.held for each in _LIVE if each.device.index == device)
+
+
+def _unused() -> int:
+    return torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
 
 
 @cache

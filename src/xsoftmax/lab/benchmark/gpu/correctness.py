@@ -37,7 +37,8 @@ def checks(seed: int, device: torch.device, ways: dict[str, Elementwise]) -> Ite
     expected = _reference(inputs)
     for (way, elementwise), name in product(ways.items(), PRECISIONS):
         block = Block(len(inputs.X), BLOCK, precision_of(name), has_biases=True)
-        elementwise = of_size(way, elementwise, device, block)
+        with as_in_training():
+            elementwise = of_size(way, elementwise, device, block)
         tolerance = TOLERANCE.get(name, OF_BFLOAT16)
         for what, found in _results(inputs, name, elementwise).items():
             yield _entry(f"{name}, {way}: {what}", _error(found, expected[what]), tolerance)
