@@ -27,7 +27,8 @@ ASSUMED = {"products": PRODUCTS_A_SECOND, "bandwidth": 1e12, "step_seconds": 1e-
 # Bytes per weight of a step: it and its accumulator, read and written. Bytes per product of sparse rows: gathered,
 # multiplied and added, three times over.
 MOVED, GATHERED = 16, 36
-# Seconds of a small step that a card is asked for operation by operation: docs/performance/gpu-h200-not-recorded.json.
+# Seconds of a small step for which a card is asked operation by operation, from
+# docs/performance/gpu-h200-not-recorded.json.
 NOT_RECORDED = 2e-3
 
 
