@@ -58,7 +58,7 @@ PROVED = {
     "The error of a loss that scores the classes below a threshold as 0 is bounded by the threshold times the loss's "
     "Lipschitz constant, 2 for the max-margin loss, O(P log K) for the cross-entropy of P labels",
 }
-OPEN = 17
+OPEN = 22
 
 
 @pytest.fixture(autouse=True)
@@ -294,3 +294,15 @@ def test_what_is_proved_is_checked_by_formulas_that_may_fail(monkeypatch, tmp_pa
 def test_a_query_scores_the_clusters_and_a_hundredth_of_the_classes():
     assert times_fewer(10_000) == 50
     assert round(times_fewer(672_000)) == 99
+
+
+def test_where_sampling_names_no_row_there_is_no_quotient(tmp_path):
+    """One of two ways to choose rates is left out, and the other judged."""
+    methods = with_kinds(AS_IN_THE_PAPER)
+    accuracy, *others = methods["sampled-paper"]
+    assert accuracy
+    page = page_of("yen2018", made_up(tmp_path, methods | {"sampled-paper": (0.0, *others)}))
+    claim = next(each for each in page.claims if each.says == BY_FAR)
+    assert "left out where it is right in no row of a seed: faces, t in iterations;" in claim.why
+    assert "t in iterations" not in claim.here
+    assert "t in epochs" in claim.here

@@ -172,3 +172,27 @@ def test_losses_that_larger_rates_do_not_help_are_named(tmp_path):
     results = Results("made-up", [], searches, {})
     assert _yen2018_methods.worse_with_larger_rates(results, "debtags") == ["Softmax"]
     assert _yen2018_methods.worse_with_larger_rates(results, "delicious-sets") == []
+
+
+def test_rates_that_tie_and_those_at_the_end_of_a_grid_are_named(tmp_path):
+    def search(method, values):
+        trials = [
+            SimpleNamespace(status={"parameters": {"optimizer": {"learning_rate": rate}}})
+            for rate in (0.01, 0.1, 1.0)
+        ]
+        told = [{"name": str(k), "value": value} for k, value in enumerate(values)]
+        return SimpleNamespace(dataset="debtags", method=method, trials=trials, chosen={"name": "0", "trials": told})
+
+    searches = [
+        search("softmax-paper", (0.2, 0.2, 0.1)), search("margin-paper", (0.1, 0.2, 0.3)),
+        search("mips-paper", (0.1, 0.3, None)), search("sampled-paper", (None, None, None)),
+        search("decomposed-paper", (None, 0.1, 0.1)),
+    ]  # fmt: skip
+    texts, tables = [], []
+    page = SimpleNamespace(text=texts.append, table=lambda head, rows: tables.append(rows))
+    _yen2018_methods.rates(Results("made-up", [], searches, {}), page, "debtags", "validation P@1")
+    assert texts == [
+        "Validation rows do not tell the best rates apart, and the lowest is taken: Softmax, Decomp-MIPS.",
+        "The best rate is the highest that was tried: Margin.",
+    ]
+    assert len(tables[0]) == 15

@@ -68,15 +68,15 @@ def rates(results: Results, page: Page, dataset: str, says: str) -> None:
     page.table(["method", "initial rate", says], rows)
     tied, highest = [], []
     for search in searched:
-        known = {
+        tried = {
             trial.status["parameters"]["optimizer"]["learning_rate"]: told["value"]
             for trial, told in zip(search.trials, search.chosen["trials"], strict=True)
-            if told["value"] is not None
         }
-        best = [rate for rate, value in known.items() if value == max(known.values())]
+        most = max((value for value in tried.values() if value is not None), default=np.nan)
+        best = [rate for rate, value in tried.items() if value == most]
         if len(best) > 1:
             tied.append(METHODS[search.method])
-        elif best and best[0] == max(known):
+        elif best == [max(tried)]:
             highest.append(METHODS[search.method])
     if tied:
         page.text(f"Validation rows do not tell the best rates apart, and the lowest is taken: {', '.join(tied)}.")
