@@ -192,7 +192,7 @@ def test_rates_that_tie_and_those_at_the_end_of_a_grid_are_named(tmp_path):
     page = SimpleNamespace(text=texts.append, table=lambda head, rows: tables.append(rows))
     _yen2018_methods.rates(Results("made-up", [], searches, {}), page, "debtags", "validation P@1")
     assert texts == [
-        "Validation rows do not tell the best rates apart, and the lowest is taken: Softmax, Decomp-MIPS.",
+        "Validation rows do not tell the best rates apart, and the lowest is taken: Softmax; Decomp-MIPS.",
         "The best rate is the highest that was tried: Margin.",
     ]
     assert len(tables[0]) == 15
