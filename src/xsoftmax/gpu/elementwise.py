@@ -141,8 +141,10 @@ def _compiled_for(block: "Block") -> Elementwise:
     """Give what is compiled for blocks of one size, and of any size for others: the last is narrower."""
     like = (block.precision.factors, block.precision.sums, block.has_biases)
     size = (block.n_samples, block.n_classes)
-    pairs = zip(compiled(size, like), compiled(None, like), strict=True)
-    return Elementwise(*(_by_size(size, *pair) for pair in pairs))
+    of_size, others = compiled(size, like), compiled(None, like)
+    return Elementwise(
+        _by_size(size, of_size.added, others.added), _by_size(size, of_size.coefficients, others.coefficients)
+    )
 
 
 def _by_size(size: tuple[int, int], of_size: Callable[..., Any], of_others: Callable[..., Any]) -> Callable[..., Any]:
