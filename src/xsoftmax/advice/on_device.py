@@ -28,7 +28,7 @@ ASSUMED = {"products": PRODUCTS_A_SECOND, "bandwidth": 1e12, "step_seconds": 1e-
 # multiplied and added, three times over.
 MOVED, GATHERED = 16, 36
 # Seconds of a small step for which a card is asked operation by operation, from
-# docs/performance/gpu-h200-not-recorded.json.
+# docs/gpu/h200-not-recorded.json.
 NOT_RECORDED = 2e-3
 
 

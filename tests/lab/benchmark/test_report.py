@@ -199,6 +199,14 @@ def test_the_page_is_as_the_raw_files_have_it():
     assert all(blocks[name].strip() == "" for name in set(blocks) - set(found))
 
 
+def test_the_page_of_a_card_is_as_its_raw_file_has_it():
+    """If this fails: `xsoftmax benchmark report docs/gpu/h200.json -o figures --update docs/gpu.md`."""
+    page = (ROOT / "docs" / "gpu.md").read_text()
+    found = writers(read_results([ROOT / "docs" / "gpu" / "h200.json"]), "gpu")
+    assert "NVIDIA H200" in page
+    assert renewed(page, found, "gpu") == page
+
+
 @pytest.mark.parametrize("name", ["text", "text-small", "dense", "dense-many"])
 def test_the_pages_beside_peers_are_as_their_raw_files_have_it(name):
     """If this fails, run the last command of the page."""
