@@ -32,9 +32,6 @@ def card(one_by_one, monkeypatch):
     """Let the CPU device be one on which fits take what is compiled."""
     monkeypatch.setattr(elementwise, "COMPILED_ON", ("cpu",))
     elementwise.warn.cache_clear()
-    elementwise._compiled_for.cache_clear()
-    yield
-    elementwise._compiled_for.cache_clear()
 
 
 def compiled_as(monkeypatch, **functions):

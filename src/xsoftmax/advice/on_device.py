@@ -27,8 +27,7 @@ ASSUMED = {"products": PRODUCTS_A_SECOND, "bandwidth": 1e12, "step_seconds": 1e-
 # Bytes per weight of a step: it and its accumulator, read and written. Bytes per product of sparse rows: gathered,
 # multiplied and added, three times over.
 MOVED, GATHERED = 16, 36
-# Seconds of a small step for which a card is asked operation by operation, from
-# docs/gpu/h200-not-recorded.json.
+# Seconds of a small step of which a card is asked each operation: docs/gpu/h200-not-recorded.json.
 NOT_RECORDED = 2e-3
 
 

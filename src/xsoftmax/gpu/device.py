@@ -103,9 +103,9 @@ def free_on(place: str) -> int:
     """Tell how many bytes may still be taken on a device of PyTorch."""
     if place == "cpu":
         return free_bytes()
-    cuda = loaded_torch().cuda
     from xsoftmax.gpu.replay import held_on
 
+    cuda = loaded_torch().cuda
     unused = cuda.memory_reserved() - cuda.memory_allocated()
     return cuda.mem_get_info()[0] + unused - held_on(cuda.current_device())
 

@@ -136,7 +136,6 @@ def _of_its_own(function: Any, name: str) -> Any:
     return FunctionType(function.__code__.replace(co_name=name), function.__globals__, name)
 
 
-@lru_cache(maxsize=64)
 def _compiled_for(block: "Block") -> Elementwise:
     """Give what is compiled for blocks of one size, and of any size for others: the last is narrower."""
     like = (block.precision.factors, block.precision.sums, block.has_biases)

@@ -83,11 +83,11 @@ class EncodedSolver(WithTable, SampledSolver):  # type: ignore[misc]
         self._of_table.end(epoch * self._batches_per_epoch + first + used)
         return used
 
-    def _refreshed(self) -> None:
+    def _refresh(self) -> None:
         """See ``SampledSolver``: rows that the proposal keeps are taken anew."""
         if hasattr(self._proposal, "look_at"):
             self._proposal.look_at(self._encoded)
-        super()._refreshed()
+        super()._refresh()
 
     def _encoded(self, rows: np.ndarray) -> np.ndarray:
         """Give some samples behind the table as it is."""

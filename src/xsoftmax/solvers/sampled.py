@@ -85,10 +85,9 @@ class SampledSolver:
         self.auxiliary, self._n_classes = initial_auxiliary(method, data), data.n_classes
         n_draws = method.batch.size * method.n_sampled
         steps = max(1, min(DEFAULT_CHUNK // method.batch.size, MOST_DRAWS // n_draws))
-        self._refresh: Callable[[Any], None] | None = None
-        if method.proposal.adaptive:
-            steps, self._refresh = proposal.refresh_steps, proposal.refresh  # type: ignore[attr-defined]
-        self._proposal_is_kept = getattr(proposal, "kept", False)
+        self._adaptive = method.proposal.adaptive
+        if self._adaptive:
+            steps = proposal.refresh_steps  # type: ignore[attr-defined]
         self.chunk = steps * method.batch.size
         self._batches_per_epoch = -(-data.n_samples // method.batch.size)
         draws_from = proposal.kernel(data.X)
@@ -137,28 +136,26 @@ class SampledSolver:
 
     def advance(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """See ``Solver``; every so many steps of an epoch, a proposal that follows the weights looks at them."""
-        used = 0
-        while True:
-            position = first + used
-            if self._refresh is not None and (position % self.chunk == 0 or not (used or self._proposal_is_kept)):
-                self._refreshed()
-            if not used:
-                self._average.begin(samples, epoch, first)
-            until = samples.size if self._refresh is None else used + self.chunk - position % self.chunk
-            stretch = samples[used:until]
-            used_here = self._advanced(stretch, epoch, position, rate)
-            used += used_here
+        begins, used = [0], 0
+        if self._adaptive:
+            begins += range(self.chunk - first % self.chunk, samples.size, self.chunk)
+            if first % self.chunk == 0 or not getattr(self._proposal, "kept", False):
+                self._refresh()
+        self._average.begin(samples, epoch, first)
+        for begin, stretch in zip(begins, np.split(samples, begins[1:]), strict=True):
+            if begin:
+                self._refresh()
+            used += self._advanced(stretch, epoch, first + begin, rate)
             if isinstance(self._weights, Decayed):
                 self._weights.fold()
-            if used_here < stretch.size or used == samples.size:
+            if used < begin + stretch.size:
                 break
         self._average.end(epoch * self._batches_per_epoch + -(-(first + used) // self._batch.size))
         return used
 
-    def _refreshed(self) -> None:
-        """Let the proposal look at the weights."""
-        assert self._refresh is not None
-        self._refresh(self._weights)
+    def _refresh(self) -> None:
+        """Let an adaptive proposal look at the weights."""
+        self._proposal.refresh(self._weights)  # type: ignore[attr-defined]
 
     def _advanced(self, samples: np.ndarray, epoch: int, first: int, rate: float) -> int:
         """Use samples, as many at a time as decay lets weights shrink before they are multiplied out."""
