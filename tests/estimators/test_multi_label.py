@@ -180,8 +180,8 @@ def test_parameters_do_what_they_say(capsys):
     drawn = MultiLabelClassifier(epochs=1, random_state=np.random.RandomState(0)).fit(X, Y)
     assert 0 <= drawn.model_.attributes["seed"] < 2**31
     assert MultiLabelClassifier(epochs=1, validation_fraction=0, n_jobs=-1).fit(X, Y).score(X, Y) > 0
-    stopped = MultiLabelClassifier(epochs=10**4, max_seconds=0.01).fit(X, Y)
-    assert stopped.model_.attributes["message"] == "max_seconds is 0.01"
+    stopped = MultiLabelClassifier(epochs=10**4, max_seconds=0.2).fit(X, Y)
+    assert stopped.model_.attributes["message"] == "max_seconds is 0.2"
     patient = MultiLabelClassifier(epochs=10**4, patience=2).fit(X, Y)
     assert patient.model_.attributes["status"] == "stopped early"
     assert capsys.readouterr().err == ""

@@ -76,19 +76,22 @@ def test_a_replay_is_the_call_with_the_same_bits(recording):
 @pytest.mark.parametrize("precision", BYTES_PER_WEIGHT)
 @pytest.mark.parametrize("others", [{}, {"decay": 0.5, "average": "half"}], ids=str)
 def test_steps_at_other_rates_have_the_bits_of_those_that_are_not_replayed(precision, others, recording, monkeypatch):
-    """Minibatches of eight samples and of two; periods of an average end in between."""
-    seen = []
-    for places in ((), replay.REPLAYED_ON):
+    """Minibatches of eight samples; periods of an average end in between."""
+    rates, places = (0.5, 0.2, 0.7, 0.1), replay.REPLAYED_ON
+
+    def trained(rates, places):
         monkeypatch.setattr(replay, "REPLAYED_ON", places)
         solver = solver_for(method_of(SOFTMAX, precision=precision, **others))
         solver.advance(np.empty(0, np.int64), 0, 0, 0.0)
-        for epoch, rate in enumerate((0.5, 0.2, 0.7, 0.1)):
+        for epoch, rate in enumerate(rates):
             for first in (0, 16, 32):
-                solver.advance(np.arange(first, first + 10), epoch, first, rate / (1 + first))
-        seen.append((solver.weights().copy(), {name: each.copy() for name, each in solver.arrays().items()}))
+                solver.advance(np.arange(first, first + 16), epoch, first, rate)
         assert (solver._steps._replayed._recorded is not None) == bool(places)
-    assert np.array_equal(seen[0][0], seen[1][0])
-    assert all(np.array_equal(each, seen[1][1][name]) for name, each in seen[0][1].items())
+        return {name: each.copy() for name, each in solver.arrays().items()}
+
+    called, replayed = trained(rates, ()), trained(rates, places)
+    assert all(np.array_equal(each, replayed[name]) for name, each in called.items())
+    assert not np.array_equal(replayed["W"], trained([rates[0]] * 4, places)["W"]), "each step has its own rate"
 
 
 @pytest.mark.skipif(torch.__version__ < "2.13", reason="what a failed recording leaves behind was mended in 2.13")
