@@ -175,7 +175,7 @@ def test_a_resumed_solver_draws_what_an_uninterrupted_one_does(bias):
     resumed.advance(np.arange(20, 30), 0, 20, 0.5)
     assert np.array_equal(resumed.weights(), whole.weights())
     never_refreshed = solver_of(data, settings)
-    never_refreshed._refresh = lambda weights: None
+    never_refreshed._refresh = lambda: None
     for first in (0, 10, 20):
         never_refreshed.advance(np.arange(first, first + 10), 0, first, 0.5)
     assert not np.array_equal(never_refreshed.weights(), whole.weights())
