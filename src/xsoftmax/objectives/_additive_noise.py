@@ -130,9 +130,9 @@ class AdditiveNoise(NamedTuple):
     """Parameters: ``local_rate`` (1 + t)^-``local_power``, the length of local steps.
 
     t counts the visits of the sample: with the paper's iterations, samples would stand still before they are seen
-    twice. ``start_at_best``: (mu, sigma) begin where the bound is highest at equal scores, or as published at
-    (0, 1), from where many classes throw mu far off. ``entropy``: whether local steps follow the gradient of q's
-    entropy; the authors' program lacks it, so that sigma falls towards 0, and its ``local_rate`` is 0.001.
+    twice. ``start_at_best``: (mu, sigma) begin where the bound is highest at equal scores, or as in the authors'
+    program at (0, 1), from where many classes throw mu far off. ``entropy``: whether local steps follow the gradient
+    of q's entropy; the authors' program lacks it, so that sigma falls towards 0, and its ``local_rate`` is 0.001.
     """
 
     local_rate: float = 0.01

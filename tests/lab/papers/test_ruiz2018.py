@@ -32,12 +32,12 @@ BOUNDS = {
 }
 
 AHEAD = "Softmax A&R outperforms OVE in test {} on all data sets but EURLex-4K: here MNIST, Bibtex and Omniglot"
-LIKELIHOODS = "The test log-likelihood of every method in Table 3"
-ACCURACIES = "The test accuracy of every method in Table 3"
+LIKELIHOODS = "The test log-likelihood of every method in Table 3 on MNIST, Bibtex and Omniglot"
+ACCURACIES = "The test accuracy of every method in Table 3 on MNIST, Bibtex and Omniglot"
 LOGISTIC_AHEAD = "Multinomial logistic A&R presents better predictive performance than OVE on Omniglot and Bibtex"
 COMPETITIVE = (
-    "A&R is also competitive with the multinomial probit and the multinomial logistic (by accuracy: here at least "
-    "0.9 of OVE's)"
+    "A&R for the multinomial probit and the multinomial logistic is also competitive (by accuracy: here at least "
+    "0.95 of OVE's)"
 )
 BEHIND = (
     "Complementary sum sampling (Botev et al. 2017) does not outperform OVE in test log-likelihood on four of the "
@@ -57,7 +57,7 @@ TIGHTER = "Softmax A&R provides a significantly tighter bound than OVE on most d
 CLOSE = "On Bibtex the bound of softmax A&R is close to OVE's"
 NEARLY = "On MNIST and Bibtex the bound of softmax A&R nearly achieves the exact softmax's marginal likelihood"
 EQUATIONS = {
-    "With standard Gumbel errors the augmented model (eq. 5) is the softmax",
+    "With standard Gumbel errors the marginal of the augmented model (eq. 5) is the softmax",
     "The softmax's bound has the closed form of eq. 8",
     "The bound is tight at q*, a Gumbel distribution at log η*",
     "With q kept, the gradient of the softmax estimated from drawn classes is unbiased",
@@ -115,14 +115,14 @@ def verdicts(*args, **options):
 def test_the_papers_own_numbers_are_reproduced(tmp_path, monkeypatch):
     found = claims(tmp_path, monkeypatch, as_the_paper())
     open_ones = [claim.says for claim in found if claim.finding.verdict == Verdict.OPEN]
-    assert len(open_ones) == 16
+    assert len(open_ones) == 18
     assert sum("EURLex" in says or "AmazonCat" in says for says in open_ones) == 4
     assert {*EQUATIONS, *(AHEAD.format(measure) for measure in ("log-likelihood", "accuracy"))} <= {
         claim.says for claim in found
     }
     assert {claim.finding.verdict for claim in found} == {Verdict.REPRODUCED, Verdict.OPEN}
     assert {claim.says for claim in found if claim.ours} == OURS
-    assert len(found) == 35
+    assert len(found) == 37
 
 
 def test_the_contrary_of_all_is_not(tmp_path, monkeypatch):
@@ -150,7 +150,7 @@ def test_most_of_all_is_its_shape(tmp_path, monkeypatch):
     fits[MNIST, AR] |= {"test.log_likelihood": -0.29, "test.accuracy": 0.5, "end.objective": 0.252}
     fits[BIBTEX, AR]["end.objective"] = 0.2019
     fits[BIBTEX, AR]["end.train_log_likelihood"] = -9.0
-    fits[BIBTEX, LOGISTIC]["test.accuracy"] = 0.31
+    fits[BIBTEX, LOGISTIC]["test.accuracy"] = 0.33
     fits[MNIST, "probit-published"]["test.log_likelihood_sampled"] = -0.4
     fits[MNIST, "probit-no-entropy"] = {"test.log_likelihood": -0.1, "end.objective": 0.1}
     found = verdicts(tmp_path, monkeypatch, fits)
@@ -158,12 +158,21 @@ def test_most_of_all_is_its_shape(tmp_path, monkeypatch):
     assert found[TIGHTER] == Verdict.REPRODUCED
 
 
+def test_one_that_is_above_on_each_data_set_leaves_no_highest(tmp_path, monkeypatch):
+    fits = as_the_paper()
+    for key in (MNIST, BIBTEX, OMNIGLOT):
+        fits[key, LOGISTIC]["test.log_likelihood"] = 0.98 * fits[key, AR]["test.log_likelihood"]
+    found = verdicts(tmp_path, monkeypatch, fits)
+    assert [verdict for says, verdict in found.items() if "the highest test log-likelihood" in says] == [Verdict.NOT]
+    assert found[AHEAD.format("log-likelihood")] == Verdict.REPRODUCED
+
+
 @pytest.mark.parametrize(
     ("likelihoods", "behind", "superior"),
     [
         ({MNIST: -0.3, BIBTEX: -3.4, OMNIGLOT: -6.0}, Verdict.REPRODUCED, Verdict.OPEN),
-        ({MNIST: -0.3, BIBTEX: -3.4, OMNIGLOT: -5.4}, Verdict.REPRODUCED, Verdict.REPRODUCED),
-        ({MNIST: -0.3, OMNIGLOT: -5.4}, Verdict.REPRODUCED, Verdict.REPRODUCED),
+        ({MNIST: -0.3, BIBTEX: -3.4, OMNIGLOT: -5.4}, Verdict.IN_SHAPE, Verdict.REPRODUCED),
+        ({MNIST: -0.3, OMNIGLOT: -5.4}, Verdict.IN_SHAPE, Verdict.REPRODUCED),
         ({MNIST: -0.273, BIBTEX: -3.4, OMNIGLOT: -5.0}, Verdict.NOT, Verdict.NOT),
         ({MNIST: -0.2, BIBTEX: -3.0, OMNIGLOT: -5.0}, Verdict.NOT, Verdict.NOT),
     ],

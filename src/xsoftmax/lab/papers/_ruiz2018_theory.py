@@ -25,11 +25,13 @@ def theory(page: Page) -> None:
         "Integrals are numerical, and the estimate by drawn classes is the mean over every set that can be drawn. "
         "The algorithms draw one set for their local and their global step; here q is kept while the gradient is "
         "averaged, as in section 2.1. Eq. 8 is the log-concavity bound, log z ≤ z / η + log η − 1, as the paper "
-        "says: z is the sum in brackets.",
+        "says: z is the sum in brackets. All this is derived, so that equal sides are no evidence of ours: the "
+        "checks hold the paper's formulas against each other, the last one its weighting of drawn classes, which is "
+        "an identity of sums.",
     )
     gaps = [np.delete(scores, k) - scores[k] for scores in [_scores()] for k in range(N_CLASSES)]
     for says, distance in {
-        "With standard Gumbel errors the augmented model (eq. 5) is the softmax": _marginal,
+        "With standard Gumbel errors the marginal of the augmented model (eq. 5) is the softmax": _marginal,
         "The softmax's bound has the closed form of eq. 8": _closed_form,
         "The bound is tight at q*, a Gumbel distribution at log η*": _tightness,
         "With q kept, the gradient of the softmax estimated from drawn classes is unbiased": _bias,

@@ -13,6 +13,7 @@ from xsoftmax.lab.papers._ruiz2018_names import (
     DATASETS,
     LOGISTIC,
     METHODS,
+    MNIST,
     OMNIGLOT,
     OVE,
     PROBIT,
@@ -27,13 +28,13 @@ from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.page import Page, comparison
 from xsoftmax.lab.reproduction.results import Results, middle
-from xsoftmax.lab.reproduction.rules import agrees, judge_level, judge_numbers, judge_orders, not_tested
+from xsoftmax.lab.reproduction.rules import TOLERANCE, agrees, judge_level, judge_numbers, judge_orders, not_tested
 
 MEASURES = {"log_likelihood": "log-likelihood", "accuracy": "accuracy"}
 
 # "Also competitive" has no number in the paper: probit and logistic A&R are if their accuracy is at least this share
 # of OVE's. In the paper's Table 3 the least share is 0.98 on the data sets here, and 0.90 on AmazonCat-13K.
-COMPETITIVE, ROUGHLY_COMPETITIVE = 0.9, 0.8
+COMPETITIVE, ROUGHLY_COMPETITIVE = 0.95, 0.9
 
 
 def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
@@ -56,7 +57,9 @@ def _table_1(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
         "A row of Bibtex has its first label only, in the paper and here; the paper has more classes left, and fewer "
         "test rows. The paper does not say which drawings of Omniglot are test rows; here they are the last four of "
         "each character. Omniglot's ink is 1 and its paper 0; the paper says only that images are resized. Bibtex is "
-        "Mulan's copy, whose order of labels, and with it a row's first one, may not be that of the paper's copy.",
+        "Mulan's copy, whose order of labels, and with it a row's first one, may not be that of the paper's copy. "
+        "The authors published their copies, bitbucket.org/franrruiz/augment-reduce-data, which could not be "
+        "downloaded from here.",
     )
     rows = []
     for key in (each for each in paper if each in results.prepared):
@@ -73,9 +76,9 @@ def _table_3(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     page.section(
         "Table 3: test log-likelihood and accuracy",
         "Exact likelihoods of each model's own link: of the softmax over all classes; for probit and logistic an "
-        "integral, to 1e-9. Minibatches, drawn classes and steps are the paper's: ρ₀ = 0.02, times 0.9 every 2,000 "
-        "iterations; local steps of (1 + t)^−0.9 for the softmax, and 0.01 times that for the others. The exact "
-        "softmax takes the same steps with all classes; it need not be at its optimum.",
+        "integral, to 1e-9. Minibatches, drawn classes and step sizes are the paper's: ρ₀ = 0.02, times 0.9 every "
+        "2,000 iterations; local steps of (1 + t)^−0.9 for the softmax, and 0.01 times that for the others. The "
+        "exact softmax takes the same steps with all classes; it need not be at its optimum.",
         "What differs: weights begin at 0, where the paper draws weights from N(0, 0.1²) and biases from N(0, "
         "0.001²). The t of a local step counts visits to its row, as epochs do in the authors' program; the paper "
         "has iterations. The paper does not say where local variables begin: η begins here at the number of "
@@ -88,13 +91,7 @@ def _table_3(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     comparison(page, paper, measures, DATASETS | METHODS)
     _claim_ahead(results, page)
     _claim_numbers(results, page, paper)
-    _claim_orders(
-        results,
-        page,
-        "In general softmax A&R provides the highest test log-likelihood of OVE and the three models of A&R (in "
-        "Table 3 on all three data sets here)",
-        [(key, AR, other, "log_likelihood") for key in DATASETS for other in (OVE, PROBIT, LOGISTIC)],
-    )
+    _claim_highest(results, page)
     _claim_orders(
         results,
         page,
@@ -116,7 +113,38 @@ def _claim_ahead(results: Results, page: Page) -> None:
         )
 
 
+def _claim_highest(results: Results, page: Page) -> None:
+    """Claim that softmax A&R is the highest: of each data set one order, against the best of the others."""
+    told, orders = [], []
+    for key in (each for each in DATASETS if results.has(each, AR)):
+        found = {
+            other: results.difference(key, AR, other, "log_likelihood")
+            for other in (OVE, PROBIT, LOGISTIC)
+            if results.has(key, other)
+        }
+        if found:
+            closest = min(found, key=lambda other: found[other].mean)
+            told.append(f"{DATASETS[key]}, above {METHODS[closest]}: {signed(found[closest])}")
+            each = [difference.is_above for difference in found.values()]
+            orders.append(False if False in each else None if None in each else True)
+    page.claim(
+        "In general softmax A&R provides the highest test log-likelihood of OVE and the three models of A&R (in "
+        "Table 3 on all three data sets here)",
+        "; ".join(told),
+        judge_orders(orders, of="data sets"),
+        "on each data set it counts against the highest of the others",
+    )
+
+
 def _claim_numbers(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
+    same = (
+        "not the same here: where weights and η begin, what the t of local steps counts, how steps grow at a "
+        "gradient of 0, the floor of −26, the classes and test rows of Bibtex, the test rows of Omniglot"
+    )
+    why = {
+        "log_likelihood": f"{same}; the paper estimates the likelihoods of probit and logistic by draws",
+        "accuracy": f"{same}; {_spread(paper, MNIST)}",
+    }
     for measure, words in MEASURES.items():
         found = {
             f"{DATASETS[key]} {METHODS[name]}": agrees(row[measure], results.estimate(key, name, f"test.{measure}"))
@@ -125,12 +153,20 @@ def _claim_numbers(results: Results, page: Page, paper: Mapping[str, Any]) -> No
             if results.has(key, name)
         }
         page.claim(
-            f"The test {words} of every method in Table 3",
+            f"The test {words} of every method in Table 3 on MNIST, Bibtex and Omniglot",
             told_numbers(found),
             judge_numbers(found.values()),
-            "not the same here: where weights and η begin, what the t of local steps counts, how steps grow at a "
-            "gradient of 0, the floor of −26, the classes and test rows of Bibtex, the test rows of Omniglot",
+            why[measure],
         )
+
+
+def _spread(paper: Mapping[str, Any], key: str) -> str:
+    """Tell how far accuracies of methods are apart in the paper, beside the tolerance."""
+    there = [row["accuracy"] for row in paper[key].values()]
+    return (
+        f"on {DATASETS[key]} the paper's {len(there)} lie within {max(there) - min(there):.3f}, and an agreement is "
+        f"within {TOLERANCE * max(there):.3f}"
+    )
 
 
 def _claim_competitive(results: Results, page: Page) -> None:
@@ -142,7 +178,7 @@ def _claim_competitive(results: Results, page: Page) -> None:
                 shares[f"{name} {METHODS[method]}"] = ratio(*both)
     if shares:
         page.claim(
-            "A&R is also competitive with the multinomial probit and the multinomial logistic (by accuracy: here at "
+            "A&R for the multinomial probit and the multinomial logistic is also competitive (by accuracy: here at "
             f"least {COMPETITIVE:g} of OVE's)",
             "; ".join(f"{name} {number(share.mean, digits=3)}" for name, share in shares.items()),
             judge_level(
@@ -151,7 +187,8 @@ def _claim_competitive(results: Results, page: Page) -> None:
                 near=ROUGHLY_COMPETITIVE,
                 of="the least share of OVE's test accuracy",
             ),
-            "the level is ours; the paper has no number",
+            "the level is ours, the paper has no number; by log-likelihood the paper's own probit is far behind OVE "
+            "on Bibtex and Omniglot",
         )
 
 
@@ -171,8 +208,13 @@ def _claim_complementary(results: Results, page: Page) -> None:
         f"{says} the five data sets (the paper does not say which; here {names})",
         "; ".join(f"{DATASETS[key]}, it against OVE: {signed(each)}" for key, each in found.items()),
         judge_level(
-            Estimate.exact(len(ahead)), at_most=1, of="the number of data sets here on which it is ahead", digits=0
+            Estimate(len(ahead), 0.0, len(there)),
+            at_most=0,
+            near=1,
+            of="the number of data sets here on which it is ahead",
+            digits=0,
         ),
+        "of the paper's five data sets it may be ahead on one; too close to tell is not ahead",
     )
     if ahead:
         _claim_orders(results, page, last, [(key, AR, COMPLEMENTARY, "log_likelihood") for key in ahead])
@@ -200,8 +242,9 @@ def _claim_orders(
 def _table_2(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
     page.section(
         "Table 2: time per epoch",
-        "Seconds, medians over seeds. Our fits run side by side, as the workflow starts them: their times show a "
-        "size, and no order of methods follows from them.",
+        "Seconds, medians over seeds. Our fits need not have had the machine to themselves, as the workflow starts "
+        "as many side by side as there are cores: their times show a size, and no order of methods follows from "
+        "them.",
     )
     rows, ratios = [], {}
     for key, times in paper.items():
