@@ -23,7 +23,7 @@ OTHERWISE = {
 }  # fmt: skip
 NEAR = {
     "softmax": (0.9, 0.6, 1.8), "margin": (0.7, 0.7, 1.0), "mips": (0.65, 0.5, 0.3), "decomposed": (0.6, 0.6, 0.4),
-    "sampled": (0.6, 0.2, 0.5), "softmax-large": (0.9, 0.6, 2.5),
+    "sampled": (0.6, 0.5, 0.5), "softmax-large": (0.9, 0.6, 2.5),
 }  # fmt: skip
 LEVELS = {
     "Iterations of Softmax are much slower than the others', since its gradient is dense",
@@ -33,12 +33,15 @@ LEVELS = {
     "Decomp-MIPS retains the accuracy of the exact method",
     "Sampled-Softmax has extremely slow progress per iteration",
     "Sampled-Softmax has fast iterations",
+    "The technique outperforms sampling-based approximation of the gradient by a large margin",
 }
 ORDERS = {
     "Softmax has very good per-iteration progress, significantly more than Margin, MIPS and Decomp-MIPS",
     "MIPS has a significant drop in its training accuracy compared with Margin and Decomp-MIPS",
     "Sampled-Softmax could not reach a comparable accuracy to other methods even after one day",
+    "The technique consistently improves the accuracy of search-based approximation of the gradient",
 }
+UNTOLD = ("close to convergence", "by-products", "orders of magnitude faster", "concentrated on a relatively small")
 GAINS = "Softmax gains from rates beyond the paper's"
 
 
@@ -66,8 +69,8 @@ def made_up(folder, methods, datasets=("debtags", "delicious-sets"), seeds=3):
 def verdicts(results):
     page = page_of("yen2018-labels", results)
     assert [claim.says for claim in page.claims if claim.ours] == [GAINS]
-    untold = [claim for claim in page.claims if "close to convergence" in claim.says or "by-products" in claim.says]
-    assert [claim.finding.verdict for claim in untold] == [Verdict.OPEN] * 2
+    untold = [claim for claim in page.claims if any(words in claim.says for words in UNTOLD)]
+    assert [claim.finding.verdict for claim in untold] == [Verdict.OPEN] * len(UNTOLD)
     return {claim.says: claim.finding.verdict for claim in page.claims if claim not in untold}
 
 
@@ -126,10 +129,10 @@ def test_one_seed_tells_nothing(tmp_path):
     assert found == dict.fromkeys(LEVELS, Verdict.OPEN) | dict.fromkeys(ORDERS | {GAINS}, Verdict.CLOSE)
 
 
-def test_larger_rates_that_diverge_on_a_data_set_are_a_loss_there(tmp_path):
+def test_larger_rates_that_diverge_on_a_data_set_tell_nothing_there(tmp_path):
     results = made_up(tmp_path, AS_IN_THE_PAPER)
     results.fits[:] = [fit for fit in results.fits if (fit.dataset, fit.method) != ("debtags", "softmax-large")]
-    assert verdicts(results)[GAINS] == Verdict.NOT  # one of two
+    assert verdicts(results)[GAINS] == Verdict.CLOSE  # one of two
     results.fits[:] = [fit for fit in results.fits if fit.method != "softmax-large"]
     claim = next(each for each in page_of("yen2018-labels", results).claims if each.says == GAINS)
     assert claim.finding.verdict == Verdict.OPEN
