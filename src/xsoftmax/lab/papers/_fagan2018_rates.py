@@ -60,7 +60,7 @@ def every_rate(results: Results, page: Page, rates: Sequence[float]) -> None:
         "Figure 3: every rate",
         f"Eurlex cannot be had here; {named(STAND_IN)} stands in for it: all its training rows, 50 epochs, one class "
         f"a step for vanilla SGD, U-max and Implicit SGD, u from log K. {UNITS} A dash: not run. The grid ends at "
-        f"{max(rates):g}, the paper's greatest rate.",
+        f"{max(rates):g}, the greatest rate of the paper's Figure 3.",
     )
     panels = [
         Panel(ALL_METHODS[method], lines, "epoch", "training log-loss (nats)", y_scale="log")

@@ -12,6 +12,8 @@ from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import agrees, judge_numbers
 
+ONE_SEED = "The ± of a ratio is Implicit SGD's: OVE, NCE and IS have one seed."
+
 
 def floor(n_classes: int) -> float:
     """Give the least log-loss of probabilities that are normalised once more: of a model that is always right."""
@@ -64,7 +66,7 @@ def normalised_twice(results: Results, page: Page, numbers: Mapping[str, Any]) -
         "each model scored both ways. Where the two columns of ours differ by far, the model is confidently wrong "
         "of some rows, which normalised twice costs at most one nat more than being right; it is likely that the "
         "paper's rates were chosen by that score, too. The ratios are to Implicit SGD with three passes, as Table 3 "
-        "has it (see the next section).",
+        f"has it (see the next section). {ONE_SEED}",
     )
     _table_of_scorings(results, page, numbers, losses_stored)
 

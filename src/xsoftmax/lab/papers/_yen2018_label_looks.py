@@ -1,9 +1,11 @@
 """Yen et al. 2018, several labels: what claims are judged by, and the table of all methods."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from xsoftmax.lab.papers._yen2018_methods import (
     EPOCHS,
+    MIPS,
     SECONDS,
     common_end,
     is_looked_at,
@@ -40,6 +42,10 @@ class Looks:
     def kinds(self, *losses: str) -> list[str]:
         """List the kinds of rates with which all of some losses were trained."""
         return kinds(self._results, self._dataset, *losses)
+
+    def fewer_rows(self) -> float:
+        """Tell how many times as few rows a search scores as there are labels: the centroids and as many labels."""
+        return math.sqrt(self._results.of(self._dataset, f"{MIPS}-{EPOCHS}")[0].status["data"]["n_classes"]) / 2
 
     def faster(self, fast: str, slow: str) -> Estimate:
         """Estimate how many times as fast a loss's epochs are as another's."""

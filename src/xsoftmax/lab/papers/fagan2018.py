@@ -185,7 +185,7 @@ def _factor(results: Results, page: Page, found: Losses, paper: float) -> None:
         judge_mean_factor(of_dataset.values(), paper),
         f"{paper} is the average of Table 3's column of vanilla SGD over all seven data sets, and 5.95 over these "
         "three; against vanilla SGD ours are in the table, and it diverged on MNIST. The columns of OVE, NCE and "
-        "IS, normalised twice, are 7.6 to 8.2. OVE, NCE and IS have one seed here; the ± is Implicit SGD's",
+        "IS, normalised twice, are 7.6 to 8.2",
     )
 
 

@@ -195,8 +195,14 @@ def _what_was_run(results: Results) -> str:
     reduced = "" if not results.name.endswith("-quick") else " (the reduced run, whose numbers are not the paper's)"
     return (
         f"{len(results.fits)} fits{searched}{reduced}, seeds {', '.join(map(str, seeds))}, {seconds / 60:.0f} "
-        f"minutes of training in all on {_machines(results)}; means with standard errors"
+        f"minutes of training in all on {_machines(results)}{_commits(results)}; means with standard errors"
     )
+
+
+def _commits(results: Results) -> str:
+    runs = [*results.fits, *(trial for search in results.searches for trial in search.trials)]
+    commits = sorted({str(run.status["git_commit"])[:8] for run in runs if run.status.get("git_commit")})
+    return f", by the code of {' and '.join(commits)}" if commits else ""
 
 
 def _machines(results: Results) -> str:

@@ -7,15 +7,12 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from fractions import Fraction
 
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 
 # A number is the paper's if it differs by no more, relatively, or by no more than two standard errors.
 TOLERANCE = 0.03
-# More than so many of several numbers, or of several orders, are needed for "in shape".
-SHARE = Fraction(1, 2)
 
 
 class Verdict(StrEnum):
