@@ -187,7 +187,7 @@ SOON = {"negative-uniform": (-2.9, 0.4, 6.0)}
         (FAR, {"noise": {"augment-reduce-advi": 0.99, "one-vs-each-advi": 0.99}}, Verdict.CLOSE),
         (FAR, {"numbers": {"augment-reduce-advi": (-6.0, 0.26, 1.0)}}, Verdict.NOT),
         (FASTER, {"noise": {"adversarial": 0.9}, "numbers": {"adversarial": (-3.0, 0.5, 50.0)}}, Verdict.CLOSE),
-        (FASTER, {"numbers": {"nce-tree": (-3.0, 0.5, 0.5)}}, Verdict.IN_SHAPE),
+        (FASTER, {"numbers": {"nce-tree": (-3.0, 0.5, 0.5)}}, Verdict.NOT),
         (MAGNITUDE, {"numbers": SLOW}, Verdict.NOT),
         (MAGNITUDE, {"numbers": SOON, "setup": 0.5}, Verdict.IN_SHAPE),
         (MAGNITUDE, {"numbers": {"adversarial": (-3.0, 0.5, 6.0)}, "noise": {"adversarial": 0.9}}, Verdict.CLOSE),

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from xsoftmax.lab.reproduction.estimates import Estimate, above, difference, paired
-from xsoftmax.lab.reproduction.rules import Verdict, agrees, judge_level, judge_numbers, judge_orders, not_tested
+from xsoftmax.lab.reproduction.rules import (
+    Verdict,
+    agrees,
+    judge_level,
+    judge_numbers,
+    judge_orders,
+    not_tested,
+    together,
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +36,12 @@ def test_orders(orders, verdict, otherwise):
     found = judge_orders(orders)
     assert (found.verdict, found.otherwise) == (verdict, otherwise)
     assert judge_orders(dict(enumerate(orders))) == found
+
+
+def test_orders_that_hold_together_are_one():
+    assert together([True, True]) is True
+    assert together([True, None]) is None
+    assert together([None, False, True]) is False
 
 
 def test_what_would_have_changed_a_verdict_of_orders_does():

@@ -84,15 +84,27 @@ def written(settings: Mapping[str, float], edges: Collection[str] = ()) -> str:
 
 
 def at_edge(results: Results, dataset: str, method: str) -> list[str]:
-    """Name the settings that are the least or the greatest that a search has tried."""
+    """Name the settings that are the least or the greatest that a search has tried, but for a least one of 0."""
     if not n_trials(results, dataset, method):
         return []
     trials, found = results.search(dataset, method).trials, []
     for key, value in settings(results, dataset, method).items():
         tried = {trial.status["parameters"][TUNED[key][0]][key] for trial in trials}
-        if len(tried) > 1 and value in (min(tried), max(tried)):
+        if len(tried) > 1 and value in {min(tried), max(tried)} - {0}:
             found.append(key)
     return found
+
+
+def tried(results: Results, dataset: str, method: str) -> str:
+    """Write all values that a search has tried, with the paper's letters."""
+    values: dict[str, set[float]] = {}
+    for trial in results.search(dataset, method).trials if n_trials(results, dataset, method) else ():
+        for key, (part, letter) in TUNED.items():
+            if (value := trial.status["parameters"].get(part, {}).get(key)) is not None:
+                values.setdefault(letter, set()).add(value)
+    return " and ".join(
+        f"{letter} {', '.join(f'{value:g}' for value in sorted(some))}" for letter, some in values.items()
+    )
 
 
 def n_trials(results: Results, dataset: str, method: str) -> int:

@@ -28,7 +28,15 @@ from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.page import Page, comparison
 from xsoftmax.lab.reproduction.results import Results, middle
-from xsoftmax.lab.reproduction.rules import TOLERANCE, agrees, judge_level, judge_numbers, judge_orders, not_tested
+from xsoftmax.lab.reproduction.rules import (
+    TOLERANCE,
+    agrees,
+    judge_level,
+    judge_numbers,
+    judge_orders,
+    not_tested,
+    together,
+)
 
 MEASURES = {"log_likelihood": "log-likelihood", "accuracy": "accuracy"}
 
@@ -125,8 +133,7 @@ def _claim_highest(results: Results, page: Page) -> None:
         if found:
             closest = min(found, key=lambda other: found[other].mean)
             told.append(f"{DATASETS[key]}, above {METHODS[closest]}: {signed(found[closest])}")
-            each = [difference.is_above for difference in found.values()]
-            orders.append(False if False in each else None if None in each else True)
+            orders.append(together(difference.is_above for difference in found.values()))
     page.claim(
         "In general softmax A&R provides the highest test log-likelihood of OVE and the three models of A&R (in "
         "Table 3 on all three data sets here)",

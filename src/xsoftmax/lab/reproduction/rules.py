@@ -4,7 +4,7 @@ A page's verdicts come from these rules and from nothing else, and rules do not 
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -80,6 +80,12 @@ def judge_orders(orders: Mapping[str, bool | None] | Collection[bool | None], of
         )
     told = f"{n} {of}: {held} as claimed, {close} too close, {reversed_} reversed"
     return Finding(verdict, ORDERS, told, otherwise)
+
+
+def together(orders: Iterable[bool | None]) -> bool | None:
+    """Make one order of several that have to hold together, as that of the best to each of the others."""
+    found = list(orders)
+    return False if False in found else None if None in found else True
 
 
 def judge_numbers(agree: Collection[bool], rule: str = NUMBERS) -> Finding:
