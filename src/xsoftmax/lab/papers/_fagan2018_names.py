@@ -57,7 +57,7 @@ CONVERGED, NEARLY = 0.01, 0.05
 
 
 def at(method: str, rate: float) -> str:
-    """Name the method that has this rate, in the program's units, on all rows of the stand-in."""
+    """Name the method that has this rate, in the program's units, on all rows."""
     mantissa, exponent = f"{rate:e}".split("e")
     if float(mantissa) != 1:
         raise ValueError(f"rate is {rate:g}; give a power of ten")

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from xsoftmax.lab.papers._fagan2018_losses import loss, lower, named
-from xsoftmax.lab.papers._fagan2018_names import DATASETS, METHODS, PUBLISHED, ROWS_OF_STEP, STAND_IN
-from xsoftmax.lab.papers._fagan2018_rates import RATES, UNITS, tried
+from xsoftmax.lab.papers._fagan2018_names import DATASETS, IMPLICIT, METHODS, PUBLISHED, ROWS_OF_STEP, STAND_IN
+from xsoftmax.lab.papers._fagan2018_rates import RATES, UNITS, cell, tried
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results
@@ -134,3 +134,30 @@ def _of_the_paper(
             "Of vanilla SGD, U-max and Implicit SGD the paper's rate (with u from 0) ends lower than that of our "
             "search (with u from log K) here: " + "; ".join(better) + "."
         )
+
+
+def beside_the_search(results: Results, page: Page) -> None:
+    """Show every rate on all rows of the data sets but the stand-in, which has a section of its own."""
+    others = [dataset for dataset in DATASETS if dataset != STAND_IN and tried(results, IMPLICIT, dataset)]
+    if not others:
+        return
+    page.text(
+        "How well do rates that are best on 10 % of the rows do on all? All rates, in the units of the authors' "
+        f"program (see Figure 3, which has those of {named(STAND_IN)}), on all rows; a star marks what the search "
+        "chose, a dash what was not run:"
+    )
+    page.table(
+        ["final log-loss at rate", *(f"{rate:g}" for rate in RATES)],
+        [
+            [f"{named(dataset)}, {METHODS[method]}", *_starred(results, dataset, method)]
+            for dataset in others
+            for method in METHODS
+            if results.has(dataset, method)
+        ],
+    )
+
+
+def _starred(results: Results, dataset: str, method: str) -> list[str]:
+    chosen = chosen_by_search(results, dataset, method)
+    losses = tried(results, method, dataset)
+    return [cell(losses.get(rate)) + "*" * (chosen is not None and math.isclose(rate, chosen.rate)) for rate in RATES]

@@ -23,7 +23,7 @@ from xsoftmax.lab.papers._fagan2018_losses import (
 from xsoftmax.lab.papers._fagan2018_names import BIASED, DATASETS, IMPLICIT, METHODS, U_MAX, VANILLA
 from xsoftmax.lab.papers._fagan2018_rates import every_rate
 from xsoftmax.lab.papers._fagan2018_records import normalised_twice, unequal_work
-from xsoftmax.lab.papers._fagan2018_table_2 import table_2
+from xsoftmax.lab.papers._fagan2018_table_2 import beside_the_search, table_2
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Panel, figure_of, lines_of
@@ -80,6 +80,7 @@ def _table_3(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     rows = [[named(dataset), *(ours(losses[m]) if m in losses else "–" for m in METHODS)]
             for dataset, losses in found.items()]  # fmt: skip
     page.table(["data set", *METHODS.values()], rows)
+    beside_the_search(results, page)
     same = [
         named(dataset)
         for dataset in found
