@@ -313,3 +313,19 @@ def test_the_most_accurate_trial_is_told_beside_the_chosen_one(tmp_path, monkeyp
     monkeypatch.setattr(bamler2020, "compared", lambda _: {"faces-5k": "faces"})
     found = list(bamler2020._accurate_trials(Results("made-up", [], [search], {})))
     assert found == [["faces, adversarial", "0.300", "0.400", "ρ 1, λ 0.001"]]
+
+
+def test_what_was_tried_is_told_and_an_edge_of_it_is_marked(monkeypatch):
+    """A regulariser of 0 is the least of all, beyond which there is nothing to try."""
+    trials = [
+        SimpleNamespace(
+            status={"parameters": {"optimizer": {"learning_rate": rate}, "objective": {"regularizer": l2}}}
+        )
+        for rate in (1.0, 0.3)
+        for l2 in (0.001, 0.0)
+    ]
+    results = SimpleNamespace(search=lambda dataset, method: SimpleNamespace(trials=trials))
+    assert names.tried(results, SMALL, "adversarial") == "ρ 0.3, 1 and λ 0, 0.001"
+    for rate, l2, edges in ((1.0, 0.0, ["learning_rate"]), (0.3, 0.001, ["learning_rate", "regularizer"])):
+        monkeypatch.setattr(names, "settings", lambda *_, v=(rate, l2): {"learning_rate": v[0], "regularizer": v[1]})
+        assert names.at_edge(results, SMALL, "adversarial") == edges

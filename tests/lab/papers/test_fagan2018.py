@@ -197,6 +197,11 @@ def test_the_papers_own_numbers_are_reproduced(no_figures):
         assert verdict == next((v for (_, begin), v in other.items() if says.startswith(begin)), REPRODUCED), says
 
 
+def test_the_page_says_how_long_methods_had_to_reach_the_optimum(no_figures):
+    page = page_of("fagan2018", results_of(as_printed())).markdown()
+    assert "began: OVE after 50 epochs, U-max after 50 epochs, Implicit SGD after 50 epochs. In" in page
+
+
 def test_every_rate_stands_beside_the_one_that_was_chosen(no_figures):
     world = as_printed()
     for rate in SEVEN:

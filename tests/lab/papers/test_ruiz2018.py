@@ -85,13 +85,14 @@ def as_the_paper():
     return fits
 
 
+def of_means(self, key, first, second, measure):
+    """Compare means of seeds in place of rows of models."""
+    return difference(*(self.estimate(key, method, f"test.{measure}") for method in (first, second)))
+
+
 def claims(tmp_path, monkeypatch, fits, seeds=3, noise=1e-5):
     """Judge fits whose seeds differ by so much, relatively, each method's in an order of its own."""
-    monkeypatch.setattr(
-        Results,
-        "difference",
-        lambda self, key, a, b, measure: difference(*(self.estimate(key, m, f"test.{measure}") for m in (a, b))),
-    )
+    monkeypatch.setattr(Results, "difference", of_means)
     return page_of("ruiz2018", read(tmp_path, fits, seeds, noise)).claims
 
 
@@ -184,6 +185,20 @@ def test_the_footnote_is_judged_where_its_fits_are(tmp_path, monkeypatch, likeli
     found = {claim.says: claim.finding.verdict for claim in claims(tmp_path, monkeypatch, fits)}
     names = ", ".join({MNIST: "MNIST", BIBTEX: "Bibtex", OMNIGLOT: "Omniglot"}[key] for key in likelihoods)
     assert (found[BEHIND.format(names)], found[STILL_SUPERIOR]) == (behind, superior)
+
+
+def test_the_next_best_and_levels_in_nats_are_told(tmp_path, monkeypatch):
+    """The curves of made-up fits begin a fifth above their ends."""
+    fits = as_the_paper()
+    fits[MNIST, EXACT]["end.objective"], fits[BIBTEX, EXACT]["end.objective"] = 10.0, 25.0
+    results = read(tmp_path, fits)
+    monkeypatch.setattr(Results, "difference", of_means)
+    page = page_of("ruiz2018", results)
+    (claim,) = [claim for claim in page.claims if "the highest test log-likelihood" in claim.says]
+    assert [told.split(":")[0] for told in claim.here.split("; ")] == [
+        "MNIST, above OVE", "Bibtex, above A&R logistic", "Omniglot, above A&R logistic",
+    ]  # fmt: skip
+    assert "that of a uniform guess (0.04 nats on MNIST, 0.10 nats on Bibtex), and" in page.markdown()
 
 
 @pytest.mark.parametrize("at_best", [True, False])

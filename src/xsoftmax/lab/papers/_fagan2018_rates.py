@@ -173,7 +173,8 @@ def start(results: Results) -> float:
 def _claim_large(results: Results, page: Page, rates: Sequence[float]) -> None:
     if rates:
         losses = {rate: of_rate(results, U_MAX, rate) for rate in rates}
-        least = min((Estimate.of(each) for each in losses.values()), key=lambda each: each.mean)
+        ends = [Estimate.of(each) for each in losses.values()]
+        least = min(ends, key=lambda end: end.mean if end.n else math.inf)  # where all diverged it is no lower
         page.claim(
             f"At rates of {' and '.join(f'{rate:g}' for rate in rates)} U-max's log-loss is extremely large",
             "; ".join(f"at {rate:g} {cell(Estimate.of(each))}" for rate, each in losses.items()),
