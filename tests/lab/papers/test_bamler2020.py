@@ -167,6 +167,14 @@ def test_the_opposite_is_not(tmp_path, measured):
     assert list(found.values()).count(Verdict.OPEN) == 10
 
 
+def test_being_faster_is_one_order_of_each_data_set(tmp_path, measured):
+    results = made_up(tmp_path)
+    for fit in results.of(AMAZON, "negative-uniform"):
+        fit.history["seconds"] = [0.0, 0.5, 200.0]
+    (claim,) = [claim for claim in page_of("bamler2020", results).claims if claim.says.startswith(FASTER)]
+    assert claim.finding.n == "2 data sets: 1 as claimed, 0 too close, 1 reversed"
+
+
 ACCURACY, LIKELIHOOD, FAR = "The proposed method reaches", "On the smaller data set", "(as we read Figure 1)"
 FASTER, MAGNITUDE = "The proposed method converges faster", "The proposed method converges orders"
 SHIFTED, CONSIDERABLY, FOCUS = "The fit of the auxiliary", "The proposed method performs", "This may be understood"

@@ -26,6 +26,14 @@ def test_numbers_stand_beside_one_another():
     assert ours(Estimate(-1.0, float("nan"), 1), 1) == "−1.0"
 
 
+def test_a_page_tells_whose_code_made_its_fits(tmp_path):
+    commits = {"softmax": "0123456789abcdef", "sgd": "fedcba9876543210+"}
+    fits = {("a", method): {"fit.git_commit": commit} for method, commit in commits.items()}
+    text = Page("ruiz2018", "Title", "Author, 2000", results_of(tmp_path, fits)).markdown()
+    assert "on a machine, by the code of 0123456789 and fedcba9876+; means" in text
+    assert "by the code" not in Page("ruiz2018", "", "", results_of(tmp_path / "none", {("a", "sgd"): {}})).markdown()
+
+
 def test_a_page_is_written_with_its_figures(tmp_path):
     results = results_of(tmp_path / "fits", {("a", "softmax"): {"test.accuracy": 0.25}})
     page = Page("ruiz2018", "Title", "Author, 2000", results)

@@ -42,6 +42,7 @@ def test_orders_that_hold_together_are_one():
     assert together([True, True]) is True
     assert together([True, None]) is None
     assert together([None, False, True]) is False
+    assert together([]) is None
 
 
 def test_what_would_have_changed_a_verdict_of_orders_does():

@@ -99,9 +99,8 @@ def tried(results: Results, dataset: str, method: str) -> str:
     """Write all values that a search has tried, with the paper's letters."""
     values: dict[str, set[float]] = {}
     for trial in results.search(dataset, method).trials if n_trials(results, dataset, method) else ():
-        for key, (part, letter) in TUNED.items():
-            if (value := trial.status["parameters"].get(part, {}).get(key)) is not None:
-                values.setdefault(letter, set()).add(value)
+        for key, value in tuned(trial).items():
+            values.setdefault(TUNED[key][1], set()).add(value)
     return " and ".join(
         f"{letter} {', '.join(f'{value:g}' for value in sorted(some))}" for letter, some in values.items()
     )

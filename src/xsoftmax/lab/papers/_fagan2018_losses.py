@@ -7,7 +7,7 @@ from typing import TypeVar
 from xsoftmax.lab.papers._fagan2018_names import ALL_METHODS, DATASETS, HALF_WAY
 from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.results import Results
-from xsoftmax.lab.reproduction.rules import TOLERANCE, Finding, judge_level
+from xsoftmax.lab.reproduction.rules import TOLERANCE, Finding, judge_level, together
 
 T = TypeVar("T")
 ONCE, TWICE = "train.log_likelihood", "train.log_likelihood_normalised_twice"
@@ -44,10 +44,7 @@ def lower(better: Estimate, worse: Estimate) -> bool | None:
 
 def lowest(losses: Mapping[str, Estimate], method: str) -> bool | None:
     """Tell whether a method's loss is below all others'; None if that is too close to tell of one of them."""
-    orders = [lower(losses[method], other) for name, other in losses.items() if name != method]
-    if False in orders:
-        return False
-    return None if None in orders or not orders else True
+    return together(lower(losses[method], other) for name, other in losses.items() if name != method)
 
 
 def counts(hits: Iterable[Sequence[bool]]) -> Estimate:

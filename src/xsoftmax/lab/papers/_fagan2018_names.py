@@ -48,7 +48,8 @@ EXTREME, LARGE = 10.0, 2.0
 LEARNS = 1.0
 # "Near identical performance" of NCE and NCE(1,1): log-losses that differ by so much, relatively.
 IDENTICAL = 0.1
-# "Roughly the same speed per iteration": at most so many times the seconds of a step of U-max; in shape up to twice.
+# "Roughly the same speed per iteration": at most so many times the seconds of a step of U-max, or
+# of vanilla SGD; in shape up to twice.
 # Other programs ran beside the fits: of each fit, its fastest part counts, from one look to the next.
 SAME_SPEED, NEAR_SPEED = 1.5, 2.0
 # "Converges to the optimal MLE": by how much, relatively, the loss with penalty ends above the optimum.

@@ -206,7 +206,7 @@ def _claims_of_vanilla(results: Results, page: Page, found: Mapping[str, Mapping
         "Vanilla SGD overflows at rates at which U-max and Implicit SGD do not",
         "largest rate without overflow: " + _powers(largest),
         judge_orders({m: above(largest[m], largest[VANILLA]) for m in three if m != VANILLA}),
-        f"{named(STAND_IN)}; the largest rate tried is {max(found[U_MAX]):g}",
+        f"{named(STAND_IN)}; rates up to {max(found[U_MAX]):g} count",
     )
     best = {
         method: Estimate.of(math.log10(min(losses, key=lambda rate: losses[rate])) for losses in seeds)

@@ -1,7 +1,7 @@
 """Table 2 of Fagan and Iyengar 2018: rates that were chosen on 10 % of the rows, and what they are worth on all."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from xsoftmax.lab.papers._fagan2018_losses import loss, lower, named
@@ -105,7 +105,7 @@ def _transfer(results: Results, page: Page, chosen: Mapping[str, Chosen]) -> Non
         return
     page.text(
         f"What a rate of 10 % of the rows is worth on all of them, on {named(STAND_IN)}: the log-loss at the rate "
-        "that the search chose, and at the best rate of the seven in the section of Figure 3, which are of all rows."
+        "that the search chose, and at the best of those in the section of Figure 3, which are of all rows."
     )
     page.table(["method", "rate of 10 %", "log-loss", "best rate of all rows", "log-loss", "factor"], rows)
     page.claim(
@@ -144,12 +144,13 @@ def beside_the_search(results: Results, page: Page) -> None:
     page.text(
         "How well do rates that are best on 10 % of the rows do on all? All rates, in the units of the authors' "
         f"program (see Figure 3, which has those of {named(STAND_IN)}), on all rows; a star marks what the search "
-        "chose, a dash what was not run:"
+        "chose if it is among them, a dash what was not run:"
     )
+    columns = sorted({rate for dataset in others for method in METHODS for rate in tried(results, method, dataset)})
     page.table(
-        ["final log-loss at rate", *(f"{rate:g}" for rate in RATES)],
+        ["final log-loss at rate", *(f"{rate:g}" for rate in columns)],
         [
-            [f"{named(dataset)}, {METHODS[method]}", *_starred(results, dataset, method)]
+            [f"{named(dataset)}, {METHODS[method]}", *_starred(results, dataset, method, columns)]
             for dataset in others
             for method in METHODS
             if results.has(dataset, method)
@@ -157,7 +158,7 @@ def beside_the_search(results: Results, page: Page) -> None:
     )
 
 
-def _starred(results: Results, dataset: str, method: str) -> list[str]:
+def _starred(results: Results, dataset: str, method: str, rates: Iterable[float]) -> list[str]:
     chosen = chosen_by_search(results, dataset, method)
     losses = tried(results, method, dataset)
-    return [cell(losses.get(rate)) + "*" * (chosen is not None and math.isclose(rate, chosen.rate)) for rate in RATES]
+    return [cell(losses.get(rate)) + "*" * (chosen is not None and math.isclose(rate, chosen.rate)) for rate in rates]

@@ -60,7 +60,9 @@ def figure_2(results: Results, page: Page) -> None:
         page.claim(
             "On Bibtex the bound of softmax A&R is close to OVE's",
             told[BIBTEX],
-            judge_level(apart, at_most=CLOSE, near=ROUGHLY_CLOSE, of="their distance by the exact softmax's gain"),
+            judge_level(
+                apart, at_most=CLOSE, near=ROUGHLY_CLOSE, of="their distance by the exact softmax's gain", digits=4
+            ),
         )
     _near_the_optimum(results, page)
     _rigorous(results, page, there)
@@ -80,6 +82,7 @@ def _near_the_optimum(results: Results, page: Page) -> None:
                 at_most=CLOSE,
                 near=ROUGHLY_CLOSE,
                 of="the larger distance by the exact softmax's gain",
+                digits=4,
             ),
         )
 

@@ -76,8 +76,8 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "their intervals are over seeds; rows are not compared in pairs.",
         "With t in iterations all steps of n minibatches are together as long as about 1 + log n first ones, and a "
         "method may come to no more than naming one label for all rows. Where methods share a P@1 to the last digit "
-        "in all seeds, their order is too close to tell, and their quotient is left out; where they name different "
-        "labels, orders and quotients say no more of what was learned.",
+        "in all seeds, their order is too close to tell, and is no sign that one keeps what the other has; where "
+        "they name different labels, orders and quotients say no more of what was learned.",
         "What the paper's abstract and introduction say of all its experiments is judged [with one "
         "label](yen2018.md) and [with words](yen2018-words.md), too.",
     )
@@ -131,19 +131,23 @@ def _claims(page: Page, looks: Mapping[str, Looks]) -> None:
         levels: tuple[float, float],
         why: str,
     ) -> None:
-        """Claim that a share of two losses' values reaches a level wherever these tell the two apart."""
+        """Claim that a share of two losses' values reaches a level everywhere.
+
+        That one keeps what the other has is left open where they are alike: both may have learned nothing.
+        """
         found, alike = {}, []
         for dataset, each in looks.items():
             for kind in each.kinds(*losses):
                 where = f"{dataset}, {KIND_TEXTS[kind]}"
                 values = each.at_end(by, [f"{loss}-{kind}" for loss in losses])
                 first, second = (list(values[f"{loss}-{kind}"]) for loss in losses)
-                if first == second and None not in first:
+                if levels[0] <= 1 and first == second and None not in first:
                     alike.append(where)
                 else:
                     found[f"{where},"] = judged(values, kind)
-        text = told({where: ours(each, digits=2) for where, each in found.items()})
-        text += f"; to the last digit alike, and left out: {'; '.join(alike)}" if alike else ""
+        parts = [told({where: ours(each, digits=2) for where, each in found.items()})] if found else []
+        parts += [f"to the last digit alike, and left out: {'; '.join(alike)}"] if alike else []
+        text = "; ".join(parts)
         measured = "of training P@1 after equal epochs" if by == "epoch" else "of test P@1 in equal time"
         page.claim(says, f"quotients {measured}: {text}", judge_least(found.values(), "quotients", *levels), why)
 
@@ -264,7 +268,7 @@ def _less(first: Sequence[float | None], second: Sequence[float | None]) -> Esti
 
 
 def _own_claim(page: Page, looks: Mapping[str, Looks]) -> None:
-    """Tell whether larger rates help the softmax; where all of them diverge, nothing is told."""
+    """Tell whether larger rates help the softmax; where all of them diverge, the experiment has none."""
     small, large = f"{SOFTMAX}-{EPOCHS}", f"{SOFTMAX}-{LARGE}"
     found = {
         dataset: [Estimate.of(each.at_end("seconds", [large, small])[name]) for name in (large, small)]
@@ -272,13 +276,17 @@ def _own_claim(page: Page, looks: Mapping[str, Looks]) -> None:
         else None
         for dataset, each in looks.items()
     }
-    orders = {dataset: above(*pair) if pair else None for dataset, pair in found.items()}
+    orders = {dataset: _gains(*pair) if pair else False for dataset, pair in found.items()}
     page.claim(
         "Softmax gains from rates beyond the paper's",
         "test P@1 in equal time: "
         + told({dataset: " against ".join(map(ours, pair)) if pair else "–" for dataset, pair in found.items()}),
         judge_orders(orders if any(found.values()) else {}, "data sets"),
         "each at its best rate by validation rows; where every larger rate diverged in trials before this run, there "
-        "is a dash, which tells nothing",
+        "is a dash; that counts as a loss, as does one that diverged here",
         ours=True,
     )
+
+
+def _gains(large: Estimate, small: Estimate) -> bool | None:
+    return False if small.n and not large.n else above(large, small)

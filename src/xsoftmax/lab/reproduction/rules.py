@@ -83,9 +83,14 @@ def judge_orders(orders: Mapping[str, bool | None] | Collection[bool | None], of
 
 
 def together(orders: Iterable[bool | None]) -> bool | None:
-    """Make one order of several that have to hold together, as that of the best to each of the others."""
+    """Make one order of several that have to hold together, as that of the best to each of the others.
+
+    It is as claimed if all are, reversed if one is, and else, or of none, too close to tell.
+    """
     found = list(orders)
-    return False if False in found else None if None in found else True
+    if False in found:
+        return False
+    return None if None in found or not found else True
 
 
 def judge_numbers(agree: Collection[bool], rule: str = NUMBERS) -> Finding:
@@ -160,7 +165,7 @@ def judge_level(
 
 
 def _crossing(verdict: Verdict, limit: float, near: float | None, above: bool) -> str:
-    over, under = ("above", "below") if above else ("below", "above")
+    over, under = ("at least", "below") if above else ("at most", "above")
     if verdict == Verdict.REPRODUCED:
         return f"less if it were {under} {limit:g}"
     if verdict == Verdict.IN_SHAPE:

@@ -14,6 +14,7 @@ from xsoftmax.internal.addresses import text_without_secrets
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.report.page.methods import joined, methods, origins
 from xsoftmax.lab.report.page.sections import section
+from xsoftmax.training.record import short_commit
 
 PROGRAMS = ("axes.js", "curves.js", "page.js")
 
@@ -43,7 +44,7 @@ def page(results: Path, config: Path) -> str:
         n_fits=len(table),
         n_methods=table.method.nunique(),
         xsoftmax=joined(fit.get("versions", {}).get("xsoftmax") for fit in fits),
-        commits=sorted({_short(fit["git_commit"]) for fit in fits if fit.get("git_commit")}),
+        commits=sorted({short_commit(fit["git_commit"]) for fit in fits if fit.get("git_commit")}),
         sections=[
             section(
                 results / "figures",
@@ -68,11 +69,6 @@ def _table(path: Path) -> pd.DataFrame:
     """Read the summary or the curves; a name is text, be it ``null`` or ``007``."""
     names = dict.fromkeys(("dataset", "method", "status"), str)
     return pd.read_csv(path, dtype=names, keep_default_na=False, na_values=[""])
-
-
-def _short(commit: str) -> str:
-    """Shorten a commit; a plus sign behind it, for uncommitted changes, stays."""
-    return commit[:10] + ("+" if commit.endswith("+") else "")
 
 
 def _template() -> Template:
