@@ -153,6 +153,12 @@ def read_fits(folders: Iterable[Path]) -> list[Fit]:
     return fits
 
 
+def commits(statuses: Iterable[dict[str, Any]]) -> list[str]:
+    """List the commits of the code that fits are by, shortened; a plus sign, for uncommitted changes, stays."""
+    known = {status["git_commit"] for status in statuses if status.get("git_commit")}
+    return sorted({commit[:10] + ("+" if commit.endswith("+") else "") for commit in known})
+
+
 def flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten nested parameters: ``{"optimizer": {"name": "sgd"}}`` becomes ``{"optimizer.name": "sgd"}``."""
     flat: dict[str, Any] = {}

@@ -199,11 +199,6 @@ def git_commit() -> str | None:
     return f"{commit}+" if changed else commit
 
 
-def short_commit(commit: str) -> str:
-    """Shorten a commit; a plus sign behind it, for uncommitted changes, stays."""
-    return commit[:10] + ("+" if commit.endswith("+") else "")
-
-
 def _git(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", *words], capture_output=True, text=True, check=check)
 

@@ -15,7 +15,7 @@ from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import NUMBERS, ORDERS, Finding, Verdict
-from xsoftmax.training.record import short_commit
+from xsoftmax.training.folders import commits
 
 # Beside a page's figures: its claims, for ``overview``.
 VERDICTS = "verdicts.json"
@@ -202,8 +202,8 @@ def _what_was_run(results: Results) -> str:
 
 def _commits(results: Results) -> str:
     runs = [*results.fits, *(trial for search in results.searches for trial in search.trials)]
-    commits = sorted({short_commit(run.status["git_commit"]) for run in runs if run.status.get("git_commit")})
-    return f", by the code of {' and '.join(commits)}" if commits else ""
+    named = commits(run.status for run in runs)
+    return f", by the code of {' and '.join(named)}" if named else ""
 
 
 def _machines(results: Results) -> str:

@@ -14,7 +14,7 @@ from xsoftmax.internal.addresses import text_without_secrets
 from xsoftmax.internal.errors import InputError
 from xsoftmax.lab.report.page.methods import joined, methods, origins
 from xsoftmax.lab.report.page.sections import section
-from xsoftmax.training.record import short_commit
+from xsoftmax.training.folders import commits
 
 PROGRAMS = ("axes.js", "curves.js", "page.js")
 
@@ -44,7 +44,7 @@ def page(results: Path, config: Path) -> str:
         n_fits=len(table),
         n_methods=table.method.nunique(),
         xsoftmax=joined(fit.get("versions", {}).get("xsoftmax") for fit in fits),
-        commits=sorted({short_commit(fit["git_commit"]) for fit in fits if fit.get("git_commit")}),
+        commits=commits(fits),
         sections=[
             section(
                 results / "figures",
