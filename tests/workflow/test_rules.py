@@ -67,25 +67,27 @@ def test_a_second_run_does_nothing(finished):
 
 
 @pytest.mark.slow  # tests/lab/test_tracking.py tries the verb by itself
-def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished):
-    nobody = finished.run(
+def test_a_server_out_of_reach_fails_nothing_and_one_rule_logs_later(finished, tmp_path):
+    tree = Checkout(tmp_path, finished.folder)
+    nobody = tree.run(
         "snakemake", "--configfile", "tiny.yaml", "--cores", "1", "--forcerun", "track",
         MLFLOW_TRACKING_URI="http://127.0.0.1:9",
     )  # fmt: skip
     assert nobody.returncode == 0, nobody.stderr
     assert "warning: 3 fits are not logged" in nobody.stdout + nobody.stderr
-    finished.snakemake("--forcerun", "track")
-    tracking = json.loads((finished.folder / "results/tiny/tracking.json").read_text())
+    tree.snakemake("--forcerun", "track")
+    tracking = json.loads((tree.folder / "results/tiny/tracking.json").read_text())
     assert len(tracking["logged"]) == 3
     assert not tracking["pending"]
 
 
 @pytest.mark.slow
-def test_fits_log_to_a_server_as_they_go(finished):
+def test_fits_log_to_a_server_as_they_go(finished, tmp_path):
+    tree = Checkout(tmp_path, finished.folder)
     fit = "results/tiny/fits/digits/softmax/seed-0/model.h5"
     words = ("snakemake", fit, "--configfile", "tiny.yaml", "--cores", "1", "--forcerun", "train")
-    assert finished.run(*words, MLFLOW_TRACKING_URI="http://127.0.0.1:9").returncode == 0
-    log = finished.folder / "logs/tiny/train/digits/softmax/seed-0.log"
+    assert tree.run(*words, MLFLOW_TRACKING_URI="http://127.0.0.1:9").returncode == 0
+    log = tree.folder / "logs/tiny/train/digits/softmax/seed-0.log"
     assert "warning: callback LiveRun: http://127.0.0.1:9" in log.read_text()
 
 
