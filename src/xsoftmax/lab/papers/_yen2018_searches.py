@@ -12,6 +12,7 @@ from xsoftmax.lab.papers._yen2018_methods import (
     MIPS,
     SAMPLED,
     SECONDS,
+    TIED_RATES,
     curves,
     judge_least,
     kinds,
@@ -36,10 +37,6 @@ ORDER, IN_SHAPE = 10.0, 2.0
 ORDERS = 100.0
 # "By a large margin": half as much again; and what is so in shape, more.
 LARGE_MARGIN, MORE = 1.5, 1.03
-SAMPLED_RATES = (
-    "searches were given no larger rates, and what Sampled-Softmax comes to with them is in the tables; of rates "
-    "that a search could not tell apart, see the last tables, the lowest is taken"
-)
 Place = tuple[str, str]  # a data set, and a way to choose rates
 
 
@@ -190,7 +187,7 @@ def _claims(results: Results, page: Page, n_classes_there: int) -> None:
                 [lead for loss in (MIPS, DECOMPOSED) for lead in leads(drawn, loss, SAMPLED)],
                 "pairs of a search, a data set and a way to choose rates, test rows in pairs",
             ),
-            f"how much slower is not judged; {SAMPLED_RATES}",
+            f"how much slower is not judged; {TIED_RATES}",
         )
         _beside_sampling(results, page, drawn)
     page.claim(
@@ -218,7 +215,7 @@ def _beside_sampling(results: Results, page: Page, some: Sequence[Place]) -> Non
         "test accuracy of Decomp-MIPS over that of Sampled-Softmax in equal time: "
         + told({place: ours(each, digits=2) for place, each in ends.items()}),
         judge_least(ends.values(), "quotients", LARGE_MARGIN, MORE),
-        f"seed by seed{left_out}; {SAMPLED_RATES}",
+        f"seed by seed{left_out}; {TIED_RATES}",
     )
     telling = {place: pair for place, pair in pairs.items() if most_times_sooner(results, *pair) >= ORDERS}
     factors = {place: sooner(results, *pair, TEST) for place, pair in telling.items()}
