@@ -29,6 +29,7 @@ from xsoftmax.training.search import Search
 NUMBERS = numbers_of("fagan2018")
 HERE = list(NUMBERS["table_2"])
 BIBTEX = names.STAND_IN
+OTHERS = [dataset for dataset in HERE if dataset != BIBTEX]
 OVE = next(iter(BIASED))
 SEVEN = NUMBERS["rates"]
 REPRODUCED, IN_SHAPE, CLOSE, NOT, OPEN = Verdict
@@ -89,6 +90,9 @@ def as_printed():
             world[BIBTEX, at(method, rate)] = Made(4.2 if rate == 0.1 else 30.0)
         world[BIBTEX, at(IMPLICIT, rate)] = Made(0.145 if rate == 10 else 0.2)
         world[BIBTEX, at(VANILLA, rate)] = Made(few[rate] if rate <= 0.01 else math.inf)
+        for dataset in OTHERS:
+            for method in METHODS:
+                world[dataset, at(method, rate)] = Made(0.2 if method == IMPLICIT else 30.0)
     for rate, loss in few.items():
         world[BIBTEX, at(U_MAX, rate)] = Made(loss)
         world[BIBTEX, at(RAMAN, rate)] = Made(3.08 * loss)
@@ -216,6 +220,19 @@ def test_every_rate_stands_beside_the_one_that_was_chosen(no_figures):
     assert f"\n| MNIST, OVE | {losses.replace('*', '').replace('10.0', '10.0*')} |\n" in page
 
 
+def test_beside_a_verdict_stands_what_all_rates_say_of_it(no_figures):
+    world = as_printed()
+    on(OTHERS[:1], every(OVE, [0.1, 1]), loss=0.01)(world)
+    on(OTHERS[:1], every(VANILLA, [10]), loss=0.1)(world)
+    on(OTHERS[1:2], every(VANILLA), loss=math.inf)(world)
+    page = page_of("fagan2018", results_of(world)).markdown()
+    assert "; on MNIST it has the lowest mean at 4 of 7; on Delicious it has the lowest mean at 7 of 7 |" in page
+    worse = next(line for line in page.splitlines() if "Vanilla SGD is worse than U-max and" in line)
+    assert "at each method's best rate of all rows 4 of 6 are as claimed, 2 reversed" in worse
+    once = next(line for line in page.splitlines() if "| NCE with one row and one class" in line)
+    assert ", of which 3 agree by the same rule |" in once
+
+
 def on(datasets, methods, **changes):
     """Change some fits of a world."""
 
@@ -297,8 +314,8 @@ def both(first, second):
         (MOST_RATES, on([BIBTEX], every(OVE, SEVEN[:4]), loss=0.01), NOT),
         (MOST_RATES, on([BIBTEX], every(OVE, SEVEN[:4]), loss=0.3, seeds=WIDE), CLOSE),
         (AT_BEST, on([BIBTEX], every(OVE, [1]), loss=0.01), IN_SHAPE),
-        (AT_BEST, on([BIBTEX], [at(m, 1) for m in BIASED], loss=0.01), NOT),
-        (AT_BEST, on([BIBTEX], every(IMPLICIT), loss=1.4, seeds=(0.01, 1.0, 9.0)), CLOSE),
+        (AT_BEST, on(OTHERS, every(OVE, [1]), loss=0.01), NOT),
+        (AT_BEST, on(OTHERS, every(IMPLICIT), loss=9.0, seeds=(0.01, 1.0, 9.0)), CLOSE),
         (ROBUST, on([BIBTEX], every(OVE), loss=4.2), IN_SHAPE),
         (ROBUST, on([BIBTEX], EVERY_BIASED, loss=4.2), CLOSE),
         (ROBUST, both(on([BIBTEX], EVERY_BIASED, loss=4.2), on([BIBTEX], every(IMPLICIT, [10]), loss=0.01)), NOT),

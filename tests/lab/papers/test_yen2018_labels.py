@@ -173,6 +173,16 @@ def test_two_that_are_alike_keep_nothing_and_are_no_slower(tmp_path):
     assert "alike" not in slow.here
 
 
+def test_two_that_are_alike_count_where_one_is_to_be_ahead(tmp_path):
+    others = {name: values for name, values in AS_IN_THE_PAPER.items() if name not in ("softmax", "sampled")}
+    alike = {f"{loss}-paper": (0.1, 0.1, 1.0) for loss in ("softmax", "sampled")}
+    apart = {"softmax-epochs": (0.6, 0.6, 1.0), "sampled-epochs": (0.1, 0.1, 0.05)}
+    claims = page_of("yen2018-labels", made_up(tmp_path, others | alike | apart)).claims
+    slow = next(each for each in claims if each.says.startswith("Sampled-Softmax has extremely slow progress"))
+    assert slow.finding.verdict == Verdict.NOT
+    assert "and counted; without: reproduced: debtags, t in iterations; delicious-sets, t in" in slow.here
+
+
 def test_speed_is_not_asked_of_too_few_labels(tmp_path):
     results = made_up(tmp_path, OTHERWISE)
     claim = "The searches lead to an order of magnitude of speedup"

@@ -38,11 +38,11 @@ def convergence(results: Results, page: Page) -> None:
         "The paper sets the penalty to 0, and then there need be no optimum: where classes can be separated, the "
         f"likelihood rises for ever. With an L2 penalty of 1 there is one, which L-BFGS finds. On {named(STAND_IN)}, "
         "log-loss plus penalty per training row, where each fit ended, with a rate that falls to 2 % of where it "
-        f"began: {_epochs(results, found)}. In earlier runs both had 100 epochs; U-max did not come near the "
-        "optimum, and was given 400; Implicit SGD came to 0.0093 ± 0.0007, too close to the level to tell, and then "
-        "was given as many: these budgets were chosen by results. The level of 1 % was written after pilots of 400 "
-        "epochs and one seed, which had ended within it. Implicit SGD begins u at 0 here, and U-max at log K. NCE "
-        "and IS are not here, as their steps take no such penalty.",
+        f"began: {_epochs(results, found)}. In earlier runs U-max and Implicit SGD had 100 epochs; U-max did not "
+        "come near the optimum, and was given 400; Implicit SGD came to 0.0093 ± 0.0007 (95 %), too close to the "
+        "level to tell, and then was given as many: these budgets were chosen by results. The level of 1 % was "
+        "written after pilots of 400 epochs and one seed, which had ended within it. Implicit SGD begins u at 0 "
+        "here, and U-max at log K. NCE and IS are not here, as their steps take no such penalty.",
     )
     optimum = results.estimate(STAND_IN, OPTIMUM, PENALISED)
     losses = {method: Estimate.of(results.values(STAND_IN, name, PENALISED)) for method, name in found.items()}

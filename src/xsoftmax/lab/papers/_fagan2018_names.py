@@ -12,7 +12,7 @@ DATASETS = {
     "wiki10-31k-unit": "Wiki10",
     "wiki-small-unit": "Wiki-small",
 }
-STAND_IN = "bibtex-unit"  # for Eurlex in figures 2 and 3: the data set on all of whose rows every rate is tried
+STAND_IN = "bibtex-unit"  # for Eurlex in figures 2 and 3
 VANILLA, U_MAX, IMPLICIT = "sgd", "u-max", "implicit-sgd"
 RAMAN, NCE, NCE_ONE = "raman-u-max", "nce-fagan", "nce-one"
 BIASED = {"one-vs-each-fagan": "OVE", NCE: "NCE", "importance-sampling": "IS"}

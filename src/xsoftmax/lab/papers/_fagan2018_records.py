@@ -118,11 +118,11 @@ def unequal_work(results: Results, page: Page, numbers: Mapping[str, Any]) -> No
         f"{records['commit']}), as we read it; it was not run here. U-max and vanilla SGD draw five classes a step "
         "there. Implicit SGD draws one, and passes over the data three times where the others do so once: its rate "
         "falls by 0.9 after three passes, of 150 in all.",
-        "Below are both, with the rates of Table 2 and u from 0, as in that program. Two differences are left: the "
-        "program takes rows in the order of the file and ours come in a new order each epoch, which is the only one "
-        "that we offer; and it draws among all classes and takes no step if that gives the true one, where we draw "
-        "among the others. The paper prints u from log K, which matters: see Figure 3, where the same rates are run "
-        "so.",
+        "Below are both, with the rates of Table 2 and u from 0, as in that program. Two differences are left beside "
+        "those of the data (see the next section): the program takes rows in the order of the file and ours come in "
+        "a new order each epoch, which is the only one that we offer; and it draws among all classes and takes no "
+        "step if that gives the true one, where we draw among the others. The paper prints u from log K, which "
+        "matters: see Figure 3, where the same rates are run so.",
     )
     rows, hits, factors_as_run, factors_printed = [], [], [], []
     for dataset, losses in records["final"].items():

@@ -81,8 +81,8 @@ def table_2(results: Results, page: Page, paper: Mapping[str, Any]) -> None:
         "The tuned rates of Table 2",
         f"{sum(equal)} of {len(equal)} equal, {close} within a factor of 10",
         judge_numbers(equal, SAME_POWER),
-        "what differs in the program, none of it tested apart: it begins u at 0, takes the first 10 % of the rows, "
-        "draws five classes or passes over the data three times, and normalises OVE, NCE and IS twice",
+        "what differs in the program, among others and none of it tested apart: it begins u at 0, takes the first 10 "
+        "% of the rows, draws five classes or passes over the data three times, and normalises OVE, NCE and IS twice",
     )
     _transfer(results, page, {method: found for (dataset, method), found in chosen.items() if dataset == STAND_IN})
     _of_the_paper(results, page, {key: found.rate for key, found in chosen.items()}, paper)

@@ -74,9 +74,10 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "results of earlier ones were known, whose rates fell less often. A verdict compares methods as far as those "
         "that it compares have all come, and tables as far as all methods have, which may be less. Differences and "
         "their intervals are over seeds; rows are not compared in pairs.",
-        "With t in iterations all steps of n minibatches are together as long as about 1 + log n first ones, and a "
-        "method may come to no more than naming one label for all rows. Where methods share a P@1 to the last digit "
-        "in all seeds, their order is too close to tell, and is no sign that one keeps what the other has; where "
+        "A method may come to no more than naming one label for all rows: with t in iterations, as all steps of n "
+        "minibatches are together as long as about 1 + log n first ones, and where validation rows prefer the lowest "
+        "rate. Where methods share a P@1 to the last digit in all seeds, their order is too close to tell, and is no "
+        "sign that one keeps what the other has; a quotient of 1 counts where one is to be ahead of the other. Where "
         "they name different labels, orders and quotients say no more of what was learned.",
         "What the paper's abstract and introduction say of all its experiments is judged [with one "
         "label](yen2018.md) and [with words](yen2018-words.md), too.",
@@ -141,15 +142,16 @@ def _claims(page: Page, looks: Mapping[str, Looks]) -> None:
                 where = f"{dataset}, {KIND_TEXTS[kind]}"
                 values = each.at_end(by, [f"{loss}-{kind}" for loss in losses])
                 first, second = (list(values[f"{loss}-{kind}"]) for loss in losses)
-                if levels[0] <= 1 and first == second and None not in first:
-                    alike.append(where)
-                else:
-                    found[f"{where},"] = judged(values, kind)
-        parts = [told({where: ours(each, digits=2) for where, each in found.items()})] if found else []
-        parts += [f"to the last digit alike, and left out: {'; '.join(alike)}"] if alike else []
+                alike += [where] if first == second and None not in first else []
+                found[where] = judged(values, kind)
+        others = {where: each for where, each in found.items() if where not in alike}
+        without = judge_least(others.values(), "quotients", *levels)
+        counted, treated = (others, "left out") if levels[0] <= 1 else (found, f"counted; without: {without.verdict}")
+        parts = [told({f"{where},": ours(each, digits=2) for where, each in counted.items()})] if counted else []
+        parts += [f"to the last digit alike, and {treated}: {'; '.join(alike)}"] if alike else []
         text = "; ".join(parts)
         measured = "of training P@1 after equal epochs" if by == "epoch" else "of test P@1 in equal time"
-        page.claim(says, f"quotients {measured}: {text}", judge_least(found.values(), "quotients", *levels), why)
+        page.claim(says, f"quotients {measured}: {text}", judge_least(counted.values(), "quotients", *levels), why)
 
     def of(first: str, second: str) -> Callable[[Values, str], Estimate]:
         return lambda values, kind: quotient(values[f"{first}-{kind}"], values[f"{second}-{kind}"])
