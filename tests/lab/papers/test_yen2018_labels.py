@@ -180,7 +180,7 @@ def test_two_that_are_alike_count_where_one_is_to_be_ahead(tmp_path):
     claims = page_of("yen2018-labels", made_up(tmp_path, others | alike | apart)).claims
     slow = next(each for each in claims if each.says.startswith("Sampled-Softmax has extremely slow progress"))
     assert slow.finding.verdict == Verdict.NOT
-    assert "and counted; without: reproduced: debtags, t in iterations; delicious-sets, t in" in slow.here
+    assert "and counted (reproduced without): debtags, t in iterations; delicious-sets, t in" in slow.here
 
 
 def test_speed_is_not_asked_of_too_few_labels(tmp_path):

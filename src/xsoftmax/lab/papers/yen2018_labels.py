@@ -146,7 +146,7 @@ def _claims(page: Page, looks: Mapping[str, Looks]) -> None:
                 found[where] = judged(values, kind)
         others = {where: each for where, each in found.items() if where not in alike}
         without = judge_least(others.values(), "quotients", *levels)
-        counted, treated = (others, "left out") if levels[0] <= 1 else (found, f"counted; without: {without.verdict}")
+        counted, treated = (others, "left out") if levels[0] <= 1 else (found, f"counted ({without.verdict} without)")
         parts = [told({f"{where},": ours(each, digits=2) for where, each in counted.items()})] if counted else []
         parts += [f"to the last digit alike, and {treated}: {'; '.join(alike)}"] if alike else []
         text = "; ".join(parts)
