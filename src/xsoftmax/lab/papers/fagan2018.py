@@ -103,20 +103,20 @@ def _claims_of_table_3(results: Results, page: Page, found: Losses, factor: floa
         "U-max beats OVE, NCE and IS on most data sets",
         _against(found, U_MAX, BIASED),
         _most_datasets(results, found),
-        f"in the paper the three were normalised twice{_at_best(results, found, U_MAX, BIASED)}",
+        f"in the paper the three were normalised twice{_orders_at_best(results, found, U_MAX, BIASED)}",
     )
     page.claim(
         "Vanilla SGD beats OVE, NCE and IS",
         _against(found, VANILLA, BIASED),
         judge_orders(_orders(found, VANILLA, BIASED)),
-        f"in the paper the three were normalised twice{_at_best(results, found, VANILLA, BIASED)}",
+        f"in the paper the three were normalised twice{_orders_at_best(results, found, VANILLA, BIASED)}",
     )
     page.claim(
         "Vanilla SGD is worse than U-max and Implicit SGD",
         _against(found, VANILLA, [U_MAX, IMPLICIT]),
         judge_orders(_orders(found, VANILLA, [U_MAX, IMPLICIT], above=True)),
         "where our search gave vanilla SGD and U-max the same rate, both are the same fit (see Table 2)"
-        + _at_best(results, found, VANILLA, [U_MAX, IMPLICIT], above=True),
+        + _orders_at_best(results, found, VANILLA, [U_MAX, IMPLICIT], above=True),
     )
     for says, why in (
         ("U-max performs better than Implicit SGD on AmazonCat", "AmazonCat-13K cannot be had here"),
@@ -148,7 +148,7 @@ def _orders(found: Losses, method: str, others: Iterable[str], above: bool = Fal
     return [lower(theirs, mine) if above else lower(mine, theirs) for mine, theirs in pairs]
 
 
-def _at_best(results: Results, found: Losses, method: str, others: Iterable[str], above: bool = False) -> str:
+def _orders_at_best(results: Results, found: Losses, method: str, others: Iterable[str], above: bool = False) -> str:
     """Tell how the same orders are at each method's best rate of all rows."""
     orders = _orders({dataset: at_best(results, dataset, RATES) for dataset in found}, method, others, above)
     if not orders:
