@@ -15,7 +15,7 @@ from xsoftmax.lab.reproduction.page import (
     ours,
     overview,
 )
-from xsoftmax.lab.reproduction.rules import judge_numbers, judge_orders
+from xsoftmax.lab.reproduction.rules import judge_numbers, judge_orders, not_tested
 
 
 def test_numbers_stand_beside_one_another():
@@ -46,6 +46,7 @@ def test_a_page_is_written_with_its_figures(tmp_path):
     assert lines[0].y[-1] == pytest.approx(-1, rel=1e-3)
     page.figure("curve", figure_of([Panel("a", [*lines, Line("flat", lines[0].x, lines[0].x)], "x", "y")]), "A curve")
     page.claim("it works", "0.25", judge_orders([False]), "because")
+    page.claim("it flies", "–", not_tested("there is no wing"))
     page.claim("so does ours", "0.5", judge_numbers([True]), ours=True)
     (tmp_path / "out/ruiz2018").mkdir(parents=True)
     (tmp_path / "out/ruiz2018/old.svg").touch()
@@ -53,16 +54,17 @@ def test_a_page_is_written_with_its_figures(tmp_path):
     text = (tmp_path / "out/ruiz2018.md").read_text()
     assert "| a | SOFT | 0.30 | 0.25 ± 0.00 | −0.05 |" in text
     assert "absent" not in text
-    judged = "1 comparisons: 0 as claimed, 0 too close, 1 reversed; by *orders*; "
+    judged = "1 comparison: 0 as claimed, 0 too close, 1 reversed; by *orders*; "
     assert f"| it works | 0.25 | **not reproduced** | {judged}" in text
     assert "better if 1 fewer were reversed | because |" in text
+    assert "| it flies | – | **not tested here** | there is no wing |" in text
     assert "| we say | here |" in text
     assert "| so does ours | 0.5 | **reproduced** | 1 of 1 numbers agree; by *numbers*;" in text
     assert "*orders*: an order counts where the 95 % interval" in text
     assert "3 fits, seeds 0, 1, 2" in text
     assert "](ruiz2018/curve.svg)" in text
     assert sorted(path.name for path in (tmp_path / "out/ruiz2018").iterdir()) == ["curve.svg", "verdicts.json"]
-    assert "| [Title](ruiz2018.md) | 0 | 0 | 0 | 1 | 0 | 1 of 1 |" in overview(tmp_path / "out")
+    assert "| [Title](ruiz2018.md) | 0 | 0 | 0 | 1 | 1 | 1 of 1 |" in overview(tmp_path / "out")
     (tmp_path / "out/yen2018").mkdir()
     claim = {"says": "so", "verdict": "reproduced", "ours": False}
     old = {"title": "Old", "claims": [claim, claim | {"rule": "a rule"}]}

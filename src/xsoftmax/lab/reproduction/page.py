@@ -14,16 +14,20 @@ from xsoftmax.lab.report.figures import save
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.results import Results
-from xsoftmax.lab.reproduction.rules import NUMBERS, ORDERS, Finding, Verdict
+from xsoftmax.lab.reproduction.rules import NO_RULE, NUMBERS, ORDERS, Finding, Verdict
 from xsoftmax.training.folders import commits
 
 # Beside a page's figures: its claims, for ``overview``.
 VERDICTS = "verdicts.json"
 # Rules that most claims are judged by are told once, and named beside a verdict.
 COMMON = {ORDERS: "by *orders*", NUMBERS: "by *numbers*"}
-RULES = "Each rule was written down before the run that it judges. Two are common. " + " ".join(
-    f"{name.removeprefix('by ')}: {rule}." for rule, name in COMMON.items()
-)
+RULES = (
+    "Each rule was written down before the run that it judges, except where the last column says that it was written "
+    "after. A ± behind a mean is its standard error, and half of a 95 % interval where that is said. Two rules are "
+    "common. "
+) + " ".join(f"{name.removeprefix('by ')}: {rule}." for rule, name in COMMON.items())
+# What the last column says of a claim, or of a rule, that came up as results were known.
+AFTER = "this rule was written after the run that it judges"
 COMMAND = "make run CONFIG=config/experiments/{name}.yaml"
 
 
@@ -123,6 +127,8 @@ class Page:
 
 
 def _judged(finding: Finding) -> str:
+    if finding.rule == NO_RULE:
+        return finding.n.removeprefix("0: ")
     return f"{finding.n}; {COMMON.get(finding.rule, finding.rule)}; {finding.otherwise}"
 
 

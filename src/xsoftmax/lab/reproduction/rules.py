@@ -46,12 +46,13 @@ class Finding:
     otherwise: str
 
 
+NO_RULE = "no rule: there is nothing to judge"
 ORDERS = (
     "an order counts where the 95 % interval of the difference leaves out 0; reproduced if all are as claimed, in "
     "shape if more than half are, not reproduced if at least half are reversed"
 )
 NUMBERS = (
-    f"a number agrees within {TOLERANCE:.0%} or two standard errors of ours; reproduced if all agree, in shape if "
+    f"a number agrees within {TOLERANCE:.0%}, two standard errors of ours, or the paper's rounding; reproduced if all agree, in shape if "
     "more than half do"
 )
 
@@ -75,10 +76,11 @@ def judge_orders(orders: Mapping[str, bool | None] | Collection[bool | None], of
         )
     else:
         verdict = Verdict.CLOSE
+        better = "in shape" if majority < n else "reproduced"
         otherwise = (
-            f"in shape if {majority - held} more held, not reproduced if {half - reversed_} more were reversed"
+            f"{better} if {majority - held} more held, not reproduced if {half - reversed_} more were reversed"
         )
-    told = f"{n} {of}: {held} as claimed, {close} too close, {reversed_} reversed"
+    told = f"{n} {of if n > 1 else of.removesuffix('s')}: {held} as claimed, {close} too close, {reversed_} reversed"
     return Finding(verdict, ORDERS, told, otherwise)
 
 
@@ -105,10 +107,11 @@ def judge_numbers(agree: Collection[bool], rule: str = NUMBERS) -> Finding:
     elif hits >= majority:
         verdict, otherwise = (
             Verdict.IN_SHAPE,
-            f"reproduced if {n - hits} more agreed, not if {hits - majority + 1} fewer",
+            f"reproduced if {n - hits} more agreed, not reproduced if {hits - majority + 1} fewer did",
         )
     else:
-        verdict, otherwise = Verdict.NOT, f"in shape if {majority - hits} more agreed"
+        better = "in shape" if majority < n else "reproduced"
+        verdict, otherwise = Verdict.NOT, f"{better} if {majority - hits} more agreed"
     return Finding(verdict, rule, f"{hits} of {n} numbers agree", otherwise)
 
 
@@ -169,17 +172,21 @@ def _crossing(verdict: Verdict, limit: float, near: float | None, above: bool) -
     if verdict == Verdict.REPRODUCED:
         return f"less if it were {under} {limit:g}"
     if verdict == Verdict.IN_SHAPE:
-        return f"reproduced if it were {over} {limit:g}, not if {under} {near:g}"
+        return f"reproduced if it were {over} {limit:g}, not reproduced if {under} {near:g}"
     if verdict == Verdict.CLOSE:
         return "a narrower interval on either side of the level"
     return f"reproduced if it were {over} {limit:g}" if near is None else f"in shape if it were {over} {near:g}"
 
 
-def not_tested(why: str, rule: str = "no rule: there is nothing to judge") -> Finding:
+def not_tested(why: str, rule: str = NO_RULE) -> Finding:
     """Say that a claim could not be tested, and why."""
     return Finding(Verdict.OPEN, rule, f"0: {why}", "any result of such a run")
 
 
-def agrees(paper: float, estimate: Estimate, tolerance: float = TOLERANCE) -> bool:
-    """Tell whether the paper's number is ours, within the tolerance or two standard errors."""
-    return abs(estimate.mean - paper) <= max(tolerance * abs(paper), estimate.margin)
+def agrees(paper: float, estimate: Estimate, tolerance: float = TOLERANCE, decimals: int | None = None) -> bool:
+    """Tell whether the paper's number is ours, within the tolerance, two standard errors, or how it is rounded.
+
+    ``decimals`` are those that the paper prints, where few are.
+    """
+    rounding = 0.0 if decimals is None else 0.5 * 10.0**-decimals
+    return abs(estimate.mean - paper) <= max(tolerance * abs(paper), estimate.margin, rounding)
