@@ -52,8 +52,8 @@ ORDERS = (
     "shape if more than half are, not reproduced if at least half are reversed"
 )
 NUMBERS = (
-    f"a number agrees within {TOLERANCE:.0%}, two standard errors of ours, or the paper's rounding; reproduced if all agree, in shape if "
-    "more than half do"
+    f"a number agrees within {TOLERANCE:.0%}, two standard errors of ours, or the paper's rounding; reproduced if "
+    "all agree, in shape if more than half do"
 )
 
 
