@@ -118,6 +118,12 @@ def test_a_number_agrees_within_the_tolerance_or_two_standard_errors(mean, error
     assert agrees(1.0, Estimate(mean, error, 3)) is verdict
 
 
+def test_a_number_agrees_as_it_is_rounded():
+    assert agrees(0.09, Estimate.exact(0.086), decimals=2)
+    assert not agrees(0.09, Estimate.exact(0.084), decimals=2)
+    assert not agrees(0.09, Estimate.exact(0.086))
+
+
 def test_an_order_is_outside_the_interval():
     assert above(Estimate(1.0, 0.01, 3), Estimate(0.9, 0.01, 3)) is True
     assert above(Estimate(0.9, 0.01, 3), Estimate(1.0, 0.01, 3)) is False
