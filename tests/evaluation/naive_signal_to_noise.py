@@ -6,7 +6,12 @@ import numpy as np
 
 
 def noise(sizes, p, q):
-    """Tr(C H^-1) of N negative-sampling losses, all events enumerated, everything positive.
+    """Tr(C H^-1); see ``traces``."""
+    return traces(sizes, p, q)[0]
+
+
+def traces(sizes, p, q):
+    """Tr(C H^-1) and Tr(C) of N negative-sampling losses, all events enumerated, everything positive.
 
     Row x occurs sizes[x] times; p[x] and q[x] are its label frequencies and its proposal. Covariance by its
     definition over all (x, y, y'), Hessian by differences of the exact gradient.
@@ -40,4 +45,4 @@ def noise(sizes, p, q):
 
     step = 1e-5 * np.eye(s.size)
     hessian = np.array([(slopes(s.ravel() + e) - slopes(s.ravel() - e)) / 2e-5 for e in step])
-    return np.trace(covariance @ np.linalg.inv(hessian))
+    return np.trace(covariance @ np.linalg.inv(hessian)), np.trace(covariance)

@@ -57,7 +57,8 @@ def test_the_formula_is_the_trace_by_enumeration(name, found):
     if name != IDEAL:
         log_q = MEMBERS[name].fit(training_set()).log_q(ROWS, 0, 4)
         q = np.full((3, 4), 0.25) if log_q is None else np.broadcast_to(np.exp(log_q.astype(float)), (3, 4))
-    trace = naive.noise(COUNTS.sum(axis=1), p, q / q.sum(axis=1, keepdims=True))
+    trace, variance = naive.traces(COUNTS.sum(axis=1), p, q / q.sum(axis=1, keepdims=True))
+    assert found[name].variance == pytest.approx(variance / COUNTS.sum() ** 2, rel=1e-5)
     assert found[name].eta == pytest.approx(1 / trace, rel=1e-5)
     assert found[name].relative == pytest.approx(COUNTS.sum() * 3 * 3 / trace, rel=1e-5)
     assert found[name].overlap == pytest.approx((2 * p * q / (p + q)).sum(axis=1).mean(), rel=1e-5)

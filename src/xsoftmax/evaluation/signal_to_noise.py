@@ -48,6 +48,8 @@ class SignalToNoise:
     n_samples, n_distinct, n_classes : int
     noise : float
         Tr(C H^-1) / N in closed form.
+    variance : float
+        Tr(C) / N^2 in closed form: the mean over rows of sum_y (alpha_xy - 2 alpha_xy^2).
     measured_noise, standard_error : float
         Mean over simulated gradients, and how far that is off.
     n_infinite : int
@@ -61,6 +63,7 @@ class SignalToNoise:
     n_distinct: int
     n_classes: int
     noise: float
+    variance: float
     measured_noise: float
     standard_error: float
     n_infinite: int
@@ -140,6 +143,11 @@ class Pairs(NamedTuple):
     log_p: np.ndarray
     n_classes: int
 
+    @property
+    def share_of_rows(self) -> np.ndarray:
+        """Share of rows that are in the group of each pair, float64 of shape (n_pairs,)."""
+        return np.diff(self.starts)[self.codes // self.n_classes] / self.labels.size
+
 
 def pairs_of(X: Any, y: np.ndarray, n_classes: int) -> Pairs:
     """Group equal rows; sparse rows are equal if they store the same entries in the same order.
@@ -194,6 +202,7 @@ def _of(name: str, proposal: Any, data: TrainingSet, pairs: Pairs, n_draws: int,
     return SignalToNoise(
         name, data.y.size, pairs.first.size, pairs.n_classes,
         noise=n_scores - 2 * float(alpha.sum()),
+        variance=float(pairs.share_of_rows @ (alpha - 2 * alpha**2)),
         measured_noise=float(draws.mean()) + n_infinite,
         standard_error=float(draws.std(ddof=1)) / math.sqrt(n_draws),
         n_infinite=n_infinite, n_draws=n_draws,

@@ -1,6 +1,7 @@
 """The page of bamler2020: how much sooner the proposed method is where its baselines end, and what its tree takes."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from xsoftmax.lab.papers._bamler2020_names import BASELINES, PROPOSED, baselines, compared, seconds, times, told
@@ -15,8 +16,9 @@ from xsoftmax.lab.reproduction.rules import judge_orders, not_tested, together
 CONVERGED = 0.99
 # "An order of magnitude".
 FASTER = 10
-# "Slightly shifted": the fit of the tree is at most this share of training.
-SMALL_SHARE = 0.1
+# "Slightly shifted": the fit of the tree is at most this share of training as long as the authors' stored run, whose
+# 395,040 minibatches of 1,000 rows are 240 epochs of Wikipedia-500K.
+SMALL_SHARE, THEIR_EPOCHS = 0.1, 240
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Race:
         largest that it may be.
     log_most : Estimate
         The same of what could be seen at most, if the proposed method were there once its tree is fitted.
+    log_granted : Estimate
+        The same with the fit of trees left out of both times.
     is_never : bool
         Whether the proposed method is there by no seed.
     """
@@ -43,6 +47,7 @@ class Race:
     here: float
     log_ratio: Estimate
     log_most: Estimate
+    log_granted: Estimate
     is_never: bool
 
     def is_faster(self, ratio: float) -> bool | None:
@@ -58,6 +63,14 @@ class Race:
         """Whether an order of magnitude could be seen."""
         return self.log_most.mean >= math.log10(FASTER)
 
+    def is_orders_faster(self) -> bool | None:
+        """Tell whether it is an order of magnitude; where that could not be seen, it is not if it is not without a
+        tree's fit either.
+        """
+        if self.tells or self.is_never:
+            return self.is_faster(FASTER)
+        return False if above(self.log_granted, Estimate.exact(math.log10(FASTER))) is False else None
+
 
 def race(results: Results, dataset: str, baseline: str) -> Race | None:
     """Compare the curves of each seed; None where there are none, or the baseline has learned nothing."""
@@ -72,13 +85,19 @@ def race(results: Results, dataset: str, baseline: str) -> Race | None:
         here = first_at(mine.history, "test_accuracy", level)
         if level > 0 and theirs > 0:
             setup, end = float(mine.status["setup_seconds"]), float(mine.history["seconds"].iloc[-1])
-            found.append((level, theirs, here, math.log10(theirs / (end if math.isnan(here) else here)),
-                          math.log10(theirs / setup)))  # fmt: skip
+            until = end if math.isnan(here) else here
+            found.append((level, theirs, here, math.log10(theirs / until), math.log10(theirs / setup),
+                          _granted(theirs - float(fit.status["setup_seconds"]), until - setup)))  # fmt: skip
     if not found:
         return None
     level, theirs, here = (math.fsum(each[part] for each in found) / len(found) for part in range(3))
-    log_ratio, log_most = (Estimate.of(each[part] for each in found) for part in (3, 4))
-    return Race(level, theirs, here, log_ratio, log_most, all(math.isnan(each[2]) for each in found))
+    ratio, most, granted = (Estimate.of(each[part] for each in found) for part in (3, 4, 5))
+    return Race(level, theirs, here, ratio, most, granted, is_never=all(math.isnan(each[2]) for each in found))
+
+
+def _granted(theirs: float, here: float) -> float:
+    """Take the logarithm of a quotient of times without setup; NaN where one is not above 0."""
+    return math.log10(theirs / here) if theirs > 0 and here > 0 else math.nan
 
 
 def speed(results: Results, page: Page) -> None:
@@ -90,10 +109,9 @@ def speed(results: Results, page: Page) -> None:
         "is, and when the proposed method is as accurate, its tree's fit included. "
         "Times are interpolated between evaluations, and ratios are geometric means over seeds. A dash: the "
         "proposed method is not there in the given time, by one seed at least, and the ratio is below the one that "
-        "is told; if it is there by no seed, it counts as slower than that baseline. A time before the first look, "
-        "after 30 s on the data set of Amazon-670K's size and a quarter or half of a second elsewhere, is "
-        "interpolated from the start or from the end of the tree's fit, and is rough. The last column is what could "
-        "be seen at most, since the fit of the tree comes first.",
+        "is told; if it is there by no seed, it counts as slower than that baseline. A time before the first look is "
+        "interpolated from the start or from the end of the tree's fit, and is rough. The fit of the tree comes "
+        "first: the last columns are what could be seen at most, and the quotient with the fits of trees left out.",
     )
     races = {
         (name, BASELINES[method]): found
@@ -105,50 +123,60 @@ def speed(results: Results, page: Page) -> None:
         [
             f"{name}, {label}",
             *(number(value, digits=3) for value in (each.level, each.theirs, each.here)),
-            *(number(10**log.mean, digits=2) for log in (each.log_ratio, each.log_most)),
+            *(number(10**log.mean, digits=2) for log in (each.log_ratio, each.log_most, each.log_granted)),
         ]
         for (name, label), each in races.items()
     ]
-    page.table(["", "accuracy", "reached after (s)", "adversarial (s)", "times faster", "at most"], rows)
+    headings = ["", "accuracy", "reached after (s)", "adversarial (s)", "times faster", "at most", "without trees"]
+    page.table(headings, rows)
     ratios = {f"{name}, {label}": each.told() for (name, label), each in races.items()}
-    by_data: dict[str, list[Race]] = {}
-    for (name, _), each in races.items():
-        by_data.setdefault(name, []).append(each)
     page.claim(
-        "The proposed method converges faster than all baselines (the next claim is by how much)",
+        "The proposed method converges faster than all baselines (by accuracy; the next claim is by how much)",
         told(ratios),
-        judge_orders([together(each.is_faster(1) for each in some) for some in by_data.values()], "data sets"),
-        "on each data set against all its baselines at once; where a baseline converges in less time than the tree's "
-        "fit takes, the proposed method cannot be faster; when one has converged is ours to say",
+        judge_orders(_of_data_sets(races, lambda race: race.is_faster(1)), "data sets"),
+        "on each data set against all baselines at once, and too close where some were not trained; where a baseline "
+        "converges in less time than the tree's fit takes, the proposed method cannot be faster; generated clouds "
+        "have none of the clusters that the paper takes for granted; when a method has converged is ours to say",
     )
     _order_of_magnitude(page, races)
     _fit_of_the_tree(results, page)
 
 
-def _order_of_magnitude(page: Page, races: dict[tuple[str, str], Race]) -> None:
+def _of_data_sets(
+    races: Mapping[tuple[str, str], Race], is_so: Callable[[Race], bool | None]
+) -> dict[str, bool | None]:
+    """Make one order of each data set: whether something is so of all baselines; of one without a race nothing is."""
+    names = dict.fromkeys(name for name, _ in races)
+    return {
+        name: together(is_so(races[name, label]) if (name, label) in races else None for label in BASELINES.values())
+        for name in names
+    }
+
+
+def _order_of_magnitude(page: Page, races: Mapping[tuple[str, str], Race]) -> None:
     says = (
         "The proposed method converges orders of magnitude faster: the training time is shorter by at least one, "
         f"{FASTER} times, relative to all baselines"
     )
-    telling = {f"{name}, {label}": each for (name, label), each in races.items() if each.tells}
-    # of which nothing is known, so that "all baselines" cannot be reproduced without them
-    nowhere = sorted({label for _, label in races} - {label for (_, label), each in races.items() if each.tells})
-    silent = {f"{name}, {label}": each for (name, label), each in races.items() if not each.tells}
-    bounds = told({name: f"at most {10**each.log_most.mean:.2g}" for name, each in silent.items()})
-    untold = f"could not be seen where the baseline converges before {FASTER} times the fit of the tree: {bounds}"
-    if not telling:
-        page.claim(says, untold if silent else "–", not_tested("no baseline takes ten times as long as the tree"))
+    orders = _of_data_sets(races, Race.is_orders_faster)
+    if set(orders.values()) <= {None} and not any(each.tells for each in races.values()):
+        page.claim(says, "–", not_tested("no baseline takes ten times as long as the tree"))
         return
+    shown = {
+        f"{name}, {label}": each.told()
+        + (
+            f" (at most {10**each.log_most.mean:.2g}; without trees {10**each.log_granted.mean:.2g})"
+            * (not each.tells)
+        )
+        for (name, label), each in races.items()
+    }
     page.claim(
         says,
-        told({name: each.told() for name, each in telling.items()}) + (f"; {untold}" if silent else ""),
-        judge_orders(
-            [each.is_faster(FASTER) for each in telling.values()] + [None] * len(nowhere),
-            f"ratios above {FASTER}"
-            + (f" (counted as too close, as no data set could show it: {', '.join(nowhere)})" if nowhere else ""),
-        ),
-        "the paper trains for hours; here it is seconds or minutes, on data sets most of which are smaller; the "
-        "abstract says several baselines, section 5 all",
+        told(shown),
+        judge_orders(orders, f"data sets, on each of which all ratios are above {FASTER}"),
+        "on each data set against all baselines at once; where a baseline converges before ten times the fit of the "
+        f"tree the ratio could not be seen, and is below {FASTER} if it is without trees, else too close; the paper "
+        "trains for hours, here it is seconds or minutes; the abstract says several baselines, section 5 all",
     )
 
 
@@ -159,19 +187,23 @@ def _fit_of_the_tree(results: Results, page: Page) -> None:
         setup = middle(results.values(key, PROPOSED, "fit.setup_seconds"))
         epoch = middle(results.values(key, PROPOSED, "fit.seconds_per_epoch"))
         whole = seconds(results, key, PROPOSED)
-        of_seeds = (results.values(key, PROPOSED, f"fit.{part}") for part in ("setup_seconds", "seconds"))
-        shares[name] = Estimate.of(a / b if a is not None and b else None for a, b in zip(*of_seeds, strict=True))
-        rows.append([name, *(number(value, digits=3) for value in (setup, epoch, setup / epoch, whole))])
-    page.table(["data set", "tree (s)", "an epoch (s)", "epochs that it costs", "budget (s)"], rows)
+        of_seeds = (results.values(key, PROPOSED, f"fit.{part}") for part in ("setup_seconds", "seconds_per_epoch"))
+        shares[name] = Estimate.of(
+            a / (a + THEIR_EPOCHS * b) if a is not None and b is not None else None
+            for a, b in zip(*of_seeds, strict=True)
+        )
+        cells = [*(number(value, digits=3) for value in (setup, epoch, setup / epoch, whole)), f"{setup / whole:.0%}"]
+        rows.append([name, *cells])
+    page.table(["data set", "tree (s)", "an epoch (s)", "epochs that it costs", "budget (s)", "share of it"], rows)
     page.claim(
         "The fit of the auxiliary model is a subleading overhead, by which methods with a tree start slightly later: "
-        f"at most {SMALL_SHARE:.0%} of training",
-        told({name: f"{share.mean:.1%} of the budget" for name, share in shares.items()}),
+        f"at most {SMALL_SHARE:.0%} of training for {THEIR_EPOCHS} epochs",
+        told({name: f"{share.mean:.1%}" for name, share in shares.items()}),
         judge_orders(
             [above(Estimate.exact(SMALL_SHARE), share) for share in shares.values()], "shares below the level"
         ),
-        "the level is ours; budgets here are seconds or minutes, the paper's are hours; the table has what a tree "
-        "costs in epochs",
+        f"the level is ours; {THEIR_EPOCHS} epochs are the authors' stored run on Wikipedia-500K; of the budgets "
+        "here, seconds or minutes, shares are larger, see the table",
     )
     page.claim(
         "At a node of the tree, Newton ascent converges quickly to machine precision, without a learning rate",

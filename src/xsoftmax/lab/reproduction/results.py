@@ -114,8 +114,10 @@ class Results:
         """Tell whether the fits of a method ended where its tolerance was met, which no seed changes."""
         return all(str(fit.status.get("message", "")).startswith("converged") for fit in self.of(dataset, method))
 
-    def difference(self, dataset: str, first: str, second: str, measure: str) -> Difference:
-        """Subtract two methods' ``log_likelihood`` or ``accuracy`` of the same test rows; see ``paired``.
+    def difference(self, dataset: str, first: str, second: str, measure: str, times: float = 1.0) -> Difference:
+        """Subtract ``times`` a method's ``log_likelihood`` or ``accuracy`` from another's of the same test rows.
+
+        It is above 0 where the first is more than so many times the second; see ``paired``.
 
         Of many test rows ``MOST_ROWS`` are looked at, evenly spaced.
 
@@ -123,11 +125,13 @@ class Results:
         ----------
         dataset, first, second : str
         measure : {"log_likelihood", "accuracy"}
+        times : float
         """
         a, b = (self._rows(dataset, method, measure) for method in (first, second))
         if not a or not b:
             return Difference(math.nan, math.nan)
-        return paired(a, b, [self.is_optimum(dataset, method) for method in (first, second)])
+        optima = [self.is_optimum(dataset, method) for method in (first, second)]
+        return paired(a, [times * rows for rows in b], optima)
 
     def _rows(self, dataset: str, method: str, measure: str) -> list[np.ndarray]:
         found = [_scored(fit.folder, self._file(dataset)) for fit in self.of(dataset, method) if not fit.diverged]
