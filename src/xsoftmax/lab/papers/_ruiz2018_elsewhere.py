@@ -48,8 +48,10 @@ def _claims(page: Page, scores: Mapping[str, Any]) -> None:
         page.claim(says, f"the paper: {printed}", not_tested(ABSENT))
     best = "; ".join(f"{key} {_printed(row[PROBIT])}" for key, row in scores.items())
     page.claim(
-        "Multinomial probit A&R outperforms all other methods on EURLex-4K and AmazonCat-13K",
-        f"the paper: {best}; by accuracy alone its softmax A&R is ahead on AmazonCat-13K",
+        "Multinomial probit A&R outperforms all other methods on EURLex-4K and AmazonCat-13K (by test "
+        "log-likelihood)",
+        f"the paper: {best}; by accuracy, of which the sentence does not speak, its softmax A&R is ahead on "
+        "AmazonCat-13K",
         not_tested(ABSENT),
     )
     page.claim(
@@ -67,9 +69,22 @@ def untested(page: Page) -> None:
     """Name the paper's general statements that no fit here can judge."""
     for says, why in (
         (
-            "A&R outperforms existing approaches with little extra computational cost",
-            "the paper compares with OVE and, in a footnote, with complementary sum sampling: see those claims; of "
-            "times see Table 2",
+            "A&R outperforms state-of-the-art algorithms at little extra cost of computation",
+            "the paper compares with OVE and, in a footnote, with complementary sum sampling: see the row on a "
+            "tighter bound and better predictions than existing approaches; of the cost see Table 2",
+        ),
+        (
+            "Over wall-clock time, too, softmax A&R has a tighter bound than OVE on almost all data sets",
+            "bounds are judged where they end, and are over epochs; fits need not have had the machine to "
+            "themselves, which a comparison of times needs",
+        ),
+        (
+            "Unlike many methods, A&R provides a bound on the log probability in place of an approximation",
+            "it is by derivation and is not checked of other methods; of A&R and OVE see the row on rigorous bounds",
+        ),
+        (
+            "Eq. 5 has no closed form for the multinomial probit, and for most models neither has the best q",
+            "it is by derivation and is not checked here",
         ),
         (
             "On real data, too, A&R provides accurate estimates of the categorical probabilities",
@@ -83,11 +98,12 @@ def untested(page: Page) -> None:
         (
             "The local step of the softmax is a natural-gradient step, as η is q's natural parameter; the gradients "
             "of the entropies of probit's and logistic's q are 0 in the location and 1/σ and 1/β in the scale",
-            "it is by derivation, and no fit tells it",
+            "it is by derivation and is not checked here",
         ),
         (
             "OVE's objective has the form of logistic A&R's bound, but bounds the softmax, and A&R's another model",
-            "it is by derivation, and no fit tells it",
+            "it is by derivation and is not checked here; that each is below its own model's likelihood, see the row "
+            "on rigorous bounds",
         ),
         ("OVE has been shown to outperform other approaches", "it is about Titsias 2016"),
         (

@@ -1,13 +1,14 @@
 """Ruiz et al. 2018, sections 2 and 3: what the paper derives, by arithmetic on made-up scores."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 from scipy.integrate import quad
 
 from xsoftmax.lab.reproduction.estimates import Estimate
-from xsoftmax.lab.reproduction.page import Page
+from xsoftmax.lab.reproduction.page import AFTER, Page
 from xsoftmax.lab.reproduction.rules import judge_level
 
 # Equal but for rounding and the error of the integrals, in nats or relatively.
@@ -15,6 +16,8 @@ EQUAL = 1e-6
 N_CLASSES, N_DRAWN = 20, 3
 # q's parameter, as a multiple of the best one.
 MULTIPLES = (0.5, 1.0, 3.0)
+# The true class's score where scores are needed and not their distances from it: any other would do.
+SCORE = 0.7
 
 
 def theory(page: Page) -> None:
@@ -24,25 +27,29 @@ def theory(page: Page) -> None:
         f"Both sides, for the softmax of {N_CLASSES} standard normal scores, each class in turn the true one. "
         "Integrals are numerical, and the estimate by drawn classes is the mean over every set that can be drawn. "
         "The algorithms draw one set for their local and their global step; here q is kept while the gradient is "
-        "averaged, as in section 2.1. Eq. 8 is the log-concavity bound, log z ≤ z / η + log η − 1, as the paper "
-        "says: z is the sum in brackets. All this is derived, so that equal sides are no evidence of ours: the "
-        "checks hold the paper's formulas against each other, the last one its weighting of drawn classes, which is "
-        "an identity of sums.",
+        "averaged, as in section 2.1. The log-concavity bound puts a tangent of the logarithm, log a + (z − a) / "
+        "a ≥ log z, in place of log z, where z is the sum of e^score over all classes; a is here η times e^score of "
+        "the true class. All this is derived, so that equal sides are no evidence of ours: the checks compare the "
+        "paper's formulas with each other, and the last one its weighting of drawn classes, which is an identity of "
+        "sums.",
     )
     gaps = [np.delete(scores, k) - scores[k] for scores in [_scores()] for k in range(N_CLASSES)]
     for says, distance in {
         "With standard Gumbel errors the marginal of the augmented model (eq. 5) is the softmax": _marginal,
         "The softmax's bound has the closed form of eq. 8": _closed_form,
+        "Eq. 8 coincides with the log-concavity bound (Bouchard 2007; Blei and Lafferty 2007)": _log_concavity,
         "The bound is tight at q*, a Gumbel distribution at log η*": _tightness,
-        "With q kept, the gradient of the softmax estimated from drawn classes is unbiased": _bias,
+        "With q kept, the gradient of the softmax estimated from drawn classes is unbiased (here: its slope along "
+        "the true class's score, at q*)": _bias,
     }.items():
-        claim_equal(page, says, max(distance(each) for each in gaps))
+        claim_equal(page, says, max(distance(each) for each in gaps), AFTER if distance is _log_concavity else "")
 
 
-def claim_equal(page: Page, says: str, distance: float) -> None:
+def claim_equal(page: Page, says: str, distance: float, why: str = "") -> None:
     """Claim that two sides are equal, which are so far apart at most."""
-    level = judge_level(Estimate.exact(distance), at_most=EQUAL, of="the largest distance of both sides")
-    page.claim(says, f"at most {distance:.0e} apart", level)
+    of = "the largest distance of both sides"
+    level = judge_level(Estimate.exact(distance), at_most=EQUAL, of=of)
+    page.claim(says, f"at most {distance:.0e} apart", replace(level, n=f"{of}: {distance:.0e}"), why)
 
 
 def _scores() -> np.ndarray:
@@ -92,6 +99,17 @@ def closed_form(gaps: np.ndarray, eta: float) -> float:
 def _closed_form(gaps: np.ndarray) -> float:
     etas = [multiple * _eta(gaps) for multiple in MULTIPLES]
     return max(abs(bound(gaps, eta) - closed_form(gaps, eta)) for eta in etas)
+
+
+def _log_concavity(gaps: np.ndarray) -> float:
+    """Compare eq. 8 with the true class's score minus a tangent of the logarithm at a = eta e^score."""
+    z = float(np.exp(SCORE) * _eta(gaps))
+    distances = []
+    for eta in (multiple * _eta(gaps) for multiple in MULTIPLES):
+        a = eta * float(np.exp(SCORE))
+        tangent = float(np.log(a)) + (z - a) / a
+        distances.append(abs(SCORE - tangent - closed_form(gaps, eta)))
+    return max(distances)
 
 
 def _tightness(gaps: np.ndarray) -> float:
