@@ -5,6 +5,11 @@ import pytest
 
 from lab.reproduction.made_up import write_fit
 from xsoftmax.lab.papers import _ruiz2018_theory
+from xsoftmax.lab.papers._ruiz2018_bounds import still_rising
+from xsoftmax.lab.papers._ruiz2018_local_steps import tightest_and_best, variants_ahead
+from xsoftmax.lab.papers._ruiz2018_names import STRICTER, signed
+from xsoftmax.lab.papers._ruiz2018_step_lengths import step_lengths, why_nearer
+from xsoftmax.lab.papers._ruiz2018_table_3 import reservations, their_own
 from xsoftmax.lab.papers._ruiz2018_toy import (
     AR,
     OVE,
@@ -15,8 +20,8 @@ from xsoftmax.lab.papers._ruiz2018_toy import (
     off_by_chance,
 )
 from xsoftmax.lab.reproduction import numbers_of, page_of
-from xsoftmax.lab.reproduction.estimates import Estimate, difference
-from xsoftmax.lab.reproduction.page import Page
+from xsoftmax.lab.reproduction.estimates import Difference, Estimate, difference
+from xsoftmax.lab.reproduction.page import AFTER, Page
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Verdict
 
@@ -56,6 +61,10 @@ ENTROPY_BOUND = "On Bibtex leaving out the entropy's gradient loosens the bound"
 TIGHTER = "Softmax A&R provides a significantly tighter bound than OVE on most data sets: here MNIST and Omniglot"
 CLOSE = "On Bibtex the bound of softmax A&R is close to OVE's"
 NEARLY = "On MNIST and Bibtex the bound of softmax A&R nearly achieves the exact softmax's marginal likelihood"
+EXISTING = (
+    "A&R has a tighter bound on the marginal likelihood and better predictive performance than existing approaches "
+    "(here softmax A&R)"
+)
 LOG_CONCAVITY = "Eq. 8 coincides with the log-concavity bound (Bouchard 2007; Blei and Lafferty 2007)"
 EQUATIONS = {
     "With standard Gumbel errors the marginal of the augmented model (eq. 5) is the softmax",
@@ -126,7 +135,7 @@ def test_the_papers_own_numbers_are_reproduced(tmp_path, monkeypatch):
     }
     assert {claim.finding.verdict for claim in found} == {Verdict.REPRODUCED, Verdict.OPEN}
     assert {claim.says for claim in found if claim.ours} == OURS
-    assert len(found) == 41
+    assert len(found) == 42
 
 
 def test_the_contrary_of_all_is_not(tmp_path, monkeypatch):
@@ -145,7 +154,7 @@ def test_the_contrary_of_all_is_not(tmp_path, monkeypatch):
             measures["test.log_likelihood"] -= 0.3
         measures["end.train_log_likelihood"] = -99.0
     found = verdicts(tmp_path, monkeypatch, fits)
-    assert len(found) == 15
+    assert len(found) == 16
     assert set(found.values()) == {Verdict.NOT}
 
 
@@ -188,6 +197,131 @@ def test_the_footnote_is_judged_where_its_fits_are(tmp_path, monkeypatch, likeli
     found = {claim.says: claim.finding.verdict for claim in claims(tmp_path, monkeypatch, fits)}
     names = ", ".join({MNIST: "MNIST", BIBTEX: "Bibtex", OMNIGLOT: "Omniglot"}[key] for key in likelihoods)
     assert (found[BEHIND.format(names)], found[STILL_SUPERIOR]) == (behind, superior)
+
+
+COMPLEMENTARY = "complementary-sum-advi"
+
+
+@pytest.mark.parametrize(
+    ("there", "likelihood", "accuracy", "verdict"),
+    [
+        ([MNIST, BIBTEX], -9.0, 0.01, Verdict.REPRODUCED),
+        ([MNIST], -0.1, 0.01, Verdict.IN_SHAPE),
+        ([MNIST, BIBTEX], -0.1, 0.99, Verdict.IN_SHAPE),
+        ([MNIST, BIBTEX, OMNIGLOT], -0.1, 0.99, Verdict.NOT),
+    ],
+)
+def test_existing_approaches_count_at_once(tmp_path, monkeypatch, there, likelihood, accuracy, verdict):
+    fits = as_the_paper()
+    for key in there:
+        fits[key, COMPLEMENTARY] = {"test.log_likelihood": likelihood, "test.accuracy": accuracy}
+    assert verdicts(tmp_path, monkeypatch, fits)[EXISTING] == verdict
+
+
+def test_complementary_sum_has_rows_and_is_described(tmp_path, monkeypatch):
+    fits = as_the_paper()
+    settings = {"batch": {"size": 500}, "proposal": {"n_sampled": 1}}
+    fits[MNIST, COMPLEMENTARY] = {"test.log_likelihood": -0.3, "test.accuracy": 0.9, "fit.parameters": settings}
+    monkeypatch.setattr(Results, "difference", of_means)
+    text = page_of("ruiz2018", read(tmp_path, fits)).markdown()
+    assert "| MNIST | complementary sum | – | −0.300 ± 0.000 | – | – | 0.900 ± 0.000 | – |" in text
+    assert "(MNIST 500 rows and 1 of the other classes). It was not trained on Bibtex and Omniglot" in text
+
+
+def test_rules_that_came_late_say_so(tmp_path, monkeypatch):
+    fits = as_the_paper()
+    fits[MNIST, COMPLEMENTARY] = {"test.log_likelihood": -0.3, "test.accuracy": 0.9}
+    found = {claim.says: claim.why for claim in claims(tmp_path, monkeypatch, fits)}
+    (highest,) = (says for says in found if "the highest test log-likelihood" in says)
+    assert {says for says, why in found.items() if AFTER in why} == {EXISTING, LOG_CONCAVITY}
+    assert {says for says, why in found.items() if STRICTER in why} == {highest, COMPETITIVE, BEHIND.format("MNIST")}
+
+
+def with_steps(rate):
+    """Add to the paper's numbers what probit's fits on Bibtex say of steps: two epochs of ten."""
+    fits = as_the_paper()
+    settings = {"objective": {"local_rate": rate, "local_power": 0.9}, "batch": {"size": 2}}
+    fits[BIBTEX, PROBIT] |= {"fit.parameters": settings, "end.step": 40.0, "end.epoch": 2.0}
+    return fits
+
+
+def test_lengths_of_local_steps(tmp_path):
+    """By iterations, every row of an epoch of ten has its two visits ten apart."""
+    found = step_lengths(read(tmp_path, with_steps(0.01)))
+    rows = [0.01 * ((1 + first) ** -0.9 + (11 + first) ** -0.9) for first in range(1, 11)]
+    assert list(found) == [BIBTEX]
+    assert found[BIBTEX].ours == pytest.approx(0.01 * (2**-0.9 + 3**-0.9))
+    assert found[BIBTEX].printed == pytest.approx(np.mean(rows))
+    assert found[BIBTEX].program == pytest.approx(0.001 * (2**-0.9 + 3**-0.9))
+
+
+@pytest.mark.parametrize(("rate", "nearer"), [(0.01, False), (0.1, True)])
+def test_whose_steps_are_nearer_to_the_printed_is_told(tmp_path, rate, nearer):
+    """Two epochs of ten: 0.0091 here, 0.0026 printed, 0.0009 in the program."""
+    assert ("our own reading" in why_nearer(read(tmp_path, with_steps(rate)))) == nearer
+
+
+def test_variants_above_softmax_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(Results, "difference", of_means)
+    fits = as_the_paper()
+    none = read(tmp_path / "none", fits)
+    assert variants_ahead(none).startswith("0 of the ")
+    assert ":" not in variants_ahead(none)
+    fits[BIBTEX, "probit-best-start"] = {"test.log_likelihood": -2.8, "end.objective": 3.0}
+    assert "1 of the 9 " in variants_ahead(read(tmp_path / "one", fits))
+    assert "Bibtex probit “0.01, best start” by +0.2" in variants_ahead(
+        Results.read("x", (tmp_path / "one").glob("*/*/*"), [], [])
+    )
+
+
+@pytest.mark.parametrize(("bound", "told"), [(-9.5, True), (-6.0, False)])
+def test_a_tighter_bound_with_a_lower_likelihood_is_told(tmp_path, monkeypatch, bound, told):
+    """Of probit on Bibtex the other bounds are -7 and -9."""
+    monkeypatch.setattr(Results, "difference", of_means)
+    fits = {each: value for each, value in as_the_paper().items() if not each[1].endswith("published")}
+    fits[BIBTEX, "probit-best-start"] = {"test.log_likelihood": -2.8, "end.objective": -bound}
+    of_probit = "of Bibtex probit the bound is tightest with “0.01”, and the test log-likelihood is highest with"
+    assert (of_probit in tightest_and_best(read(tmp_path, fits))) == told
+
+
+@pytest.mark.parametrize(("objective", "far"), [(7.0, False), (57.0, True)])
+def test_reservations_about_omniglot(tmp_path, objective, far):
+    fits = as_the_paper()
+    for method in (PROBIT, LOGISTIC):
+        fits[OMNIGLOT, method] |= {"end.objective": objective, "end.train_log_likelihood": -5.0}
+    fits[OMNIGLOT, "probit-best-start"] = {}
+    told = reservations(read(tmp_path, fits))
+    assert f"A&R probit −{objective:.1f} beside −5.0" in told
+    assert ("far from their optimum" in told) == far
+    assert told.endswith("not tried there: the program's local steps")
+
+
+def test_the_papers_own_shares_are_judged_by_the_same_rule():
+    assert "A&R logistic on AmazonCat-13K (0.902) “reproduced in shape”" in their_own(NUMBERS["elsewhere"])
+    scores = {OVE: {"accuracy": 0.5}, PROBIT: {"accuracy": 0.5}, LOGISTIC: {"accuracy": 0.4}}
+    assert their_own({"x": {"scores": scores}}).endswith("A&R logistic on x (0.800) “not reproduced”")
+
+
+@pytest.mark.parametrize(("objective", "rises"), [(1.0, True), (0.0, False)])
+def test_a_likelihood_that_still_rises_is_told(tmp_path, objective, rises):
+    fits = {(MNIST, EXACT): {"end.objective": objective}}
+    assert (
+        "on MNIST from −1.1000 at epoch 1 to −1.0000 at epoch 2" in still_rising(read(tmp_path, fits, noise=0))
+    ) == rises
+
+
+def test_gaps_in_accuracy_are_told_beside_intervals(tmp_path, monkeypatch):
+    small = "a gap of that size is too close to tell here"
+    for noise in (1e-5, 0.1):
+        found = claims(tmp_path / str(noise), monkeypatch, as_the_paper(), noise=noise)
+        (why,) = (claim.why for claim in found if claim.says == LOGISTIC_AHEAD)
+        assert "+0.005 on Omniglot" in why
+        assert (small in why) == (noise > 0.01)
+
+
+def test_an_interval_says_that_it_is_one():
+    assert signed(Difference(0.5, 0.25)) == "+0.5000 ± 0.2500 (95 %)"
+    assert signed(Difference(-0.5, np.nan)) == "−0.5000"
 
 
 def test_the_next_best_and_levels_in_nats_are_told(tmp_path, monkeypatch):
