@@ -4,10 +4,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from xsoftmax.lab.papers._fagan2018_names import ALL_METHODS, DATASETS, HALF_WAY
+from xsoftmax.lab.papers._fagan2018_names import ALL_METHODS, DATASETS, HALF_WAY, U_MAX, VANILLA
 from xsoftmax.lab.reproduction.estimates import Estimate, above
-from xsoftmax.lab.reproduction.results import Results
+from xsoftmax.lab.reproduction.results import Results, value
 from xsoftmax.lab.reproduction.rules import TOLERANCE, Finding, judge_level, together
+from xsoftmax.training.folders import Fit
 
 T = TypeVar("T")
 ONCE, TWICE = "train.log_likelihood", "train.log_likelihood_normalised_twice"
@@ -15,9 +16,8 @@ ONCE, TWICE = "train.log_likelihood", "train.log_likelihood_normalised_twice"
 
 def losses_of_seeds(results: Results, dataset: str, method: str, measure: str = ONCE) -> list[float]:
     """Give the log-loss of each seed; infinite where it diverged, none where nothing was trained."""
-    if not results.has(dataset, method):
-        return []
-    return [math.inf if value is None else -value for value in results.values(dataset, method, measure)]
+    found = [value(fit, measure) for fit in results.fits if (fit.method, fit.dataset) == (method, dataset)]
+    return [math.inf if each is None else -each for each in found]
 
 
 def loss(results: Results, dataset: str, method: str, measure: str = ONCE) -> Estimate:
@@ -79,9 +79,36 @@ def same_fits(where: str) -> str:
     """Say why U-max is vanilla SGD where both end with the same log-loss."""
     return (
         f"U-max and vanilla SGD end with the same log-loss, to the last digit, {where}. Rows, draws and rate are the "
-        "same, and the two differ by U-max's guard alone: it raises u where it is more than 1 below a bound. Here no "
-        "u ever is, so that the guard never fires, and U-max is vanilla SGD."
+        "same. The paper's U-max modifies vanilla SGD in two ways: a guard raises u where it is more than 1 below a "
+        "bound, and u and W are projected onto balls. Without a penalty these balls are infinite, and what is left "
+        "of the projection, u ≥ 0, our vanilla SGD has, too. So the guard alone parts the two, and where they end "
+        "alike it changes nothing: U-max is vanilla SGD there."
     )
+
+
+def same_losses(results: Results, dataset: str) -> bool:
+    """Tell whether U-max and vanilla SGD, at their searched rates, end alike to the last digit."""
+    mine = losses_of_seeds(results, dataset, U_MAX)
+    return bool(mine) and any(map(math.isfinite, mine)) and mine == losses_of_seeds(results, dataset, VANILLA)
+
+
+def start(results: Results, dataset: str) -> float:
+    """Give the log-loss of W = 0, log K."""
+    method = next(fit.method for fit in results.fits if fit.dataset == dataset)
+    return math.log(results.of(dataset, method)[0].status["data"]["n_classes"])
+
+
+def least_seconds(fit: Fit) -> float:
+    """Give the seconds of a row in the fastest part of a fit, from one look to the next."""
+    steps, seconds = (fit.history[key].diff().iloc[1:] for key in ("step", "seconds"))
+    each = seconds / steps.where(steps > 0)
+    return float(each.min()) if each.notna().any() else math.nan
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Write a list: "a, b and c"."""
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def called(method: str) -> str:
