@@ -4,7 +4,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from lab.reproduction.made_up import results_of, write_fit
-from xsoftmax.lab.papers import yen2018_words
+from xsoftmax.lab.papers import _yen2018_word_tables
 from xsoftmax.lab.reproduction import page_of
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Verdict
@@ -27,7 +27,7 @@ OTHERWISE = {
 def _undrawn(monkeypatch, request):
     """Draw figures where it is asked whether the page builds, as that takes longer than the rest."""
     if "it_builds" not in request.node.name:
-        monkeypatch.setattr(yen2018_words, "figure_of", lambda panels: Figure())
+        monkeypatch.setattr(_yen2018_word_tables, "figure_of", lambda panels: Figure())
 
 
 def made_up(folder, methods, datasets=("books", "gcide")):
@@ -90,11 +90,12 @@ def test_a_method_that_is_slow_loses_in_equal_time(tmp_path):
 def test_a_method_that_diverges_with_a_seed_is_not_better(tmp_path):
     results = made_up(tmp_path, AS_IN_THE_PAPER, ["books"])
     results.of("books", "u-max")[0].status["status"] = "diverged"
-    verdicts = {
-        claim.says.split(" has ")[0]: claim.finding.verdict for claim in page_of("yen2018-words", results).claims
-    }
-    assert verdicts["U-max"] == Verdict.NOT
-    assert verdicts["implicit SGD"] == Verdict.REPRODUCED
+    claims = {claim.says.split(" has ")[0]: claim for claim in page_of("yen2018-words", results).claims}
+    assert claims["U-max"].finding.verdict == Verdict.NOT
+    assert "; U-max diverged with 1 of 3 seeds on books, which counts as reversed" in claims["U-max"].why
+    assert claims["implicit SGD"].finding.verdict == Verdict.REPRODUCED
+    assert "diverged" not in claims["implicit SGD"].why
+    assert claims["implicit SGD"].here.startswith("objective: books ")
 
 
 @pytest.mark.parametrize(
@@ -156,4 +157,4 @@ def test_where_a_method_ends_is_told_of_seeds_that_did_not_diverge(tmp_path):
     first.status.update(status="diverged", epoch=1, seconds=1.0, seconds_per_epoch=1.0)
     for fit in others:
         fit.status.update(epoch=3, seconds=9.0, seconds_per_epoch=3.0)
-    assert yen2018_words._where_it_ends(results, "books", "u-max") == ["3", "9.00", "3.00"]
+    assert _yen2018_word_tables._where_it_ends(results, "books", "u-max") == ["3", "9.00", "3.00"]
