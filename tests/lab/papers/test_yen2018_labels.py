@@ -15,11 +15,11 @@ DATA = {"n_train": 3500, "n_classes": 500, "n_features": 40}
 # P@1 of training and test rows, and seconds per epoch.
 AS_IN_THE_PAPER = {
     "softmax": (0.9, 0.7, 2.5), "margin": (0.7, 0.71, 1.0), "mips": (0.4, 0.5, 0.08),
-    "decomposed": (0.69, 0.69, 0.09), "sampled": (0.2, 0.2, 0.05), "softmax-large": (0.95, 0.8, 2.5),
+    "decomposed": (0.69, 0.69, 0.09), "sampled": (0.2, 0.2, 0.05), "softmax-large": (0.95, 0.72, 2.5),
 }  # fmt: skip
 OTHERWISE = {
     "softmax": (0.3, 0.4, 1.0), "margin": (0.7, 0.7, 1.0), "mips": (0.8, 0.8, 0.9), "decomposed": (0.4, 0.3, 1.1),
-    "sampled": (0.9, 0.9, 0.9), "softmax-large": (0.3, 0.2, 2.5),
+    "sampled": (0.9, 0.9, 1.2), "softmax-large": (0.3, 0.2, 2.5),
 }  # fmt: skip
 NEAR = {
     "softmax": (0.9, 0.6, 1.8), "margin": (0.7, 0.7, 1.0), "mips": (0.65, 0.5, 0.3), "decomposed": (0.6, 0.6, 0.4),
@@ -32,13 +32,13 @@ LEVELS = {
     "The searches lead to an order of magnitude of speedup",
     "Decomp-MIPS retains the accuracy of the exact method",
     "Sampled-Softmax has extremely slow progress per iteration",
-    "Sampled-Softmax has fast iterations",
     "The technique outperforms sampling-based approximation of the gradient by a large margin",
 }
 ORDERS = {
     "Softmax has very good per-iteration progress, significantly more than Margin, MIPS and Decomp-MIPS",
     "MIPS has a significant drop in its training accuracy compared with Margin and Decomp-MIPS",
     "Sampled-Softmax could not reach a comparable accuracy to other methods even after one day",
+    "Sampled-Softmax has fast iterations",
     "The technique consistently improves the accuracy of search-based approximation of the gradient",
 }
 UNTOLD = ("close to convergence", "by-products", "orders of magnitude faster", "concentrated on a relatively small")
@@ -89,8 +89,8 @@ def test_levels_may_be_reached_in_shape(tmp_path):
 
 
 def test_orders_may_hold_in_part_or_be_too_close(tmp_path):
-    """Two of three of the softmax's, one of two of MIPS's, three of four of the sampled softmax's."""
-    methods = AS_IN_THE_PAPER | {"mips": (0.9, 0.2, 0.08), "softmax-large": (0.95, 0.7, 2.5)}
+    """One of three of the softmax's, none of MIPS's, three of four of the sampled softmax's."""
+    methods = AS_IN_THE_PAPER | {"mips": (0.9, 0.2, 0.08), "softmax-large": (0.9, 0.7, 2.5)}
     found = verdicts(made_up(tmp_path, methods | {"decomposed": (0.9, 0.69, 0.09)}))
     assert found[GAINS] == Verdict.CLOSE
     assert (
@@ -168,19 +168,58 @@ def test_two_that_are_alike_keep_nothing_and_are_no_slower(tmp_path):
     claim = next(each for each in claims if each.says == "Decomp-MIPS retains the accuracy of the exact method")
     assert claim.finding.verdict == Verdict.NOT
     assert "the least of 2 quotients: 0.5" in claim.finding.n
-    assert "alike, and left out: debtags, t in iterations; delicious-sets, t in iterations" in claim.here
+    assert (
+        "left out as alike to the last digit: debtags, t in iterations; delicious-sets, t in iterations" in claim.here
+    )
     slow = next(each for each in claims if each.says.startswith("The technique outperforms sampling"))
     assert "alike" not in slow.here
 
 
-def test_two_that_are_alike_count_where_one_is_to_be_ahead(tmp_path):
+def test_two_that_are_alike_are_left_out_where_one_is_to_be_ahead(tmp_path):
     others = {name: values for name, values in AS_IN_THE_PAPER.items() if name not in ("softmax", "sampled")}
     alike = {f"{loss}-paper": (0.1, 0.1, 1.0) for loss in ("softmax", "sampled")}
     apart = {"softmax-epochs": (0.6, 0.6, 1.0), "sampled-epochs": (0.1, 0.1, 0.05)}
     claims = page_of("yen2018-labels", made_up(tmp_path, others | alike | apart)).claims
     slow = next(each for each in claims if each.says.startswith("Sampled-Softmax has extremely slow progress"))
-    assert slow.finding.verdict == Verdict.NOT
-    assert "and counted (reproduced without): debtags, t in iterations; delicious-sets, t in" in slow.here
+    assert slow.finding.verdict == Verdict.REPRODUCED
+    assert "left out as alike to the last digit: debtags, t in iterations; delicious-sets, t in" in slow.here
+
+
+def test_two_searches_are_compared_beyond_the_end_of_the_exact_method(tmp_path):
+    """MIPS is behind decomposed search when both end, and ahead of it where Margin ends."""
+    results = made_up(tmp_path, AS_IN_THE_PAPER)
+    for fit in results.fits:
+        loss = fit.method.split("-")[0]
+        if loss == "margin":
+            fit.history["epoch"] = [0.0, 0.25, 0.5]
+        if loss in ("mips", "decomposed"):
+            fit.history["train_p_at_1"] = [0.1, 0.4, 0.5] if loss == "mips" else [0.0, 0.3, 0.69 + fit.seed / 1e3]
+    claim = next(
+        each for each in page_of("yen2018-labels", results).claims if each.says.startswith("MIPS has a significant")
+    )
+    assert claim.finding.verdict == Verdict.REPRODUCED
+    assert "Decomp-MIPS 0.691 against MIPS 0.500" in claim.here
+
+
+def test_what_is_said_at_the_papers_rates_alone_is_told(tmp_path):
+    """Softmax is ahead of Margin at the paper's rates, and at the best ones behind all three."""
+    methods = AS_IN_THE_PAPER | {"softmax-large": (0.1, 0.8, 2.5)}
+    claims = page_of("yen2018-labels", made_up(tmp_path, methods)).claims
+    ahead = next(each for each in claims if each.says.startswith("Softmax has very good"))
+    assert ahead.finding.verdict == Verdict.IN_SHAPE
+    assert "by way: t in iterations 6, 0, 0; t in epochs 6, 0, 0; best rates 0, 0, 6" in ahead.here
+    assert "at the paper's rates alone the verdict would be *reproduced*" in ahead.why
+    alike = next(each for each in claims if each.says.startswith("In equal time Softmax"))
+    assert "t in epochs *reproduced*; best rates *reproduced in shape*; at the paper's rates alone: *rep" in alike.why
+
+
+def test_fast_iterations_are_faster_ones_by_whatever_factor(tmp_path):
+    fast = "Sampled-Softmax has fast iterations"
+    found = [
+        verdicts(made_up(tmp_path / str(seconds), AS_IN_THE_PAPER | {"sampled": (0.2, 0.2, seconds)}))[fast]
+        for seconds in (2.4, 2.5, 2.6)
+    ]
+    assert found == [Verdict.REPRODUCED, Verdict.CLOSE, Verdict.NOT]
 
 
 def test_speed_is_not_asked_of_too_few_labels(tmp_path):

@@ -11,20 +11,17 @@ from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import Page
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Finding, judge_level, not_tested
+from xsoftmax.training.folders import Fit
 
 SOFTMAX, SAMPLED, MARGIN, MIPS, DECOMPOSED = LOSSES = ("softmax", "sampled", "margin", "mips", "decomposed")
 # How rates fall and where they begin: as in the paper, where t of 1 / (1 + t) counts iterations; from the same rates,
 # where it counts epochs; and from larger rates, where it counts epochs, too.
 PAPER, EPOCHS, LARGE = KINDS = ("paper", "epochs", "large")
-KIND_TEXTS = {PAPER: "t in iterations", EPOCHS: "t in epochs", LARGE: "larger rates"}
-# Sparsity and times are judged where weights have moved: of early iterates the paper itself says that slopes are
-# spread over all classes.
-MOVED = (EPOCHS, LARGE)
-# Beside claims that are judged in each of these ways.
-TIED_RATES = (
-    "larger rates count, too, where validation rows prefer the paper's; of rates that a search could not tell apart, "
-    "see the last tables, the lowest is taken"
-)
+# Claims are judged in these ways: as in the paper; with t in epochs; and, with t in epochs, at each method's best
+# rates, the paper's or larger ones. See ``_yen2018_ways``.
+BEST = "best"
+WAYS = (PAPER, EPOCHS, BEST)
+KIND_TEXTS = {PAPER: "t in iterations", EPOCHS: "t in epochs", LARGE: "larger rates", BEST: "best rates"}
 LOSS_TEXTS = dict(zip(LOSSES, ("Softmax", "Sampled-Softmax", "Margin", "MIPS", "Decomp-MIPS"), strict=True))
 METHODS = {
     f"{loss}-{kind}": text if kind == PAPER else f"{text}, {KIND_TEXTS[kind]}"
@@ -97,8 +94,22 @@ def trained(results: Results, dataset: str) -> dict[str, str]:
 
 
 def kinds(results: Results, dataset: str, *losses: str) -> list[str]:
-    """List the kinds of rates with which all of some losses were trained on a data set."""
-    return [kind for kind in KINDS if all(results.has(dataset, f"{loss}-{kind}") for loss in losses)]
+    """List the ways in which all of some losses were trained on a data set.
+
+    The best rates are no other way where they are the paper's for all of them.
+    """
+    there = [kind for kind in WAYS if all(results.has(dataset, f"{loss}-{kind}") for loss in losses)]
+    same = all(best_by_validation(results, dataset, loss) == EPOCHS for loss in losses)
+    return [kind for kind in there if kind != BEST or not same]
+
+
+def best_by_validation(results: Results, dataset: str, loss: str) -> str | None:
+    """Tell which rates validation rows prefer with t in epochs: the paper's or larger ones; None without fits."""
+    there = [kind for kind in (EPOCHS, LARGE) if results.has(dataset, f"{loss}-{kind}")]
+    if len(there) < 2:
+        return there[0] if there else None
+    values = _values_of_searches(results, dataset)
+    return LARGE if values.get(f"{loss}-{LARGE}", np.inf) > values.get(f"{loss}-{EPOCHS}", 0) else EPOCHS
 
 
 def common_end(results: Results, dataset: str, methods: Iterable[str], column: str) -> float:
@@ -127,18 +138,23 @@ def is_looked_at(results: Results, dataset: str, method: str, x: str, place: flo
 
 def worse_with_larger_rates(results: Results, dataset: str) -> list[str]:
     """Name the losses whose searches came to less, by validation rows, from larger rates than from the paper's."""
-    best = {
+    best = _values_of_searches(results, dataset)
+    return [
+        text
+        for loss, text in LOSS_TEXTS.items()
+        if best.get(f"{loss}-{LARGE}", np.inf) < best.get(f"{loss}-{EPOCHS}", 0)
+    ]
+
+
+def _values_of_searches(results: Results, dataset: str) -> dict[str, float]:
+    """Give the best value by validation rows of each method that was searched; 0 where all trials diverged."""
+    return {
         search.method: max(
             (told["value"] for told in search.chosen["trials"] if told["value"] is not None), default=0
         )
         for search in results.searches
         if search.dataset == dataset
     }
-    return [
-        text
-        for loss, text in LOSS_TEXTS.items()
-        if best.get(f"{loss}-{LARGE}", np.inf) < best.get(f"{loss}-{EPOCHS}", 0)
-    ]
 
 
 def sooner(results: Results, dataset: str, fast: str, slow: str, metric: str) -> Estimate:
@@ -147,16 +163,30 @@ def sooner(results: Results, dataset: str, fast: str, slow: str, metric: str) ->
     Seed by seed. Between evaluations a metric is taken to be linear, and nothing to be reached before the first one
     after the start.
     """
-    factors: list[float | None] = []
-    for pair in zip(results.of(dataset, fast), results.of(dataset, slow), strict=True):
-        if any(fit.diverged for fit in pair):
-            factors.append(None)
-            continue
-        lines = [[fit.history[column].to_numpy()[1:] for column in ("seconds", metric)] for fit in pair]
-        goal = min(values[-1] for _, values in lines)
-        soon, late = (_first_at(seconds, values, goal) for seconds, values in lines)
-        factors.append(late / soon)
-    return Estimate.of(factors)
+    times = [_times(pair, metric) for pair in _pairs(results, dataset, fast, slow)]
+    return Estimate.of(each and each[1] / each[0] for each in times)
+
+
+def tells_no_time(results: Results, dataset: str, fast: str, slow: str, metric: str) -> bool:
+    """Tell whether with some seed both methods are there at their first looks, so that no time is measured."""
+    pairs = _pairs(results, dataset, fast, slow)
+    firsts = [tuple(float(fit.history["seconds"].iloc[1]) for fit in pair) for pair in pairs]
+    return any(_times(pair, metric) == first for pair, first in zip(pairs, firsts, strict=True))
+
+
+def _pairs(results: Results, dataset: str, fast: str, slow: str) -> list[tuple[Fit, Fit]]:
+    return list(zip(results.of(dataset, fast), results.of(dataset, slow), strict=True))
+
+
+def _times(pair: tuple[Fit, Fit], metric: str) -> tuple[float, float] | None:
+    """Tell when two fits come to the lower of their last values; None if one diverged."""
+    if any(fit.diverged for fit in pair):
+        return None
+    (x, y), (others_x, others_y) = (
+        [fit.history[column].to_numpy()[1:] for column in ("seconds", metric)] for fit in pair
+    )
+    goal = min(y[-1], others_y[-1])
+    return _first_at(x, y, goal), _first_at(others_x, others_y, goal)
 
 
 def most_times_sooner(results: Results, dataset: str, fast: str, slow: str) -> float:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.page import Page
+from xsoftmax.lab.reproduction.page import AFTER, Page
 from xsoftmax.lab.reproduction.rules import judge_orders, not_tested
 from xsoftmax.objectives import ScoredClasses
 from xsoftmax.objectives.max_margin import MaxMargin
@@ -19,6 +19,12 @@ THRESHOLD = 1e-3  # tau_2
 STEPS = (1, 2, 5, 10, 30)
 # Smoothness of the margin: the paper's, of one label and of several. Scores below which none is retrieved.
 SMOOTHINGS, BELOW = (1.0, 5.0), (0.5, 2.0, 4.0)
+# Gaps that the steps printed after Theorem 2 are to suffice for, in nats.
+GAPS = (1.0, 0.1)
+# Numbers of labels: of one label, and of several about as many as a row has in the paper's Table 2.
+LABELS = (1, 3)
+# Dimension and numbers of points for distances.
+DIMENSION, N_POINTS = 5, 20
 # Of sums in double precision.
 ROUNDING = 1e-9
 
@@ -62,10 +68,13 @@ def theory(page: Page) -> None:
         f"Checked on {N_DRAWS} draws of normal scores of {N_CLASSES} classes in {N_BLOCKS} blocks; the true class is "
         "the first.",
     )
+    _distances(page, np.random.default_rng(1))
     _search_error(page, draws.sum(axis=1))
     _smoothing(page, draws.sum(axis=1), rng)
+    _smoothness_of_cross_entropy(page)
     _theorem_1(page, draws, rng)
     _theorem_2(page, draws)
+    _steps_that_suffice(page, draws)
     for says, why in (
         (
             "If the loss is strongly convex, too, gradients converge",
@@ -77,19 +86,42 @@ def theory(page: Page) -> None:
         ),
         (
             "The number of classes that have to be retrieved falls rapidly with the number of blocks",
-            "as in the paper's experiments, a query is for so many classes whatever there are",
+            "a query asks for K/100 classes here, as in the paper's experiments, however many blocks there are",
         ),
         (
             "Sampling has large variance where the loss has a skewed distribution over classes, which often leads to "
             "slow progress",
-            "variances are not measured; what Sampled-Softmax makes in equal time and per epoch is judged",
+            "variances are not measured; what accuracy Sampled-Softmax reaches in equal time and per epoch is judged",
         ),
         (
             "The performance of data structures for search typically degrades in high dimensions",
-            "rows of a data set are of one dimension",
+            "all rows of a data set have the same dimension",
         ),
     ):
         page.claim(says, "–", not_tested(why))
+
+
+def _distances(page: Page, rng: np.random.Generator) -> None:
+    """Compare scores of eq. 1 with Mahalanobis distances."""
+    x, y = rng.standard_normal((2, N_POINTS, DIMENSION))
+    root = rng.standard_normal((DIMENSION, DIMENSION))
+    M = root @ root.T
+    W, features = _as_scores(x, y, M)
+    apart = x[:, None] - y[None]
+    off = np.abs(features @ W.T + np.einsum("ijk,kl,ijl->ij", apart, M, apart))
+    page.claim(
+        "Negative squared Mahalanobis distances are scores of eq. 1, with D = d + 2",
+        f"d = {DIMENSION}, D = {W.shape[1]}: at most {off.max():.0e} off, of {off.size} pairs",
+        judge_orders([bool(off.max() <= 1e3 * ROUNDING), W.shape[1] == DIMENSION + 2], "conditions"),
+        f"it is arithmetic, of random points and a random matrix; {AFTER}",
+    )
+
+
+def _as_scores(x: np.ndarray, y: np.ndarray, M: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give the paper's rows of W for points y, and its features of points x."""
+    one = np.ones((len(x), 1))
+    squares = [np.einsum("ik,kl,il->i", each, M, each)[:, None] for each in (x, y)]
+    return np.hstack([-squares[1], 2 * y @ M, -np.ones((len(y), 1))]), np.hstack([one, x, squares[0]])
 
 
 def _search_error(page: Page, scores: np.ndarray) -> None:
@@ -146,6 +178,29 @@ def _margin(scores: np.ndarray, smoothing: float) -> tuple[np.ndarray, np.ndarra
     return loss.value(np, at, given), np.concatenate([-at.sum(axis=1, keepdims=True), at], axis=1)
 
 
+def _smoothness_of_cross_entropy(page: Page) -> None:
+    """Look for a row of scores at which the Hessian of eq. 2 has an eigenvalue above 1."""
+    largest = {labels: float(np.linalg.eigvalsh(_hessian(_two_tied(), labels))[-1]) for labels in LABELS}
+    page.claim(
+        "For the cross-entropy (eq. 2) mu is 1",
+        "largest eigenvalue of its Hessian where two classes are tied above the others: "
+        + "; ".join(f"{n} {'label' if n == 1 else 'labels'} {number(each)}" for n, each in largest.items()),
+        judge_orders([each <= 1 + ROUNDING for each in largest.values()], "numbers of labels"),
+        "it has to be 1/mu at most; eq. 2 is a sum over labels, so that its Hessian is that of one label times their "
+        f"number P, and mu is 2/P; rows of the paper's section 5.2 have 3 labels on average; {AFTER}",
+    )
+
+
+def _two_tied() -> np.ndarray:
+    return np.concatenate([np.full(2, 100.0), np.zeros(N_CLASSES - 2)])
+
+
+def _hessian(scores: np.ndarray, n_labels: int) -> np.ndarray:
+    """Give the Hessian of the cross-entropy of so many labels; which they are does not matter."""
+    p = np.exp(scores - np.logaddexp.reduce(scores))
+    return n_labels * (np.diag(p) - np.outer(p, p))
+
+
 def _theorem_1(page: Page, draws: np.ndarray, rng: np.random.Generator) -> None:
     above_, least = [], []
     for blocks in draws:
@@ -181,3 +236,26 @@ def _theorem_2(page: Page, scores: np.ndarray) -> None:
         judge_orders([draw[t - 1].gap <= draw[t - 1].bound for draw in draws for t in STEPS], "gaps"),
         "to the loss of the scores that were retrieved, here all; the paper calls its bound quite weak",
     )
+
+
+def _steps_that_suffice(page: Page, draws: np.ndarray) -> None:
+    """Pass messages for as many steps as the paper prints, with the threshold that it prints, for each gap."""
+    ends = {gap: [_printed(blocks, gap) for blocks in draws] for gap in GAPS}
+    found = {gap: max(end.gap for end in some) for gap, some in ends.items()}
+    bounds = {gap: max(end.bound for end in some) / gap for gap, some in ends.items()}
+    page.claim(
+        "T = B s / (4 mu epsilon) steps with tau_2 = epsilon / (4 a ln T) suffice for a gap of epsilon, where s is "
+        "the sum of the squares, and a of the sizes, of the best messages",
+        "largest gap after T steps: " + "; ".join(f"{each:.1g} for epsilon {gap:g}" for gap, each in found.items()),
+        judge_orders([end.gap <= gap for gap, some in ends.items() for end in some], "gaps"),
+        "of these made-up scores only: as printed it does not follow from Theorem 2, whose bound after T steps is up "
+        f"to {number(max(bounds.values()), digits=1)} epsilon here; see the last section; {AFTER}",
+    )
+
+
+def _printed(blocks: np.ndarray, epsilon: float) -> Passed:
+    """Give the gap and Theorem 2's bound after the printed number of steps, mu being 1."""
+    best = blocks.mean(axis=0) - blocks
+    steps = int(np.ceil(len(blocks) * (best**2).sum() / (4 * epsilon)))
+    threshold = epsilon / (4 * np.log(steps) * np.abs(best).sum())
+    return messages(blocks, steps, float(threshold))[-1]
