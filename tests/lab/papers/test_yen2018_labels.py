@@ -198,7 +198,7 @@ def test_two_searches_are_compared_beyond_the_end_of_the_exact_method(tmp_path):
         each for each in page_of("yen2018-labels", results).claims if each.says.startswith("MIPS has a significant")
     )
     assert claim.finding.verdict == Verdict.REPRODUCED
-    assert "Decomp-MIPS 0.691 against MIPS 0.500" in claim.here
+    assert "0.691 (Decomp-MIPS) against 0.500" in claim.here
 
 
 def test_what_is_said_at_the_papers_rates_alone_is_told(tmp_path):

@@ -25,13 +25,16 @@ class LabelJudge:
         """Claim that each of some losses is ahead of each of others, where the two that are compared end."""
         texts: dict[str, str] = {}
         orders: Orders = []
+        named = [loss for side in (first, second) if len(side) > 1 for loss in side]
         for dataset, each in self.looks.items():
             for way in WAYS:
                 pairs = [(a, b) for a in first for b in second if way in each.kinds(a, b)]
                 found = [_values_of(each, by, way, pair) for pair in pairs]
                 orders = [*orders, *((way, above(*values)) for values in found)]
                 if found:
-                    texts[f"{dataset}, {KIND_TEXTS[way]},"] = ", ".join(map(_against, pairs, found))
+                    texts[f"{dataset}, {KIND_TEXTS[way]},"] = ", ".join(
+                        _against(pair, values, named) for pair, values in zip(pairs, found, strict=True)
+                    )
         measured = "training P@1 after equal epochs" if by == "epoch" else "test P@1 in equal time"
         finding = judge_orders(
             [order for _, order in orders], "pairs of methods, each on a data set with a way to choose rates"
@@ -123,9 +126,13 @@ def _values_of(looks: Looks, by: str, way: str, pair: tuple[str, str]) -> tuple[
     return first, second
 
 
-def _against(losses: tuple[str, str], values: tuple[Estimate, Estimate]) -> str:
-    sides = zip(losses, values, strict=True)
-    return " against ".join(f"{LOSS_TEXTS[loss]} {number(each.mean, digits=3)}" for loss, each in sides)
+def _against(losses: tuple[str, str], values: tuple[Estimate, Estimate], named: Sequence[str]) -> str:
+    """Tell two values, with the names of those losses that are not the same in all pairs."""
+    parts = [
+        number(each.mean, digits=3) + (f" ({LOSS_TEXTS[loss]})" if loss in named else "")
+        for loss, each in zip(losses, values, strict=True)
+    ]
+    return " against ".join(parts)
 
 
 def _times_told(found: Mapping[str, Sequence[Estimate]], slow: str) -> str:

@@ -69,9 +69,10 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "with t counting epochs, which is ours; and from larger rates, where there are finite ones. Seconds are "
         "judged where t counts epochs. The paper prints no numbers: what counts as similar, slow or fast is our "
         "choice, as are the levels, chosen before the run, when results of earlier ones were known, whose rates fell "
-        "less often. An order, or a quotient, compares two methods as far as both have come, and tables compare all "
-        "as far as all have, which may be less. Differences and their intervals are over seeds; rows are not "
-        "compared in pairs.",
+        "less often. Where a claim says that its rule was written after the run, its level is from before, and the "
+        "choice of what is compared from after. An order, or a quotient, compares two methods as far as both have "
+        "come, and tables compare all as far as all have, which may be less. Differences and their intervals are "
+        "over seeds; rows are not compared in pairs.",
         HOW,
         "A method may come to no more than naming one label for all rows: with t in iterations, as all steps of n "
         "minibatches are together as long as about 1 + log n first ones, and where validation rows prefer the lowest "
