@@ -143,15 +143,17 @@ OPEN = {
     "Reducing the dimension of the auxiliary",
     "The bias is cheaply removed",
     "Sampled softmax is biased",
+    "Regularizing the softmax scores",
+    "(Abstract) Adversarial sampling minimizes",
 }
 
 
 def assert_all(results, expected):
     found = verdicts(results)
-    assert len(found) == 36
+    assert len(found) == 37
     others = {says: each for says, each in found.items() if not any(says.startswith(begin) for begin in OPEN)}
     assert others == dict.fromkeys(others, expected)
-    assert len(others) == 27
+    assert len(others) == 26
 
 
 def test_what_the_paper_says_is_reproduced(tmp_path, measured):
@@ -168,7 +170,7 @@ def test_the_opposite_is_not(tmp_path, measured):
     rougher = next(says for says in found if says.startswith(ROUGH))
     assert found.pop(rougher) == Verdict.REPRODUCED
     assert set(found.values()) == {Verdict.NOT, Verdict.OPEN}
-    assert list(found.values()).count(Verdict.OPEN) == 9
+    assert list(found.values()).count(Verdict.OPEN) == 11
 
 
 def test_being_faster_is_one_order_of_each_data_set(tmp_path, measured):
@@ -180,12 +182,13 @@ def test_being_faster_is_one_order_of_each_data_set(tmp_path, measured):
 
 
 ACCURACY, LIKELIHOOD, FAR = "The proposed method reaches", "On the smaller data set", "A&R and OVE, as in"
-ROUGH, SIMILAR = "p_n needs to be a rough", "Regularizing the softmax scores"
+ROUGH, LEFT_OUT = "p_n needs to be a rough", "Leaving log p_n out"
 FASTER, MAGNITUDE = "The proposed method converges faster", "The proposed method converges orders"
 SHIFTED, CONSIDERABLY, FOCUS = "The fit of the auxiliary", "The proposed method performs", "This may be understood"
 LOGARITHMIC, WASTEFUL = "Negative samples come", "NCE has to re-learn"
 CHEAPER = "Gradient steps are cheaper"
 EQUAL = dict.fromkeys(names.BASELINES, (-3.0, 0.5, 1.0))
+WORSE = {"adversarial": (-3.0, 0.3, 1.0)}
 SLOW = {"adversarial": (-3.0, 0.5, 20.0)}
 SOON = {"negative-uniform": (-2.9, 0.4, 6.0)}
 
@@ -195,7 +198,8 @@ SOON = {"negative-uniform": (-2.9, 0.4, 6.0)}
     [
         (ACCURACY, {"numbers": EQUAL}, Verdict.CLOSE),
         (ACCURACY, {"numbers": {"nce-tree": (-3.0, 0.6, 9.0)}}, Verdict.NOT),
-        (ACCURACY, {"methods": ["adversarial", "negative-uniform"]}, Verdict.CLOSE),
+        (ACCURACY, {"methods": ["adversarial", "negative-uniform"]}, Verdict.OPEN),
+        (ACCURACY, {"methods": ["adversarial", "negative-uniform"], "numbers": EQUAL | WORSE}, Verdict.NOT),
         (LIKELIHOOD, {"numbers": EQUAL}, Verdict.CLOSE),
         (LIKELIHOOD, {"datasets": (LARGE,)}, Verdict.OPEN),
         (FAR, {"numbers": dict.fromkeys(names.BASELINES, (-6.0, 0.25, 1.0))}, Verdict.CLOSE),
@@ -213,8 +217,8 @@ SOON = {"negative-uniform": (-2.9, 0.4, 6.0)}
         (ROUGH, {"numbers": {"adversarial-no-resplit": (-3.0, 0.47, 1.0)}}, Verdict.NOT),
         (ROUGH, {"noise": {"adversarial": 0.2}}, Verdict.CLOSE),
         (ROUGH, {"numbers": {"adversarial-no-resplit": (-3.0, 0.6, 1.0)}}, Verdict.REPRODUCED),
-        (SIMILAR, {"numbers": {"adversarial-scores": (-4.0, 0.5, 1.0)}}, Verdict.NOT),
-        (SIMILAR, {"methods": ["adversarial", "negative-uniform"]}, Verdict.OPEN),
+        (LEFT_OUT, {"numbers": {"adversarial-scores": (-2.9, 0.4, 1.0)}}, Verdict.NOT),
+        (LEFT_OUT, {"numbers": {"adversarial-scores": (-3.0, 0.5, 1.0)}}, Verdict.CLOSE),
         (FOCUS, {"numbers": {"adversarial": (-3.0, 0.4, 1.0)}}, Verdict.CLOSE),
         (FOCUS, {"top_5": {"negative-uniform": 0.6}}, Verdict.NOT),
         (LOGARITHMIC, {"epoch": {AMAZON: 1.0}}, Verdict.IN_SHAPE),
@@ -247,23 +251,30 @@ def test_a_baseline_without_a_telling_race_keeps_an_order_of_magnitude_from_all(
         each for each in page_of("bamler2020", made_up(tmp_path, given)).claims if each.says.startswith(MAGNITUDE)
     )
     assert "0 as claimed, 2 too close" in claim.finding.n
-    assert "NCE: 19 times (at most 7.4; without trees" in claim.here
+    assert "NCE: 19 times (at most 7.4 times)" in claim.here
 
 
-@pytest.mark.parametrize(("of_trials", "found"), [((0.6, 0.5), True), ((0.6, 0.61), None), ((0.5, 0.5), None)])
+@pytest.mark.parametrize(
+    ("chosen", "most_accurate", "found"),
+    [
+        ((0.6, 0.5), (0.6, 0.5), True),
+        ((0.6, 0.5), (0.6, 0.61), None),
+        ((0.5, 0.6), (0.5, 0.6), True),  # the chosen ones are the most accurate: no other choice has put it there
+    ],
+)
 def test_an_order_that_the_most_accurate_trials_reverse_is_too_close(
-    of_trials, found, tmp_path, measured, monkeypatch
+    chosen, most_accurate, found, tmp_path, measured, monkeypatch
 ):
     results = made_up(tmp_path, datasets=(LARGE,), methods=["adversarial", "negative-uniform"])
     assert names.is_more_accurate(results, LARGE, "negative-uniform") is True
-    trials = dict(zip(("adversarial", "negative-uniform"), of_trials, strict=True))
+    of = dict(zip(("adversarial", "negative-uniform"), zip(chosen, most_accurate, strict=True), strict=True))
     monkeypatch.setattr(names, "n_trials", lambda *_: 4)
-    monkeypatch.setattr(names, "most_accurate", lambda _, __, method: (0.1, trials[method], None))
+    monkeypatch.setattr(names, "most_accurate", lambda _, __, method: (*of[method], None))
     assert names.is_more_accurate(results, LARGE, "negative-uniform") is found
 
 
 IDENTICAL, REMOVED, IDEAL = "(Theorem 1)", "Any bias due to", "(Theorem 2)"
-NOT_IGNORED, VARIANCE = "The bias of sampling from the auxiliary", "(Abstract) Adversarial sampling minimizes"
+NOT_IGNORED = "The bias of sampling from the auxiliary"
 AUXILIARY, TREES = "Sampling from an auxiliary", "The missing re-split costs the tree"
 HARDER, CORRECTS = "(As argued) the gradient", "The model trained on top"
 
@@ -275,8 +286,6 @@ HARDER, CORRECTS = "(As argued) the gradient", "The model trained on top"
         (IDENTICAL, "distances", [0.001, 0.02, 0.01], Verdict.CLOSE),
         (REMOVED, "gain", Difference(0.1, 0.2), Verdict.CLOSE),
         (NOT_IGNORED, "gain", Difference(0.1, 0.2), Verdict.CLOSE),
-        (VARIANCE, "ratios", {"ideal": 0.99, "uniform": 0.97, "frequency": 0.98, "tree": 1.0}, Verdict.IN_SHAPE),
-        (VARIANCE, "ratios", dict.fromkeys(["ideal", "uniform", "frequency", "tree"], 0.98), Verdict.CLOSE),
         (CORRECTS, "gain", Difference(0.1, 0.2), Verdict.CLOSE),
         (HARDER, "slopes", dict.fromkeys(theory.DRAWN, 0.1), Verdict.CLOSE),
         (IDEAL, "ratios", {"ideal": 0.99, "uniform": 0.97, "frequency": 0.98, "tree": 0.99}, Verdict.IN_SHAPE),

@@ -186,7 +186,7 @@ def _claim_corrects(results: Results, page: Page, names: dict[str, str]) -> None
         )
         or "–",
         judge_orders([gain[measure].is_above for gain in gains.values() for measure in MEASURES], ON_ROWS),
-        "part of the gain may come of features that the tree does not see, which has a few components of them",
+        "part of the gain may come from features that the tree does not see; it sees only a few components",
     )
 
 

@@ -127,16 +127,17 @@ def most_accurate(results: Results, dataset: str, method: str) -> tuple[float, f
 def is_more_accurate(results: Results, dataset: str, baseline: str, times_as: float = 1.0) -> bool | None:
     """Tell whether the proposed method is more accurate on test rows than a baseline, or so many times as accurate.
 
-    It is too close to tell where the most accurate trials of both searches have it the other way round: settings were
-    chosen by log-likelihood, and a baseline that another choice would have put ahead is not behind.
+    It is too close to tell where the chosen trials have it so and the most accurate ones the other way round:
+    settings were chosen by log-likelihood, and a baseline that another choice would have put ahead is not behind.
     """
     if not results.has(dataset, baseline):
         return None
     found = results.difference(dataset, PROPOSED, baseline, "accuracy", times_as).is_above
     if found is None or not (n_trials(results, dataset, PROPOSED) and n_trials(results, dataset, baseline)):
         return found
-    (_, here, _), (_, there, _) = (most_accurate(results, dataset, each) for each in (PROPOSED, baseline))
-    return found if (here > times_as * there) == found else None
+    here, there = (most_accurate(results, dataset, each)[:2] for each in (PROPOSED, baseline))
+    by_chosen, by_most = (mine > times_as * other for mine, other in zip(here, there, strict=True))
+    return None if by_chosen == found != by_most else found
 
 
 def seconds(results: Results, dataset: str, method: str) -> float:

@@ -139,7 +139,8 @@ def _claim_removed(results: Results, page: Page) -> None:
             FREQUENCY,
             "Any bias due to non-uniform sampling can be removed at test time: scores with log p_n added predict "
             "better after draws by frequency, too",
-            "by eq. 5 it is removed in the nonparametric limit alone, of which the claim before is",
+            "by eq. 5 it is removed in the nonparametric limit alone, which the claim of Theorem 1 is about; log p_n "
+            "is not in the regulariser of these draws",
         ),
     ):
         gains_of = differences[method]
@@ -201,7 +202,9 @@ def signal(results: Results, page: Page, n_classes_there: int) -> None:
         ]
         for name, each in found.items()
     ]
-    page.table(["noise distribution", "computed (eq. 16)", "measured", "variance of the gradient"], rows)
+    page.table(
+        ["noise distribution", "computed (eq. 16)", "measured", "variance of a row's gradient, in units of N²"], rows
+    )
     of = {name: Estimate(each.measured, each.measured_error, each.n_draws) for name, each in found.items()}
     shown = told({name: number(each.mean, each.error, 5) for name, each in of.items()})
     others = [name for name in of if name != IDEAL]
@@ -217,14 +220,13 @@ def signal(results: Results, page: Page, n_classes_there: int) -> None:
         shown,
         judge_orders([above(of["tree"], of[name]) for name in others if name != "tree"], "noise distributions"),
     )
-    variance = {name: Estimate.exact(each.variance) for name, each in found.items()}
     page.claim(
-        "(Abstract) Adversarial sampling minimizes the gradient variance: the trace of the covariance, at the "
-        "optimum, is lower with draws from the data's distribution than with others",
-        told({name: number(each.mean, digits=4) for name, each in variance.items()}),
-        judge_orders([above(variance[name], variance[IDEAL]) for name in others], "noise distributions"),
-        "computed, for a row, in units of N²; Theorem 2 is of the noise relative to the Hessian, which is another "
-        "measure",
+        "(Abstract) Adversarial sampling minimizes the gradient variance",
+        told({name: number(each.variance, digits=4) for name, each in found.items()}),
+        not_tested(
+            "each distribution has an optimum of its own, and gradients that teach less vary less there; the ratio "
+            "of Theorem 2 is judged"
+        ),
     )
 
 
