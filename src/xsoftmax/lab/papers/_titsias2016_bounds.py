@@ -6,6 +6,7 @@ from typing import Any
 from xsoftmax.lab.papers._titsias2016_toys import (
     BOUCHARD,
     DATASETS,
+    MEANWHILE,
     METHODS,
     OUR_RATES,
     OVE,
@@ -75,6 +76,7 @@ def figure_3(results: Results, page: Page, here: list[str], numbers: Mapping[str
         "OVE tends to give a tighter bound than BOUCHARD",
         "by the same bounds",
         judge_orders([above(row[OVE], row[BOUCHARD]) for row in values.values()], "data sets"),
+        MEANWHILE,
     )
     of_news = numbers["table_2"]["20news-whole"]
     page.claim(
