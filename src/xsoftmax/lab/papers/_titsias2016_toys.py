@@ -112,9 +112,9 @@ def figure_1(results: Results, page: Page) -> None:
             "from where it converged. Propositions 1 to 3 are theorems: tests/objectives/test_one_vs_each_joint.py "
             "checks that the bound and the tighter ones of eq. 6 stay below the likelihood in order, that one other "
             "class alone makes them exact, and that draws of classes give the exact slopes in the mean; "
-            "tests/training/test_optimum.py checks the second, tests/objectives/test_bouchard.py the third, and that "
-            "of two classes Bouchard's parameter is the mean of the scores. That the bound is concave where the "
-            "likelihood is, and that each pair's likelihood is maximised as well, is not checked.",
+            "tests/training/test_optimum.py checks Proposition 2, tests/objectives/test_bouchard.py Proposition 3, "
+            "and that for two classes Bouchard's parameter is the mean of their scores. That the bound is concave "
+            "where the likelihood is, and that each pair's likelihood is maximised as well, is not checked.",
         )
         page.figure(
             "toys", figure_of(panels), "Probabilities; borders between classes; bounds of the sum of 200 rows"
