@@ -38,6 +38,20 @@ def test_orders(orders, verdict, otherwise):
     assert judge_orders(dict(enumerate(orders))) == found
 
 
+@pytest.mark.parametrize(
+    ("of", "told"),
+    [
+        ("comparisons", "1 comparison: 1"),
+        ("data sets", "1 data set: 1"),
+        ("comparisons on the same test rows", "1 comparison on the same test rows: 1"),
+        ("comparison", "1 comparison: 1"),
+    ],
+)
+def test_one_order_is_told_in_the_singular(of, told):
+    assert judge_orders([True], of).n.startswith(told)
+    assert judge_orders([True, True], of).n.startswith(f"2 {of}: 2")
+
+
 def test_orders_that_hold_together_are_one():
     assert together([True, True]) is True
     assert together([True, None]) is None

@@ -4,6 +4,7 @@ A page's verdicts come from these rules and from nothing else, and rules do not 
 """
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -80,8 +81,13 @@ def judge_orders(orders: Mapping[str, bool | None] | Collection[bool | None], of
         otherwise = (
             f"{better} if {majority - held} more held, not reproduced if {half - reversed_} more were reversed"
         )
-    told = f"{n} {of if n > 1 else of.removesuffix('s')}: {held} as claimed, {close} too close, {reversed_} reversed"
+    told = f"{n} {of if n > 1 else _singular(of)}: {held} as claimed, {close} too close, {reversed_} reversed"
     return Finding(verdict, ORDERS, told, otherwise)
+
+
+def _singular(of: str) -> str:
+    """Take the s off what comes first: a word, or data sets."""
+    return re.sub(r"^(data set|\w+?)s\b", r"\1", of)
 
 
 def together(orders: Iterable[bool | None]) -> bool | None:
