@@ -12,15 +12,16 @@ from lab.papers.yen2018_made_up import (
     SPARSE,
     growing,
     made_up,
+    of_means,
     verdicts,
     with_kinds,
     with_models,
 )
 from xsoftmax.lab.papers import _yen2018_methods, _yen2018_theory
-from xsoftmax.lab.papers._yen2018_methods import judge_least, quotient, sooner, values_at
+from xsoftmax.lab.papers._yen2018_methods import judge_least, sooner, values_at
 from xsoftmax.lab.papers._yen2018_search_claims import times_fewer
 from xsoftmax.lab.reproduction import page_of
-from xsoftmax.lab.reproduction.estimates import Estimate, difference
+from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Verdict
 
@@ -70,11 +71,6 @@ OPEN = 24
 
 @pytest.fixture(autouse=True)
 def _of_means(monkeypatch):
-    """Compare means over seeds; real fits are compared in test_results."""
-
-    def of_means(self, dataset, first, second, measure):
-        return difference(*(self.estimate(dataset, name, f"end.test_{measure}") for name in (first, second)))
-
     monkeypatch.setattr(Results, "difference", of_means)
 
 
@@ -194,11 +190,6 @@ def test_accuracy_after_some_epochs_is_between_those_of_looks(tmp_path):
     results = made_up(tmp_path, {"margin-paper": (0.5, 1.0, 1)})
     at = values_at(results, "faces", "margin-paper", "train_accuracy", "epoch", 1.5)
     assert at == pytest.approx([0.525] * 3, rel=1e-3)
-
-
-def test_quotients_are_seed_by_seed():
-    assert quotient([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]) == Estimate(0.5, 0.0, 3)
-    assert quotient([1.0, None], [0.0, 1.0]).n_diverged == 2
 
 
 @pytest.mark.parametrize(

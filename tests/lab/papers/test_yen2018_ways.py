@@ -11,6 +11,7 @@ from lab.papers.yen2018_made_up import (
     SPARSE,
     growing,
     made_up,
+    of_means,
     verdicts,
     with_kinds,
     with_models,
@@ -20,18 +21,12 @@ from xsoftmax.lab.papers._yen2018_methods import kinds
 from xsoftmax.lab.papers._yen2018_sparsity import _too_few
 from xsoftmax.lab.papers._yen2018_ways import lasting, with_best
 from xsoftmax.lab.reproduction import page_of
-from xsoftmax.lab.reproduction.estimates import difference
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Verdict
 
 
 @pytest.fixture(autouse=True)
 def _of_means(monkeypatch):
-    """Compare means over seeds; real fits are compared in test_results."""
-
-    def of_means(self, dataset, first, second, measure):
-        return difference(*(self.estimate(dataset, name, f"end.test_{measure}") for name in (first, second)))
-
     monkeypatch.setattr(Results, "difference", of_means)
 
 

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from lab.reproduction.made_up import results_of
+from xsoftmax.lab.reproduction.estimates import difference
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.model import Model
 
@@ -18,6 +19,11 @@ OTHERWISE = {"softmax": (0.5, 1.0, 1), "sampled": (0.9, 0.9, 0), "margin": (0.2,
              "mips": (0.8, 1.4, 0.5), "decomposed": (0.1, 1.3, 0.2)}  # fmt: skip
 SOONER = "It is orders of magnitude faster than other strategies of gradient approximation such as sampling"
 SPARSE = "The smoothed margin's gradient is very sparse"
+
+
+def of_means(self, dataset, first, second, measure):
+    """Stand for ``Results.difference``: of means over seeds; real fits are compared in test_results."""
+    return difference(*(self.estimate(dataset, name, f"end.test_{measure}") for name in (first, second)))
 
 
 def with_kinds(methods):

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from xsoftmax.lab.reproduction.estimates import Estimate, above, difference, paired
+from xsoftmax.lab.reproduction.estimates import Estimate, above, difference, paired, quotient
 from xsoftmax.lab.reproduction.rules import (
     Verdict,
     agrees,
@@ -136,6 +136,12 @@ def test_a_number_agrees_as_it_is_rounded():
     assert agrees(0.09, Estimate.exact(0.086), decimals=2)
     assert not agrees(0.09, Estimate.exact(0.084), decimals=2)
     assert not agrees(0.09, Estimate.exact(0.086))
+
+
+def test_quotients_are_seed_by_seed():
+    assert quotient([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]) == Estimate(0.5, 0.0, 3)
+    some = quotient([1.0, None, 0.0], [0.0, 1.0, 2.0])
+    assert (some.mean, some.n, some.n_diverged) == (0.0, 1, 2)
 
 
 def test_an_order_is_outside_the_interval():

@@ -27,11 +27,12 @@ from xsoftmax.lab.papers._bamler2020_names import (
     finals,
     seconds,
     settings,
+    share_of_accuracy,
     told,
     written,
 )
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.estimates import Estimate, above, paired
+from xsoftmax.lab.reproduction.estimates import Estimate, above, paired, quotient
 from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results, middle
 from xsoftmax.lab.reproduction.rules import agrees, judge_numbers, judge_orders, not_tested
@@ -152,7 +153,7 @@ def resplit(results: Results, page: Page) -> None:
             "training is short, see the budgets",
             ours=True,
         )  # fmt: skip
-    shares = {name: _share_of_accuracy(results, key) for key, name in names.items()}
+    shares = {name: share_of_accuracy(results, key, NOT_RESPLIT) for key, name in names.items()}
     page.claim(
         "p_n needs to be a rough approximation only: adversarial training with a rougher tree, not re-split, keeps "
         f"at least {ROUGHLY:.0%} of its accuracy",
@@ -160,11 +161,6 @@ def resplit(results: Results, page: Page) -> None:
         judge_orders([above(share, Estimate.exact(ROUGHLY)) for share in shares.values()], "shares above the level"),
         "the level is ours; how much rougher the tree is stands in the table",
     )
-
-
-def _share_of_accuracy(results: Results, dataset: str) -> Estimate:
-    pairs = zip(*(results.values(dataset, each, "test.accuracy") for each in (NOT_RESPLIT, PROPOSED)), strict=False)
-    return Estimate.of(a / b if a is not None and b else None for a, b in pairs)
 
 
 def regularizer(results: Results, page: Page) -> None:
@@ -290,7 +286,4 @@ def _claim_cheaper(results: Results, page: Page, names: Mapping[str, str]) -> No
 
 def _times_cheaper(results: Results, dataset: str) -> Estimate:
     """Divide the seconds of an epoch of softmax by those of negative sampling with the same seed."""
-    pairs = zip(
-        *(results.values(dataset, each, "fit.seconds_per_epoch") for each in (SOFTMAX, UNIFORM)), strict=False
-    )
-    return Estimate.of(a / b if a and b else None for a, b in pairs)
+    return quotient(*(results.values(dataset, each, "fit.seconds_per_epoch") for each in (SOFTMAX, UNIFORM)))

@@ -21,11 +21,12 @@ from xsoftmax.lab.papers._bamler2020_names import (
     is_more_accurate,
     or_least,
     seconds,
+    share_of_accuracy,
     times,
     told,
 )
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.estimates import Estimate, above
+from xsoftmax.lab.reproduction.estimates import Estimate, above, quotient
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results
@@ -144,8 +145,7 @@ def _claim_focus(results: Results, page: Page, names: Mapping[str, str]) -> None
 
 
 def _first_of_five(results: Results, dataset: str, method: str) -> Estimate:
-    pairs = zip(*(results.values(dataset, method, f"test.{each}accuracy") for each in ("", "top_5_")), strict=True)
-    return Estimate.of(a / b if a is not None and b else None for a, b in pairs)
+    return quotient(*(results.values(dataset, method, f"test.{each}accuracy") for each in ("", "top_5_")))
 
 
 def _claim_likelihood(results: Results, page: Page) -> None:
@@ -194,10 +194,4 @@ def _of_times(
         if results.has(key, method)
     }
     orders = [is_more_accurate(results, *place, times_as=times_as) for place in places.values()]
-    return orders, {name: _share(results, *place) for name, place in places.items()}
-
-
-def _share(results: Results, dataset: str, method: str) -> Estimate:
-    """Divide a method's accuracies by the proposed method's of the same seeds."""
-    pairs = zip(*(results.values(dataset, each, "test.accuracy") for each in (method, PROPOSED)), strict=False)
-    return Estimate.of(a / b if a is not None and b else None for a, b in pairs)
+    return orders, {name: share_of_accuracy(results, *place) for name, place in places.items()}

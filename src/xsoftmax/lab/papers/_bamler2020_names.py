@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping
 
 from xsoftmax.internal.errors import InputError
-from xsoftmax.lab.reproduction.estimates import Estimate
+from xsoftmax.lab.reproduction.estimates import Estimate, quotient
 from xsoftmax.lab.reproduction.page import ours
 from xsoftmax.lab.reproduction.results import Fit, Results, middle
 
@@ -138,6 +138,11 @@ def is_more_accurate(results: Results, dataset: str, baseline: str, times_as: fl
     here, there = (most_accurate(results, dataset, each)[:2] for each in (PROPOSED, baseline))
     by_chosen, by_most = (mine > times_as * other for mine, other in zip(here, there, strict=True))
     return None if by_chosen == found != by_most else found
+
+
+def share_of_accuracy(results: Results, dataset: str, method: str) -> Estimate:
+    """Divide a method's accuracies by the proposed method's of the same seeds."""
+    return quotient(*(results.values(dataset, each, "test.accuracy") for each in (method, PROPOSED)))
 
 
 def seconds(results: Results, dataset: str, method: str) -> float:

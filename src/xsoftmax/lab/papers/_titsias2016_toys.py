@@ -25,7 +25,6 @@ SOFT, OVE, BOUCHARD, SGD = "softmax-lbfgs", "one-vs-each-batch", "bouchard", "on
 SCALED = "one-vs-each-scaled"
 METHODS = {SOFT: "SOFT", BOUCHARD: "BOUCHARD", OVE: "OVE", SGD: "OVE-SGD"}
 OUR_RATES = "OVE-SGD's rates are of our search"
-MEANWHILE = "this rule was written while the fits ran, with an earlier run known"
 COLORS = {SOFT: BLUE, OVE: VERMILION, BOUCHARD: GREEN, SGD: VERMILION}  # the paper's
 # An estimated probability is the exact one if it is off by no more; a hundredth of it is no over- or underestimate.
 EXACT = 1e-3

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xsoftmax.lab.papers._yen2018_label_looks import Looks, Values
-from xsoftmax.lab.papers._yen2018_methods import KIND_TEXTS, LOSS_TEXTS, WAYS, judge_least, quotient, told
+from xsoftmax.lab.papers._yen2018_methods import KIND_TEXTS, LOSS_TEXTS, WAYS, judge_least, told
 from xsoftmax.lab.papers._yen2018_ways import Orders, alone, each_way, tally
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.estimates import Estimate, above
+from xsoftmax.lab.reproduction.estimates import Estimate, above, quotient
 from xsoftmax.lab.reproduction.page import AFTER, Page, ours
 from xsoftmax.lab.reproduction.rules import Finding, judge_orders
 

@@ -1,12 +1,12 @@
 """The methods of Yen et al. 2018, and what the pages of its experiments share: curves, rates, progress, factors."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.estimates import Estimate
+from xsoftmax.lab.reproduction.estimates import Estimate, quotient
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import Page
 from xsoftmax.lab.reproduction.results import Results
@@ -202,11 +202,6 @@ def _first_at(x: np.ndarray, values: np.ndarray, goal: float) -> float:
     """Tell where a curve first comes to a value that it reaches."""
     k = int(np.argmax(values >= goal))
     return float(np.interp(goal, values[k - 1 : k + 1], x[k - 1 : k + 1]) if k else x[0])
-
-
-def quotient(first: Sequence[float | None], second: Sequence[float | None]) -> Estimate:
-    """Estimate how many times as much a method's values are as another's, seed by seed."""
-    return Estimate.of(None if a is None or not b else a / b for a, b in zip(first, second, strict=True))
 
 
 def times_as_fast(results: Results, dataset: str, fast: str, slow: str) -> Estimate:

@@ -8,14 +8,13 @@ from xsoftmax.lab.papers._yen2018_methods import (
     SAMPLED,
     judge_least,
     most_times_sooner,
-    quotient,
     sooner,
     tells_no_time,
     told,
 )
 from xsoftmax.lab.papers._yen2018_search_claims import TEST, Place, leads, measured, named, places
 from xsoftmax.lab.papers._yen2018_ways import Orders, alone, each_way, tally
-from xsoftmax.lab.reproduction.estimates import Estimate
+from xsoftmax.lab.reproduction.estimates import Estimate, quotient
 from xsoftmax.lab.reproduction.page import AFTER, Page, ours
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Finding, judge_orders

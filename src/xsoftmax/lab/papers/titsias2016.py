@@ -9,7 +9,6 @@ from xsoftmax.lab.papers._titsias2016_large import amazoncat
 from xsoftmax.lab.papers._titsias2016_toys import (
     BOUCHARD,
     DATASETS,
-    MEANWHILE,
     METHODS,
     OUR_RATES,
     OVE,
@@ -19,7 +18,7 @@ from xsoftmax.lab.papers._titsias2016_toys import (
     figure_2,
 )
 from xsoftmax.lab.reproduction.estimates import Estimate, above
-from xsoftmax.lab.reproduction.page import Page, beside, ours
+from xsoftmax.lab.reproduction.page import MEANWHILE, Page, beside, ours
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import agrees, judge_level, judge_numbers, judge_orders, together
 

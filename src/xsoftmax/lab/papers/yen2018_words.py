@@ -6,7 +6,6 @@ from typing import Any
 from xsoftmax.lab.papers._yen2018_methods import (
     common_end,
     judge_least,
-    quotient,
     times_as_fast,
     told,
     values_at,
@@ -26,7 +25,7 @@ from xsoftmax.lab.papers._yen2018_word_tables import (
     data,
     table,
 )
-from xsoftmax.lab.reproduction.estimates import Estimate, above
+from xsoftmax.lab.reproduction.estimates import Estimate, above, quotient
 from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Finding, judge_orders, not_tested

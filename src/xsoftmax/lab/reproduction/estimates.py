@@ -79,6 +79,11 @@ def above(better: Estimate, worse: Estimate) -> bool | None:
     return difference(better, worse).is_above
 
 
+def quotient(first: Iterable[float | None], second: Iterable[float | None]) -> Estimate:
+    """Estimate how many times as much the first values are as the second, seed by seed."""
+    return Estimate.of(None if a is None or not b else a / b for a, b in zip(first, second, strict=False))
+
+
 def paired(
     first: Sequence[np.ndarray], second: Sequence[np.ndarray], optima: Sequence[bool] = (False, False)
 ) -> Difference:

@@ -23,11 +23,12 @@ VERDICTS = "verdicts.json"
 COMMON = {ORDERS: "by *orders*", NUMBERS: "by *numbers*"}
 RULES = (
     "Each rule was written down before the run that it judges, except where the last column says that it was written "
-    "after. A ± behind a mean is its standard error, and half of a 95 % interval where that is said. Two rules are "
-    "common. "
+    "after, or meanwhile. A ± behind a mean is its standard error, and half of a 95 % interval where that is said. "
+    "Two rules are common. "
 ) + " ".join(f"{name.removeprefix('by ')}: {rule}." for rule, name in COMMON.items())
 # What the last column says of a claim, or of a rule, that came up as results were known.
 AFTER = "this rule was written after the run that it judges"
+MEANWHILE = "this rule was written while the fits ran, with an earlier run known"
 COMMAND = "make run CONFIG=config/experiments/{name}.yaml"
 
 
