@@ -240,6 +240,13 @@ def test_a_method_that_is_never_as_accurate_is_not_faster(tmp_path, measured):
     assert verdict(made_up(tmp_path, numbers | {"one-vs-each-advi": (-6.0, 0.3, 60.0)}), FASTER) == Verdict.NOT
 
 
+@pytest.mark.parametrize(("reached", "expected"), [(0.5, Verdict.NOT), (50.0, Verdict.OPEN)])
+def test_where_baselines_are_missing_being_faster_can_only_be_refuted(reached, expected, tmp_path, measured):
+    given = {"negative-uniform": (-2.9, 0.4, reached)}
+    results = made_up(tmp_path, given, datasets=(LARGE,), methods=["adversarial", "negative-uniform"])
+    assert verdict(results, FASTER) == expected
+
+
 def test_never_there_is_slower_even_than_what_takes_all_the_time(tmp_path, measured):
     late = dict.fromkeys(names.BASELINES, (-4.0, 0.4, 199.0)) | {"adversarial": (-3.0, 0.2, 1.0)}
     assert verdict(made_up(tmp_path, late, noise={"negative-uniform": 0.002}), FASTER) == Verdict.NOT

@@ -122,6 +122,14 @@ def test_models_are_compared_on_the_same_test_rows(fitted):
     assert results.difference("clouds", "optimum", "optimum", "log_likelihood").is_above is None
 
 
+def test_a_model_is_compared_with_so_many_times_another(fitted):
+    results = read(fitted)
+    means = [results.estimate("clouds", method, "test.accuracy").mean for method in ("optimum", "steps")]
+    found = results.difference("clouds", "optimum", "steps", "accuracy", times=2.0)
+    assert found.mean == pytest.approx(means[0] - 2 * means[1], abs=1e-6)
+    assert found.is_above is False
+
+
 def test_of_many_test_rows_some_are_compared_evenly_spaced(fitted, monkeypatch):
     whole = read(fitted).difference("clouds", "optimum", "steps", "log_likelihood")
     results_module._scored.cache_clear()
