@@ -17,10 +17,11 @@ from lab.papers.yen2018_made_up import (
     with_models,
 )
 from xsoftmax.lab.papers import _yen2018_methods
-from xsoftmax.lab.papers._yen2018_methods import kinds
+from xsoftmax.lab.papers._yen2018_methods import judge_least, kinds
 from xsoftmax.lab.papers._yen2018_sparsity import _too_few
-from xsoftmax.lab.papers._yen2018_ways import lasting, with_best
+from xsoftmax.lab.papers._yen2018_ways import alone, each_way, lasting, tally, with_best
 from xsoftmax.lab.reproduction import page_of
+from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Verdict
 
@@ -128,3 +129,12 @@ def test_fewer_classes_than_the_papers_rule_asks_for_are_told():
 def test_what_the_projection_costs_is_computed(tmp_path):
     text = page_of("yen2018", made_up(tmp_path, with_kinds(AS_IN_THE_PAPER))).markdown()
     assert "seconds: t in iterations −0.80; t in epochs −0.80; larger rates −0.80." in text
+
+
+def test_what_the_papers_rates_say_alone_leaves_the_best_ones_out():
+    orders = [("paper", True), ("epochs", True), ("best", False), ("best", None)]
+    assert alone(orders) == "at the paper's rates alone the verdict would be *reproduced*"
+    assert tally(orders).endswith("t in iterations 1, 0, 0; t in epochs 1, 0, 0; best rates 0, 1, 1")
+    values = [(way, Estimate.exact(value)) for way, value in (("paper", 3.0), ("epochs", 2.0), ("best", 0.5))]
+    told = each_way(values, lambda found: judge_least(found, "quotients", 2.0, 1.0))
+    assert told.endswith("best rates *not reproduced*; at the paper's rates alone: *reproduced*")
