@@ -18,7 +18,15 @@ def pytest_addoption(parser):
     parser.addoption("--share", default="1/1", help="K/N: of the chosen tests the K-th of N parts, by their names")
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config, items):
+    begun = set()
+    for item in items:
+        if item.get_closest_marker("long_cases") and not item.get_closest_marker("slow"):
+            test = item.nodeid.partition("[")[0]
+            if test in begun:
+                item.add_marker("slow")
+            begun.add(test)
     part, of = map(int, config.getoption("--share").split("/"))
     chosen = {item: zlib.crc32(item.nodeid.encode()) % of == part - 1 for item in items}
     config.hook.pytest_deselected(items=[item for item in items if not chosen[item]])

@@ -37,6 +37,7 @@ def test_it_trains(scratch, prepare):
     assert float(history[-1]["objective"]) < 0.5 * float(history[0]["objective"])
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("file", "name", "also"),
     [

@@ -22,6 +22,7 @@ def prepared(prepare):
     return prepare(np.eye(8)[y] + 0.2 * rng.standard_normal((400, 8)), y, 8, n_validation=50, n_test=100)
 
 
+@pytest.mark.slow
 def test_it_is_fitted_shared_and_trained_with(scratch, prepared):
     fit = ["proposal", prepared, "--kind", "local-frequency", "--set", '{"n_planes": 4}', "-o", scratch / "local.h5"]
     printed = run(scratch, "xsoftmax", *fit)
@@ -37,6 +38,7 @@ def test_it_is_fitted_shared_and_trained_with(scratch, prepared):
     assert float(history[-1]["test_accuracy"]) > 0.95
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("file", "name", "also"),
     [

@@ -171,6 +171,7 @@ def test_evaluating_on_other_data_is_refused(data, prepare, tmp_path, capsys):
     assert "other classes than other; train it on this data set" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_evaluating_on_other_features_is_refused(tmp_path, capsys):
     """Such as other words: as many, and the same classes, but what a column means differs."""
     for name, words in (("one", "abcd"), ("two", "cdef")):

@@ -182,6 +182,7 @@ def test_learns_separable_data(names, storage, once, files):
     assert found["log_likelihood"] == pytest.approx(naive.log_likelihood(s, test.y), abs=1e-5)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("names", in_both_storages())
 def test_dense_rows_equal_sparse_rows(names, files):
     """Up to the order of float32 sums, which grows with the steps; Adagrad amplifies it where gradients vanish.
@@ -341,6 +342,7 @@ CLAIMING = [
 CLAIMING_SOONER = covering(CLAIMING, 1)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     "pair",
     [
@@ -389,6 +391,7 @@ OWN_OPTIMIZERS = [
 ]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     "names",
     [

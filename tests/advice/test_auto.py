@@ -59,6 +59,7 @@ def trained(file, folder, *others):
     return json.loads((folder / "status.json").read_text())
 
 
+@pytest.mark.slow
 def test_train_says_what_it_chose_and_why(file, tmp_path, capsys):
     status = trained(file, tmp_path / "fit", "--epochs", 60, "--set", json.dumps({"among": AMONG}))
     chosen = status["choice"]
@@ -85,6 +86,7 @@ def test_train_says_what_it_chose_and_why(file, tmp_path, capsys):
     assert status["setup_seconds"] >= chosen["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_the_same_seed_chooses_and_trains_the_same(data):
     choices = [choice_for(data, 3, Plan(epochs=40), AutoOptions(AMONG)) for _ in range(2)]
     assert choices[0].method == choices[1].method
@@ -135,11 +137,13 @@ def test_a_resumed_fit_goes_on_with_its_choice(data, tmp_path, monkeypatch):
     assert choice_for(data, 0, plan, AutoOptions(AMONG)).method == first.method
 
 
+@pytest.mark.slow
 def test_nothing_is_left_beside_a_finished_fit(file, tmp_path):
     trained(file, tmp_path / "fit", "--epochs", 5, "--checkpoint", tmp_path / "kept.h5")
     assert [path.name for path in tmp_path.iterdir()] == ["fit"]
 
 
+@pytest.mark.slow
 def test_rates_go_down_until_one_is_better_than_a_guess(data, monkeypatch):
     monkeypatch.setattr(
         measured, "improved", lambda method, *_: method
@@ -307,6 +311,7 @@ def test_what_a_pilot_fitted_is_not_fitted_again(data, monkeypatch):
     assert given.setup_seconds == choice.seconds + choice.proposal.seconds > choice.seconds
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("allowed", [{"epochs": 100}, {"seconds": 30.0}])
 def test_a_gap_ends_the_fit_before_its_budget(data, allowed):
     """It is chosen, tried and trained for no more than the gap should take."""

@@ -46,6 +46,7 @@ def data(dataset, rows):
     return dataset(X, y, n_classes, n_validation=60, sparse=True)
 
 
+@pytest.mark.slow
 def test_the_best_by_validation_rows_is_chosen_and_trained(data, monkeypatch):
     choices = [choice_for(data, 3, Plan(epochs=8), AutoOptions(AMONG)) for _ in range(2)]
     first = choices[0]
@@ -141,6 +142,7 @@ def test_time_is_kept_for_later_rounds_unless_only_one_would_be_known(monkeypatc
     assert paced.entered == [("a", 1.0), ("b", 1.0)]  # not b alone for 20 s: that tells not who is ahead
 
 
+@pytest.mark.slow
 def test_a_method_that_is_too_slow_for_its_share_is_given_up(data, monkeypatch):
     advance = Trial.advance
 
@@ -192,6 +194,7 @@ def test_where_rows_are_dense_or_none_are_for_validation_there_is_no_race(data, 
             choice_for(other, 0, Plan(epochs=1), AutoOptions(("text-margin",)))
 
 
+@pytest.mark.slow
 def test_on_dense_rows_those_for_dense_rows_race(dataset, rows):
     X, y, n_classes = rows
     choice = choice_for(dataset(X, y, n_classes, n_validation=60), 0, Plan(epochs=2))

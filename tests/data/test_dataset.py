@@ -19,6 +19,7 @@ SETS = [["b", "a"], ["c"], ("a", "c", "b"), {"b"}, ["c", "b", "c"], frozenset("a
 INDICATOR = np.array([[1, 1, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0], [0, 1, 1], [1, 0, 0]])
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("sparse", [False, True])
 def test_arrays_and_a_file_train_the_same_bits(sparse, prepare, dataset):
     given = (*rows(), K)

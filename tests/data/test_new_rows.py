@@ -129,6 +129,7 @@ def test_a_table_of_numbers_without_names(tmp_path):
     assert read_new_rows(path, NUMBERS).tolist() == [[1, 2, 3]]
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "new rows in a file whose ending is in upper case, or unknown",
     happens="an ending counts in any case; a file with an unknown one is not read",

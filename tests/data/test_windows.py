@@ -299,6 +299,7 @@ def small_pages():
         yield Path(folder)
 
 
+@pytest.mark.long_cases
 @pytest.mark.skipif(
     not (Path("/proc/self/smaps").exists() and Path("/dev/shm").exists()),
     reason="NOT TESTED: no /proc/self/smaps or no /dev/shm here",

@@ -204,6 +204,7 @@ def test_balanced_classes_count_alike():
     assert plain.predict_proba(rows[:1])[0, 1] == pytest.approx(0.1, abs=0.05)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("method", ["auto", "one-vs-each", "sampled-softmax"])
 def test_parts_one_after_the_other_are_an_epoch(method):
     found = SoftmaxClassifier(method)
@@ -232,6 +233,7 @@ def test_what_the_optimizer_keeps_goes_from_part_to_part():
     assert moved[0] < moved[1] / 2
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("method", "storage"),
     [*((name, kind) for name in ("softmax", "sampled-softmax") for kind in (np.asarray, csr_array)),

@@ -300,6 +300,7 @@ def naive_ranks_fast(scores, labels):
     return [own.index(k) + int((others >= scores[k]).sum()) for k in sorted(labels)]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("link", ["probit", "logistic"])
 def test_other_links_rank_alike_and_have_their_own_likelihoods(link):
     scores, labels, filtered = problem(1, n_rows=9, most=5)

@@ -59,6 +59,7 @@ def test_of_weights_that_are_alike_as_many_go():
     assert np.array_equal(found.b, np.ones(4, np.float32))
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("weights", ["dense", "sparse"])
 def test_a_pruned_fit_says_what_it_cost_and_does_all_that_others_do(weights, tmp_path):
     how = {"weights": weights, "calibration": "temperature", "start": "class-means"}

@@ -24,6 +24,7 @@ def damaged(whole, how, rng):
     return bytes(flipped)
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "a prepared file, tree or model with a bit flipped or its end cut off",
     happens="the whole file is checked against its SHA-256 before any of it is used; the job fails",
@@ -59,6 +60,7 @@ def test_no_verb_uses_a_damaged_file(kind, how, data, tmp_path):
     assert run(use).returncode == 0
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "a checkpoint with a bit flipped or its end cut off",
     happens="it is not used: the fit begins anew, and ends with the same bits",

@@ -66,6 +66,7 @@ def test_a_live_history_that_finds_no_room(data, tmp_path, small_disk):
     assert fit_of(tmp_path / "fit") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "disk full while a model is written",
     happens="the job fails; what was there is still there, and the checkpoint too, from which the next run goes on",
@@ -93,6 +94,7 @@ def test_a_model_that_finds_no_room_is_an_error_and_the_old_one_stays(data, tmp_
     assert "resumed" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "a limit on the size of files (`ulimit -f`), or a quota, reached by a model",
     happens="the job fails; what was there is still there",
@@ -158,6 +160,7 @@ def test_a_read_only_folder(data, tmp_path, small_disk, read_only):
     assert fit_of(disk / "fit") == before
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "MLflow's store on a full disk",
     happens="fits stay pending, with the reason; a later `track` logs them",

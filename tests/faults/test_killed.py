@@ -60,6 +60,7 @@ def wait_for_checkpoint(kept, program):
         time.sleep(0.002)
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "SIGTERM, Ctrl-C or SIGHUP to a training job",
     happens="it writes a checkpoint and ends with status 143",

@@ -102,6 +102,7 @@ def test_a_slow_server_is_waited_for(server, folders, tmp_path, monkeypatch):
     assert slow.seen < 70  # a fit takes a call for each file and a handful of others, not one for each number
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "an MLflow server that never answers",
     happens="it is given up after MLFLOW_HTTP_REQUEST_TIMEOUT (30 s) and one more try; the fits are pending",
@@ -135,6 +136,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "`track` killed at any point",
     happens="the next `track` logs what is missing, and what was half logged anew: each fit is there once",

@@ -167,6 +167,7 @@ def little(monkeypatch):
     monkeypatch.setattr("xsoftmax.internal.free_memory.free_bytes", lambda: 2**24)
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "compressed data that are far more than they look: gzip, xz, npz, Parquet",
     happens="they are read a piece at a time; memory for what comes out is asked before it is taken",

@@ -17,6 +17,8 @@ from forked import run
 from training.same_fit import fit_of
 from workflow.checkout import TINY, Checkout, finished_tree
 
+pytestmark = pytest.mark.slow
+
 LONG = TINY.replace("epochs: 1", "epochs: 4000").replace("adversarial, one-vs-each", "u-max")
 LONG = "\n".join(line for line in LONG.splitlines() if not line.startswith("set:")) + "\n"
 
@@ -51,7 +53,6 @@ def rate_of(status):
     return status["parameters"]["optimizer"]["learning_rate"]
 
 
-@pytest.mark.slow
 @pytest.mark.fault(
     "two Snakemake processes in one folder",
     happens="the second one ends before it does anything; the first one goes on",
@@ -68,7 +69,6 @@ def test_a_second_snakemake_is_refused_and_the_first_goes_on(tree):
     assert len(list((tree.folder / "results/tiny/fits").rglob("model.h5"))) == 2
 
 
-@pytest.mark.slow
 @pytest.mark.fault(
     "the methods file edited while a run waits for its turn",
     happens="fits that begin later are refused: they are not what was planned; the next run trains by the new file",
@@ -107,7 +107,6 @@ def test_a_method_edited_during_a_run(tree):
             assert status["parameters"]["optimizer"]["learning_rate"] == now
 
 
-@pytest.mark.slow
 @pytest.mark.fault(
     "the config edited while a run on one machine goes on",
     happens="the run ends by what it read; the next one does what differs",
@@ -153,7 +152,6 @@ def test_a_clock_that_jumps_during_a_fit(prepare, tmp_path):
     assert 0 < status["seconds"] < 60
 
 
-@pytest.mark.slow
 @pytest.mark.fault(
     "a clock that was wrong while data were prepared: their date is in the future",
     happens="Snakemake compares the content of small files; above 1 MB it refuses what is older than its input",
@@ -220,7 +218,6 @@ def flip_a_bit(path):
     user="`error: …: damaged: …; delete it and start the same command again`, and that nothing was started",
 )
 @pytest.mark.parametrize("damaged", INPUTS)
-@pytest.mark.slow
 def test_a_damaged_input_costs_no_finished_output(damaged, whole_run):
     tree, results = whole_run, whole_run.folder / "results/tiny"
     (path,) = tree.folder.glob(damaged)
@@ -241,7 +238,6 @@ def test_a_damaged_input_costs_no_finished_output(damaged, whole_run):
     assert all(now[each] == before[each] for each in before if results / each != path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("lost", INPUTS)
 def test_what_was_deleted_for_its_damage_is_made_again_to_the_same_bits(lost, whole_run):
     tree, results = whole_run, whole_run.folder / "results/tiny"
@@ -360,7 +356,6 @@ def bind(path):
         os.close(here)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damaged", ["fits/digits/softmax/*/status.json", "fits/digits/softmax/*/history.csv"])
 def test_a_damaged_text_costs_no_table(damaged, whole_run):
     tree, results = whole_run, whole_run.folder / "results/tiny"
@@ -376,7 +371,6 @@ def test_a_damaged_text_costs_no_table(damaged, whole_run):
     assert files(results).keys() == before.keys()
 
 
-@pytest.mark.slow
 def test_files_that_someone_deletes_come_back(whole_run):
     """Whichever it is of a fit: all of them are asked for."""
     tree, fit = whole_run, whole_run.folder / "results/tiny/fits/digits/adversarial/seed-0"
@@ -389,7 +383,6 @@ def test_files_that_someone_deletes_come_back(whole_run):
         assert (fit / "metrics.json").read_bytes() == before[Path("metrics.json")]
 
 
-@pytest.mark.slow
 def test_a_damaged_download_costs_no_prepared_data(tree):
     """The raw files are held against their receipt before what was prepared from them is removed."""
     folder = tree.folder
@@ -423,7 +416,6 @@ def training_in(folder):
     raise AssertionError("no fit is training")
 
 
-@pytest.mark.slow
 @pytest.mark.fault(
     "a fit that the kernel kills for want of memory, in the middle of a run",
     happens="its job fails, the others go on; the next run resumes from the checkpoint, and ends with the same bits",

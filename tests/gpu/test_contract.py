@@ -85,6 +85,7 @@ def test_settings_that_are_not_there_are_named(others, said):
         method_of(names, **others)
 
 
+@pytest.mark.long_cases
 @few_and_more_dense
 def test_a_step_in_float64_is_that_of_compiled_code(names, storage, monkeypatch):
     """One step of 8 samples from zero, and one from there: weights, and what is kept of each sample."""
@@ -98,6 +99,7 @@ def test_a_step_in_float64_is_that_of_compiled_code(names, storage, monkeypatch)
     assert np.allclose(found_state, state, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     "others",
     [

@@ -40,6 +40,7 @@ def as_int64(number):
     return int(np.uint64(number).view(np.int64))
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("settings", PROPOSALS, ids=str)
 @pytest.mark.parametrize("n_sampled", [1, 5])
 @pytest.mark.parametrize("excluded", [-1, 0, K - 1])

@@ -47,6 +47,7 @@ def trained(path, method, callbacks=(), **plan):
         return fit(data, method, 3, Plan(**({"epochs": 6, "keep": "last"} | plan)), callbacks=callbacks)
 
 
+@pytest.mark.long_cases
 @every_method
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 def test_its_curve_is_that_of_compiled_code(name, kind, files):
@@ -61,6 +62,7 @@ def test_its_curve_is_that_of_compiled_code(name, kind, files):
     assert np.allclose(ours.model.W, theirs.model.W, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_it_reaches_the_optimum(files):
     """That of L-BFGS, with an L2 penalty: within 0.001 nats."""
     l2 = {"l2": 1.0}
@@ -72,6 +74,7 @@ def test_it_reaches_the_optimum(files):
     assert found == pytest.approx(expected, abs=1e-3)
 
 
+@pytest.mark.long_cases
 @every_method
 def test_killed_and_resumed_it_ends_with_the_same_bits(name, files, tmp_path):
     method = chosen(name, DEVICE)

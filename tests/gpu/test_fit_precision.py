@@ -96,6 +96,7 @@ def last(result):
     return result.state.history[-1]["train_log_likelihood"]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("precision", TOLERANCE)
 def test_each_reaches_the_optimum(precision, dense, optimum):
     optimizer, schedule = {"name": "sgd", "learning_rate": 2.0}, {"name": "linear"}

@@ -36,6 +36,7 @@ def compared(names, others, storage, monkeypatch, n_samples=16, rate=0.2):
     return solver
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("objective", SOLVED)
 @dense_and_csr
 def test_steps_for_one_class_are_those_of_compiled_code(objective, storage, monkeypatch):
@@ -43,6 +44,7 @@ def test_steps_for_one_class_are_those_of_compiled_code(objective, storage, monk
     assert type(solver) is TorchSampledSolver
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     "others",
     [

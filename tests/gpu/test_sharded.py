@@ -71,6 +71,7 @@ def ranks(request, folder, tmp_path_factory):
     return own, run_together(request.param, own)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", worker.STEPS)
 def test_steps_are_those_of_one_process(name, ranks, monkeypatch):
     """In float64; 9 classes are not shared evenly."""

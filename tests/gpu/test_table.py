@@ -123,6 +123,7 @@ def drawing(name, device, data, **others):
     return solver_of(names, device, data, **given)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("storage", ["dense", pytest.param("csr", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("name", "others"),

@@ -84,6 +84,7 @@ def methods_with(axis, member):
     return found
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("axis", "member"),
     [
@@ -140,6 +141,7 @@ def test_a_comment_a_docstring_and_the_shape_of_lines_change_nothing(copy):
     assert fingerprints(copy, of_methods() | of_commands()) == before
 
 
+@pytest.mark.slow
 def test_what_only_docstrings_differ_in_is_told_from_what_strings_differ_in(copy):
     path = copy / "xsoftmax/objectives/softmax.py"
     before = fingerprints(copy, of_methods())
@@ -150,6 +152,7 @@ def test_what_only_docstrings_differ_in_is_told_from_what_strings_differ_in(copy
     assert before["softmax"] != one["softmax"] != two["softmax"]
 
 
+@pytest.mark.slow
 def test_what_a_source_means_is_kept_and_damage_of_that_changes_nothing(copy, tmp_path, monkeypatch):
     monkeypatch.setenv("XSOFTMAX_NUMBA_CACHE", str(tmp_path / "cache"))
     before = fingerprints(copy, of_commands())
@@ -173,6 +176,7 @@ def test_a_source_that_is_no_python_is_named(copy, monkeypatch):
     assert "kernels/run_steps.py: line" in ended.stderr
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     "module",
     [
@@ -187,6 +191,7 @@ def test_an_edit_of_what_only_watches_a_fit_changes_no_fit(copy, module):
     assert not changed_by_edit(copy, asked, module)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", ["evaluate", "judge", "save", "guarded"])
 def test_an_edit_of_what_decides_changes_all_fits(copy, name):
     assert changed_by_edit(copy, of_methods(), f"training/callbacks/{name}.py") == set(METHODS)

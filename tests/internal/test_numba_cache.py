@@ -98,6 +98,7 @@ def run(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_two_programs_that_compile_at_once_leave_no_mixture(run):
     """With numba's own numbers the index is left naming the code for 3 as that for 1.5."""
     assert sorted(run("first", "int", "float")) == ["1", "1", "3.0", "6"]
@@ -122,6 +123,7 @@ def test_code_from_the_cache_computes_the_bits_of_code_just_compiled(tmp_path):
     assert first == second
 
 
+@pytest.mark.slow
 def test_a_copy_of_the_sources_reads_what_these_have_compiled(tmp_path):
     """Until a module that holds kernels is edited; an edit elsewhere, as in a paper's page, changes nothing."""
     names = shutil.ignore_patterns("__pycache__")
@@ -160,6 +162,7 @@ DAMAGES = {
 }
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "a damaged cache of compiled code: empty, cut, or a bit flipped",
     happens="each file ends with its SHA-256: one that does not match is as good as none, and is written anew",
@@ -207,6 +210,7 @@ def place(**environment):
     return (done.stdout or done.stderr).strip()
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "a home folder, or a cache folder, that cannot be written to",
     happens="nothing is compiled: numba would keep code beside the sources, where it misses edits of other files",

@@ -103,6 +103,7 @@ FEW = [
 ]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("objective", "adagrad", "storage", "bias"), in_tiers(CASES, FEW))
 def test_sweep_all_is_the_naive_loop(objective, adagrad, storage, bias):
     X, y, W = problem()

@@ -84,6 +84,7 @@ CASES = [
 ]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("size", "n_sampled", "l2", "proposal", "dense", "bias"), CASES)
 def test_a_step_is_the_argmin_of_its_definition(size, n_sampled, l2, proposal, dense, bias):
     """Within float32 of the scores and weights; two batches in a row, the second one perhaps shorter."""
@@ -206,6 +207,7 @@ def test_extreme_steps_of_the_loop_end_where_their_gradient_is_taken(spread, rat
     assert length > 0.1
 
 
+@pytest.mark.slow
 def test_dense_rows_equal_sparse_rows():
     X, y, W, u = problem()
     order = np.random.default_rng(3).permutation(N)

@@ -62,6 +62,7 @@ PLAIN = [
 ]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("mean", [True, False], ids=["mean", "sum"])
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_loss_of_a_set_is_that_of_its_labels_and_its_slopes_are_its_derivatives(name, mean):

@@ -63,6 +63,7 @@ METHODS = {
 }
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("name", "dense"),
     [
@@ -106,6 +107,7 @@ def test_half_of_the_epochs_are_averaged_by_doubling():
         assert np.allclose(averaging.weights(), np.mean(seen[since * N :], axis=0), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "a fit that averages its weights is killed in the middle of an epoch",
     happens="totals, and the steps that they are of, are in the checkpoint: the average ends with the same bits",
@@ -127,6 +129,7 @@ def test_an_average_survives_a_checkpoint(name, tmp_path):
     assert not np.array_equal(whole.weights(), whole._weights.weights())
 
 
+@pytest.mark.long_cases
 @storages
 def test_decay_leaves_adagrads_gradient_alone(dense):
     """A step moves weights as without it, after they shrank by rate x decay x b; accumulators know nothing of it."""

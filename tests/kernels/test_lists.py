@@ -22,6 +22,8 @@ from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals.uniform import UniformDraws
 
+pytestmark = pytest.mark.long_cases
+
 N, D, K = 60, 30, 17
 KEY = np.uint64(stream(3, 0))
 OPTIMIZERS = {"sgd": Sgd(), "adagrad": Adagrad(initial_accumulator=0.1)}

@@ -87,6 +87,7 @@ CASES = [
 FEW = [("double-sum", "u-max", "frequency", "dense"), ("negative-sampling", "adagrad", "uniform", "csr")]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("objective", "optimizer", "proposal", "storage"), in_tiers(CASES, FEW))
 def test_batches_are_the_naive_loop(objective, optimizer, proposal, storage):
     """Three full batches and a remainder: classes that several samples touch, and hits of true classes among them."""

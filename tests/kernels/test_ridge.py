@@ -167,6 +167,7 @@ PULLS = [
 ]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("proposal", "size", "shared"), PULLS)
 def test_the_mean_pull_is_the_gradient_of_the_full_ridge(proposal, size, shared):
     """ridge w / n_samples for every class, within 5 standard errors: seen in a feature that all rows have at 0."""

@@ -117,6 +117,7 @@ FEW = [
 ]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("objective", "optimizer", "n_sampled", "proposal", "storage"), in_tiers(CASES, FEW))
 def test_sweep_is_the_naive_loop(objective, optimizer, n_sampled, proposal, storage):
     X, y, W = problem()
@@ -204,6 +205,7 @@ def _no_log_probability(proposal, view, i, k):
     return np.float32(0)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("batch", [None, Own(1), Own(4)], ids=["single", "own 1", "own 4"])
 def test_a_proposal_that_reads_weights_sees_those_of_its_step(batch):
     X, y, W = problem()

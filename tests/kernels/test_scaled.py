@@ -80,6 +80,7 @@ def test_any_decay_shrinks_and_none_makes_numbers_that_are_none(weights):
     assert np.isfinite(found).all()
 
 
+@pytest.mark.slow
 def test_two_threads_shrink_weights_as_one_does():
     """Their moves meet without locks, so that only what no step moves is told for sure: features that are 0."""
     X, y, _ = problem()

@@ -57,6 +57,7 @@ def awaited(client, n):
     raise TimeoutError
 
 
+@pytest.mark.slow
 def test_rows_are_there_as_they_come_and_track_replaces_the_run(client, dataset, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_ENABLE_SYSTEM_METRICS_LOGGING", "true")
     monkeypatch.setenv("MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL", "0.05")
@@ -84,6 +85,7 @@ def test_rows_are_there_as_they_come_and_track_replaces_the_run(client, dataset,
     assert run.data.metrics[measured] == replaced.data.metrics[measured]
 
 
+@pytest.mark.slow
 def test_a_resumed_fit_goes_on_with_its_run(client, dataset, tmp_path):
     data, plan = dataset(*rows(500), K), {"epochs": 2, "at": (0.5, 1.0)}
     plan = Plan(**plan, checkpoint=tmp_path / "kept.h5", checkpoint_seconds=0.0)

@@ -161,6 +161,7 @@ def test_features_have_a_signature_and_an_example(tmp_path, form):
         loaded.predict(np.ones((2, 2)))
 
 
+@pytest.mark.slow
 def test_a_table_of_texts_numbers_and_categories(tmp_path, capsys):
     import mlflow.pyfunc
 

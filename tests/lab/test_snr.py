@@ -22,6 +22,7 @@ def prepared_file(tmp_path_factory):
     return folder / "contingency.h5"
 
 
+@pytest.mark.slow
 def test_table_and_figure(prepared_file, tmp_path, capsys):
     written = [str(tmp_path / "snr.csv"), "--figure", str(tmp_path / "below" / "snr.svg")]
     proposals = ["uniform", "frequency", "tree", "{name: tree, dimension: 2}"]

@@ -166,6 +166,7 @@ def test_softmax_coefficients_are_slopes_of_the_bound(rng):
     assert np.allclose(draws.out, np.delete(expected, 1), rtol=1e-6)
 
 
+@pytest.mark.long_cases
 @every_model
 def test_expected_coefficients_are_slopes_of_the_bound(model, rng):
     """At fixed variables; the weights of the draws counted."""
@@ -230,6 +231,7 @@ def naive_steps(objective, noise, name, proposal, X, y, W, auxiliary, order, rat
     return W, auxiliary
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     "proposal", [pytest.param(Uniform(), marks=pytest.mark.slow), Frequency()], ids=["uniform", "frequency"]
 )

@@ -141,6 +141,7 @@ def test_scores_that_are_off_by_the_normalizer_are_its_optimum():
 LEARNED = {"name": "nce", "learns_normalizer": True}
 
 
+@pytest.mark.slow
 def test_a_killed_fit_goes_on_with_its_normalizer(dataset, monkeypatch, tmp_path):
     monkeypatch.setattr(sampled, "DEFAULT_CHUNK", 100)
     data, chosen, kept = dataset(*rows(), K, sparse=True), method(LEARNED, "frequency", "adagrad"), tmp_path / "k.h5"

@@ -152,6 +152,7 @@ def digits(prepare):
     return prepare((X / 16).astype(np.float32), y, 10)
 
 
+@pytest.mark.slow
 def test_lbfgs_meets_one_vs_eachs_optimum_found_elsewhere(digits):
     """scipy's minimizer on the naive objective; to 1e-5 of the value."""
     l2 = 1.0
@@ -205,6 +206,7 @@ def test_minibatches_come_near_the_optimum(optimizer, rate, sparse, prepare):
     assert optimum - 1e-6 < last["objective"] < 1.01 * optimum < first["objective"] / 2
 
 
+@pytest.mark.slow
 def test_draws_with_a_head_come_near_the_same_optimum(prepare):
     X, y = rows(1500)
     with open_prepared(prepare(X, y, 8)) as data:

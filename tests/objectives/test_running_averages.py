@@ -110,6 +110,7 @@ def test_an_average_that_follows_its_own_draws_is_biased(kind):
     assert bias(0.3) > bias(0.3, 3) > bias(0.3, 5)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("kind", [Sox, Scent], ids=lambda o: o.__name__)
 def test_its_mean_step_in_the_loop_is_that_of_all_draws(kind):
     """What it is with an average that follows its draws; and the softmax's with one that moves slowly."""
@@ -129,6 +130,7 @@ def test_its_mean_step_in_the_loop_is_that_of_all_draws(kind):
         assert is_softmaxs == (averaging < 0.1)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("objective", [Composition(), Sox(averaging=1e-3), Scent(averaging=1e-3 / K)], ids=repr)
 def test_at_fixed_weights_the_average_tends_to_the_inner_sum(objective):
     W = S.astype(np.float32)[:, None]

@@ -47,6 +47,7 @@ def test_one_step_is_the_equation(objective, drawn):
     assert one_step.loss_of(of, np.empty(0), S[Y], LOG_Q[Y], draws) == pytest.approx(loss, rel=1e-12, abs=1e-14)
 
 
+@pytest.mark.long_cases
 @both
 @pytest.mark.parametrize("n_sampled", [1, 3])
 def test_its_mean_is_that_of_all_draws_enumerated_and_not_the_softmaxs(objective, n_sampled):

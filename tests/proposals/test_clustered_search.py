@@ -78,6 +78,7 @@ def trained(fitted, view, of, n_steps):
         run_steps(Hinge(0.5), fitted.kernel(of.X), Sgd(), view.features, of.y, np.zeros((N, 0)), *where)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("name", "storage"), [("clustered", "dense"), ("clustered", "csr"), ("decomposed", "dense")])
 def test_with_a_budget_of_all_classes_it_is_brute_force(name, storage):
     """Of a decomposed search where a class is left out as true: those that a smoothed margin moves, see below."""
@@ -98,6 +99,7 @@ def test_with_a_budget_of_all_classes_it_is_brute_force(name, storage):
                 assert (classes[n_found:] == max(excluded, 0)).all()
 
 
+@pytest.mark.slow
 def test_messages_until_nothing_is_new_find_all_that_a_margin_moves():
     fitted, view, of = ready(ALL["decomposed"])
     kernel, n_moved = fitted.kernel(of.X), 0
@@ -111,6 +113,7 @@ def test_messages_until_nothing_is_new_find_all_that_a_margin_moves():
     assert n_moved > 200
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", FEW)
 def test_it_finds_as_much_as_it_says_after_thousands_of_steps(name):
     """Of a decomposed search, where a margin of 1 is not met."""

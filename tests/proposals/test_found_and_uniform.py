@@ -31,6 +31,7 @@ def fitted(member, lists=False):
     return found.kernel(rows), View(weights, features_of(rows, False)), X @ W[:, :-1].T
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("n_sampled", [1, 3])
 @pytest.mark.parametrize("excluded", [-1, 3])
 def test_every_class_counts_one(n_sampled, excluded):
@@ -47,6 +48,7 @@ def test_every_class_counts_one(n_sampled, excluded):
     assert np.allclose(share[rest], n_sampled / rest.size, atol=0.03)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("member", "lists"),
     [(FoundAndUniform(ClusteredSearch(n_clusters=3, budget=4), 3), False), (FoundAndUniform(Search(), 3), True)],

@@ -127,6 +127,7 @@ def test_blocks_are_drawn_as_of_the_last_refresh_and_classes_as_of_now():
     assert np.allclose(np.exp(found.log_q(7)), now, rtol=1e-4)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("layout", ["decayed", "with accumulators"])
 def test_it_reads_any_layout(layout):
     found = fitted(30, 4)

@@ -91,6 +91,7 @@ def test_it_is_brute_force(layout, n):
                 assert_is_brute_force(found, i, excluded, lowest, n)
 
 
+@pytest.mark.long_cases
 @LAYOUTS
 def test_it_is_brute_force_after_thousands_of_steps(layout):
     found, y = problem(layout)

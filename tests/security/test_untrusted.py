@@ -197,6 +197,7 @@ def tree(tmp_path_factory):
     return Checkout(tmp_path_factory.mktemp("names"))
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "names of data sets, methods or experiments with quotes, `$()`, spaces or newlines",
     happens="refused before anything runs",
@@ -267,6 +268,7 @@ def test_what_may_hold_any_text_is_quoted(tree):
     assert not list(tree.folder.rglob("sprung"))
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "passwords and tokens in addresses: of a mirror, or of a data set's files",
     happens="they are used, and neither printed nor stored; that one of a file changes is seen by a slow hash of it",

@@ -165,6 +165,7 @@ def _pids(program):
     return [process.pid for process in workers_of(program) if process.status() != psutil.STATUS_ZOMBIE]
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "SIGTERM, or Ctrl-C, of a server that is answering",
     happens="it lets nobody new in, answers what has begun, and ends with status 0",

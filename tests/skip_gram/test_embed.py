@@ -84,6 +84,7 @@ def test_a_text_is_not_overwritten(text, capsys):
     assert text.read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "embed is killed, or told to stop",
     happens="goes on",

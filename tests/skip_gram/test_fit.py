@@ -47,6 +47,7 @@ def test_words_of_a_group_become_neighbours(groups, loss, threads):
     assert share_of_group(fitted(groups, settings).inputs) > 0.95
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("found_by", ["search", "clusters", "blocks"])
 def test_found_classes_serve_as_well(groups, found_by):
     settings = replace(SMALL, loss="softmax", epochs=15, found_by=found_by, share=0.3, n_blocks=3)
@@ -79,6 +80,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.fault(
     "training of vectors is killed",

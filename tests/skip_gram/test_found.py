@@ -47,6 +47,7 @@ def both_gradients(given):
     return *found, value
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("missing", MISSING)
 @pytest.mark.parametrize(("found_by", "share"), WHO)
 def test_gradients_are_those_of_the_objective_over_what_is_found(found_by, share, missing):

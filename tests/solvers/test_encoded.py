@@ -22,6 +22,8 @@ from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import estimate
 from xsoftmax.training.plan import Plan
 
+pytestmark = pytest.mark.long_cases
+
 K, D, H = 5, 12, 3
 STORAGES = {"dense": np.asarray, "csr": csr_array}
 PLAN = Plan(epochs=3, at=(1, 2))

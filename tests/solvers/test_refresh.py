@@ -39,6 +39,7 @@ def after_calls(method, calls, epochs=2):
     return solver
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", SEARCHES)
 def test_an_index_is_made_anew_every_so_many_steps_however_calls_are_cut(name):
     whole, cut = (after_calls(searching(name), calls) for calls in (WHOLE, CUT))
@@ -60,6 +61,7 @@ def test_what_no_checkpoint_holds_is_made_at_each_call_too(monkeypatch):
     assert len(seen) == 7, "at 0, 4, 12, 16, 24, 36 and 44 samples"
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", SEARCHES)
 def test_a_rate_that_falls_by_steps_does_not_make_it_more_often(name, tmp_path, monkeypatch):
     """Nor less, and a fit that is killed between two rates goes on with the same bits."""

@@ -16,6 +16,8 @@ from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import estimate
 from xsoftmax.training.plan import Plan
 
+pytestmark = pytest.mark.long_cases
+
 PLAN = Plan(epochs=3, at=(1, 2))
 METHODS = {
     "drawn": ("sampled-softmax", {"name": "frequency", "n_sampled": 3}, "adagrad", {}),

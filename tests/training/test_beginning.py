@@ -43,6 +43,7 @@ def dataset(sparse=False, n_validation=100):
     return Dataset.from_arrays(store(X[:cut]), y[:cut], classes=range(K), **others)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_solver_begins_there(name, sparse):

@@ -447,6 +447,7 @@ def test_a_killed_program_resumed_ends_with_the_same_bits(name, prepare, tmp_pat
     assert not kept.exists()
 
 
+@pytest.mark.slow
 def test_no_killed_program_leaves_half_a_file(prepare, tmp_path):
     """Killed at any moment, from start to end: what bears its final name is whole."""
     data = prepare(*rows(3000), K, n_test=500)

@@ -169,6 +169,7 @@ def test_a_rate_by_progress_falls_to_zero_over_the_fit(data, monkeypatch, name):
     assert 0 < rates[-1] <= 0.5 / 100 * (1 + 1e-9)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("schedule", "size", "rtol"),
     [

@@ -18,6 +18,8 @@ from xsoftmax.solvers import make_solver
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 
+pytestmark = pytest.mark.long_cases
+
 K, D = 6, 10
 # Together they have every batch type, layout and driver that takes sets, and every way in which labels are met.
 METHODS = {

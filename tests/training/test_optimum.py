@@ -265,6 +265,7 @@ def stochastic(row, decay, **others):
 UNSEPARABLE_QUICK = {("flat_digits", 0), ("flat_digits", 1), ("flat_digits", 15), ("noisy_hierarchy", 3)}
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("problem", "row"), numbered(UNSEPARABLE, UNSEPARABLE_QUICK))
 def test_methods_of_the_softmax_reach_its_optimum(problem, row, request):
     path = request.getfixturevalue(problem)
@@ -286,6 +287,7 @@ BIASED = {
 }
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("problem", "row"), numbered(BIASED, {("flat_digits", 0), ("flat_digits", 1)}))
 def test_biased_methods_settle_above_the_softmaxs_optimum(problem, row, request):
     path = request.getfixturevalue(problem)
@@ -413,6 +415,7 @@ RIDGED = {
 RIDGED_QUICK = {("digits", 2), ("digits", 11)}
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(("problem", "row"), numbered(RIDGED, RIDGED_QUICK))
 def test_unbiased_methods_approach_the_optimum_with_a_ridge(problem, row, request):
     """Log-loss plus ridge of all training rows, without biases: from epoch to epoch, and in the end."""

@@ -40,6 +40,7 @@ def test_two_threads_reach_the_likelihood_of_one(data, name):
     assert serial > -1.9  # log 8 = 2.08
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", METHODS)
 def test_threads_share_the_samples_of_a_chunk(data, monkeypatch, name):
     """Each sample once, at its own position, whole batches to a thread."""

@@ -1,5 +1,6 @@
 """A tree whose regularizer is chosen by cross-validation, fitted without re-splits, in a config."""
 
+import pytest
 import yaml
 
 from workflow.checkout import REPOSITORY, Checkout
@@ -16,6 +17,7 @@ def test_all_parameters_are_part_of_a_trees_name():
     assert list(task.all_proposals) == [NAME]
 
 
+@pytest.mark.slow
 def test_a_config_with_folds_and_without_resplits_runs(tmp_path):
     checkout = Checkout(tmp_path)
     config = {"experiment": "folds", "datasets": ["digits"], "methods": ["adversarial"], "budget": {"epochs": 1}}

@@ -67,6 +67,7 @@ def counts(printed):
     return {rule: int(count) for rule, count in (line.split() for line in table.splitlines())}
 
 
+@pytest.mark.slow
 def test_two_modules_have_configs_and_places_of_their_own(hosted, elsewhere):
     done = elsewhere("-n")
     assert done.returncode == 0, done.stderr

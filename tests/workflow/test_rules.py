@@ -91,6 +91,7 @@ def test_fits_log_to_a_server_as_they_go(finished, tmp_path):
     assert "warning: callback LiveRun: http://127.0.0.1:9" in log.read_text()
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize(
     ("module", "expected"),
     [
@@ -115,6 +116,7 @@ def test_a_code_edit_reruns_what_depends_on_it(finished, module, expected):
         assert finished.jobs() == expected
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("module", ["training/fit.py", "kernels/rows.py", "commands/evaluate.py", "tree/fit.py"])
 def test_a_comment_and_a_sentence_of_a_docstring_rerun_nothing(finished, module):
     text = (finished.folder / "src/xsoftmax" / module).read_text()

@@ -27,6 +27,7 @@ def folder(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 def test_ours_is_measured(folder):
     with open_prepared(folder / "exported/data.h5") as data:
         found = worker.measured(data, build_method("ours", ours.settings()), epochs=2)

@@ -81,6 +81,7 @@ def working(seconds):
     return work
 
 
+@pytest.mark.slow
 def test_margins_are_as_said():
     runs = {"floor": working(0.02), "fast": working(0.03), "slow": working(0.07)}
     case = Case("work", "piece", 1, runs, {"fast": 1.0, "slow": 1.0})

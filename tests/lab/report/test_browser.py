@@ -101,6 +101,7 @@ def n_lines(tab):
     return chart(tab).locator(".plot").evaluate(said)
 
 
+@pytest.mark.long_cases
 def test_controls_change_what_is_drawn(tab):
     controls = chart(tab)
     assert layout(tab, "xaxis.title.text") == "training time (s)"
@@ -124,6 +125,7 @@ def test_controls_change_what_is_drawn(tab):
     assert n_lines(tab) == 4
 
 
+@pytest.mark.long_cases
 def test_zoom_by_buttons_and_by_mouse(tab):
     whole = layout(tab, "xaxis.range")
     controls = chart(tab)

@@ -215,6 +215,7 @@ def test_gaps_are_drawn_above_the_references_best(tmp_path):
     assert by_label["softmax"].get_ydata().min() == scales.LEAST_GAP
 
 
+@pytest.mark.slow
 def test_gaps_are_of_each_data_set_and_only_with_a_reference(tmp_path):
     folders = write_fits(tmp_path, datasets=("icd10", "bibtex"), methods=("softmax", "u-max"))
     compare(folders, tmp_path / "with", "softmax")

@@ -59,6 +59,7 @@ def test_the_method_stands_before_the_others(tmp_path):
         assert own[0].zorder > max(line.zorder for line in grey)
 
 
+@pytest.mark.slow
 def test_several_data_sets_or_no_optimum_are_refused(tmp_path):
     both = results(tmp_path / "both", datasets=("icd10", "bibtex"))
     with pytest.raises(InputError, match="has 2 data sets; the figures need exactly one"):

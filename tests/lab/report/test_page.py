@@ -228,6 +228,7 @@ GOOD = {
 }
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "a fit's metrics that are damaged or made up, of which a report would draw curves or list classes",
     happens="nothing is compared; what was there stays",

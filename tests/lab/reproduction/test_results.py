@@ -109,6 +109,7 @@ def read(folder, seeds=3):
     return Results.read("real", fits, [], [folder / "clouds.h5"])
 
 
+@pytest.mark.slow
 def test_models_are_compared_on_the_same_test_rows(fitted):
     results = read(fitted)
     assert results.is_optimum("clouds", "optimum")
@@ -122,6 +123,7 @@ def test_models_are_compared_on_the_same_test_rows(fitted):
     assert results.difference("clouds", "optimum", "optimum", "log_likelihood").is_above is None
 
 
+@pytest.mark.slow
 def test_a_model_is_compared_with_so_many_times_another(fitted):
     results = read(fitted)
     means = [results.estimate("clouds", method, "test.accuracy").mean for method in ("optimum", "steps")]

@@ -40,6 +40,7 @@ def words(tmp_path, experiment, *texts):
     return main(["words", str(file), *texts, "-o", str(tmp_path / "results")])
 
 
+@pytest.mark.slow
 def test_fits_are_what_pages_read(text, tmp_path, monkeypatch):
     assert words(tmp_path, EXPERIMENT, f"a={text}", f"b={text}") == 0
     folders = sorted((tmp_path / "results/fits").glob("*/*/seed-*"))
