@@ -51,11 +51,11 @@ run: setup-run ## run the quick start, or the experiment CONFIG=file, to its rep
 	@name=$$(sed -nE "s/^experiment: *[\"']?([^\"' #]+).*/\\1/p" $(or $(CONFIG),config/config.yaml)); \
 	printf '\nreport:    %s\nMLflow UI: .venv/bin/mlflow ui, then open http://127.0.0.1:5000 and choose Model training\n' "$(CURDIR)/results/$$name/report.html"
 
-test: setup ## run the tests that show that it works: about a quarter of an hour on two cores (WORKERS=1: one after the other)
+test: setup ## run the tests that show that it works: about twenty minutes on two cores (WORKERS=1: one after the other)
 	pytest -n $(WORKERS) --dist worksteal -m "not slow and not alone and $(ELSEWHERE)"
 	pytest -m "not slow and alone and $(ELSEWHERE)" || [ $$? = 5 ] # 5: none was selected
 
-test-all: setup ## run the longer tests, which `make test` leaves out: half an hour (SHARE=1/3: a third of them)
+test-all: setup ## run the longer tests, which `make test` leaves out: most of an hour (SHARE=1/3: a third of them)
 	pytest -n $(WORKERS) --dist worksteal --share $(SHARE) -m "slow and not alone and $(ELSEWHERE)"
 	pytest --share $(SHARE) -m "slow and alone and $(ELSEWHERE)" || [ $$? = 5 ]
 
@@ -95,7 +95,7 @@ papers: setup-run ## reproduce PAPERS, by default all five, into docs/papers (ma
 	done
 	$(if $(QUICK),,python -m xsoftmax papers docs/papers)
 
-words: setup-run ## reproduce yen2018's vectors of words from TEXTS='books=FILE gcide=FILE' into docs/papers (forty minutes)
+words: setup-run ## reproduce yen2018's vectors of words from TEXTS='books=FILE gcide=FILE' into docs/papers (fifty minutes)
 	python -m xsoftmax words config/words/yen2018-words.yaml $(TEXTS) -o results/yen2018-words
 	python -m xsoftmax paper results/yen2018-words/fits/*/*/seed-* --paper yen2018-words -o docs/papers
 	python -m xsoftmax papers docs/papers
