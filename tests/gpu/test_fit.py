@@ -74,7 +74,6 @@ def test_it_reaches_the_optimum(files):
     assert found == pytest.approx(expected, abs=1e-3)
 
 
-@pytest.mark.long_cases
 @every_method
 def test_killed_and_resumed_it_ends_with_the_same_bits(name, files, tmp_path):
     method = chosen(name, DEVICE)

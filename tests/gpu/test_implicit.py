@@ -36,7 +36,6 @@ def compared(names, others, storage, monkeypatch, n_samples=16, rate=0.2):
     return solver
 
 
-@pytest.mark.long_cases
 @pytest.mark.parametrize("objective", SOLVED)
 @dense_and_csr
 def test_steps_for_one_class_are_those_of_compiled_code(objective, storage, monkeypatch):

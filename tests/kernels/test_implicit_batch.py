@@ -84,7 +84,6 @@ CASES = [
 ]
 
 
-@pytest.mark.long_cases
 @pytest.mark.parametrize(("size", "n_sampled", "l2", "proposal", "dense", "bias"), CASES)
 def test_a_step_is_the_argmin_of_its_definition(size, n_sampled, l2, proposal, dense, bias):
     """Within float32 of the scores and weights; two batches in a row, the second one perhaps shorter."""

@@ -22,8 +22,6 @@ from xsoftmax.optimizers.adagrad import Adagrad
 from xsoftmax.optimizers.sgd import Sgd
 from xsoftmax.proposals.uniform import UniformDraws
 
-pytestmark = pytest.mark.long_cases
-
 N, D, K = 60, 30, 17
 KEY = np.uint64(stream(3, 0))
 OPTIMIZERS = {"sgd": Sgd(), "adagrad": Adagrad(initial_accumulator=0.1)}
@@ -59,6 +57,7 @@ def stepped(optimizer, weights, X, y, order, first=0, n_sampled=3):
         weights, n_grown = lists.grown([weights]), n_grown + 1
 
 
+@pytest.mark.long_cases
 @KINDS
 @pytest.mark.parametrize("spare", [(0.0, 0), (0.5, 8)], ids=["no room", "room"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
@@ -89,6 +88,7 @@ def test_memory_is_what_is_not_zero(empty):
     assert 0 < columns[:, :-1].nnz < K * len(touched)
 
 
+@pytest.mark.long_cases
 @KINDS
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
 def test_the_average_is_that_of_the_weights_after_every_step(optimizer, empty):

@@ -36,7 +36,6 @@ def objective(parts, ways, smoothing):
     return np.mean([value for value, _ in found]), np.mean([slopes for _, slopes in found], axis=0)
 
 
-@pytest.mark.long_cases
 @pytest.mark.parametrize("smoothing", [0.5, 2.0])
 @pytest.mark.parametrize("least_slope", [1e-6, 0.05])
 def test_the_gap_is_within_the_bound_of_theorem_2(smoothing, least_slope):

@@ -31,7 +31,6 @@ def fitted(member, lists=False):
     return found.kernel(rows), View(weights, features_of(rows, False)), X @ W[:, :-1].T
 
 
-@pytest.mark.long_cases
 @pytest.mark.parametrize("n_sampled", [1, 3])
 @pytest.mark.parametrize("excluded", [-1, 3])
 def test_every_class_counts_one(n_sampled, excluded):

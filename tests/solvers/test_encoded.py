@@ -22,8 +22,6 @@ from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import estimate
 from xsoftmax.training.plan import Plan
 
-pytestmark = pytest.mark.long_cases
-
 K, D, H = 5, 12, 3
 STORAGES = {"dense": np.asarray, "csr": csr_array}
 PLAN = Plan(epochs=3, at=(1, 2))
@@ -120,6 +118,7 @@ def differences(loss, X, y, parameters, size=1e-5):
     return found
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("signs", [False, True])
 @pytest.mark.parametrize(("name", "storage"), [*((name, "csr") for name in LOSSES), ("softmax drawn", "dense")])
 def test_a_step_is_along_the_gradient_by_weights_biases_and_table(name, storage, signs):
@@ -143,6 +142,7 @@ SETS = {
 }
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("positives", ["mean", "sum"])
 @pytest.mark.parametrize("objective", SETS)
 def test_a_step_of_several_labels_is_along_the_gradient_of_all_their_losses(objective, positives):
@@ -192,6 +192,7 @@ def adagrad_by_numpy(X, y, W, b, table, rate, initial):
     return W, b, table
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", ["softmax all", "softmax drawn"])
 def test_steps_of_adagrad_are_those_of_numpy(name):
     _, objective, proposal = LOSSES[name]
@@ -262,6 +263,7 @@ def chosen(name, **changes):
     return method(objective, proposal, optimizer, **{"encoder": {"dimension": 8}} | others | changes)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", METHODS)
 def test_learns_from_words(name):
     result = fit(dataset(), chosen(name), 0, Plan(epochs=20))
@@ -276,6 +278,7 @@ def test_learns_from_words(name):
         assert max(recalls[1:]) > 0.9
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", METHODS)
 def test_the_model_is_what_its_numbers_say(name, tmp_path):
     """Likelihoods and the best classes, before and after a file, against numpy."""
@@ -301,6 +304,7 @@ def test_the_model_is_what_its_numbers_say(name, tmp_path):
     assert np.allclose(best, np.sort(scores, axis=1)[:, -2:], atol=1e-4)
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "a killed fit with an encoder",
     happens="the table, what the optimizer keeps for it, its average and the best table come back as they were",

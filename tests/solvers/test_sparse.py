@@ -16,8 +16,6 @@ from xsoftmax.training.fit import fit
 from xsoftmax.training.memory import estimate
 from xsoftmax.training.plan import Plan
 
-pytestmark = pytest.mark.long_cases
-
 PLAN = Plan(epochs=3, at=(1, 2))
 METHODS = {
     "drawn": ("sampled-softmax", {"name": "frequency", "n_sampled": 3}, "adagrad", {}),
@@ -65,6 +63,7 @@ def of_both(name, plan=PLAN):
     ]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", METHODS)
 def test_a_fit_is_that_of_dense_weights(name, monkeypatch):
     monkeypatch.setattr(lists, "SPARE", 0)  # so that they have to grow
@@ -79,6 +78,7 @@ def test_a_fit_is_that_of_dense_weights(name, monkeypatch):
     assert sparse.kept["epoch"] == dense.kept["epoch"]
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", METHODS)
 def test_a_model_survives_its_file_and_says_the_same(name, tmp_path):
     model, data = of_both(name, Plan(epochs=1))[0].model, dataset()
@@ -97,6 +97,7 @@ def test_a_model_survives_its_file_and_says_the_same(name, tmp_path):
             assert np.allclose(small.log_likelihood, expected.log_likelihood, atol=1e-5)
 
 
+@pytest.mark.long_cases
 @pytest.mark.fault(
     "a killed fit of sparse weights",
     happens="lists, their decay, their average and the best weights so far come back as they were",

@@ -18,8 +18,6 @@ from xsoftmax.solvers import make_solver
 from xsoftmax.training.fit import fit
 from xsoftmax.training.plan import Plan
 
-pytestmark = pytest.mark.long_cases
-
 K, D = 6, 10
 # Together they have every batch type, layout and driver that takes sets, and every way in which labels are met.
 METHODS = {
@@ -69,7 +67,7 @@ METHODS = {
 }
 
 
-SOONER = ("softmax all", "one-vs-each uniform", "hinge sparse", "softmax drawn behind a table")
+SOONER = ("softmax all", "one-vs-each uniform")
 in_tiers = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in SOONER)) for name in METHODS]
 )
@@ -143,6 +141,7 @@ def test_a_fit_that_was_killed_ends_with_the_same_bits(data, name, tmp_path):
     np.testing.assert_array_equal(again.model.to_dense().W, whole.model.to_dense().W)
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("name", [name for name, settings in METHODS.items() if "weights" not in settings])
 def test_dense_rows_equal_sparse_rows(data, name):
     models = [
@@ -168,6 +167,7 @@ def expected_move(method, data, n_steps):
     return W, moves.mean(axis=0), moves.std(axis=0) / np.sqrt(n_steps), objective, log_q
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("positives", ["mean", "sum"])
 @pytest.mark.parametrize(
     ("objective", "proposal"),
@@ -202,6 +202,7 @@ def test_the_expected_step_is_the_gradient_of_the_loss_of_the_set(data, objectiv
     assert (np.abs(mean - exact) <= 5 * error + 1e-3 * np.abs(exact).max()).all()
 
 
+@pytest.mark.long_cases
 @pytest.mark.parametrize("proposal", ["search", "clustered-search", "found-and-uniform"])
 def test_a_label_of_the_row_is_never_a_negative(data, proposal):
     settings = {"objective": "hinge", "optimizer": "sgd", "proposal": {"name": proposal, "n_sampled": 2}}

@@ -40,7 +40,6 @@ def test_whole_numbers_of_visits_are_exact(weight):
         assert np.bincount(order, minlength=5).tolist() == (weight * 5 / weight.sum()).round().astype(int).tolist()
 
 
-@pytest.mark.long_cases
 @pytest.mark.parametrize("storage", [np.asarray, csr_array])
 @pytest.mark.parametrize(
     ("objective", "proposal"), [("softmax", {"name": "all", "batch_size": 8}), ("one-vs-each", "uniform")]

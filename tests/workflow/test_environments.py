@@ -56,7 +56,6 @@ def test_the_packages_for_s3_change_none_of_the_lock():
     assert pinned["s3fs"] == locked()["fsspec"], "s3fs asks for the fsspec of its own version"
 
 
-@pytest.mark.long_cases
 @pytest.mark.parametrize("file", ENVIRONMENTS, ids=lambda path: path.stem)
 def test_each_holds_what_its_verbs_import(file):
     verbs = [rule for rule, name in environments_of_rules() if name == file.name and rule in VERBS]
