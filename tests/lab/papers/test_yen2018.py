@@ -43,7 +43,7 @@ FOUND = (
 SAMPLED = "Sampled-Softmax has much faster iterates"
 BY_FAR = "The technique outperforms sampling-based approximation of the gradient by a large margin"
 MARGIN = "Margin's updates are faster than Softmax's, since its gradient is sparse"
-TIMES = {SEARCH, SAMPLED, MARGIN}
+TIMES = {SEARCH, SAMPLED}
 SLOPES = {
     SPARSE,
     "The gradient typically is concentrated on a relatively small number of classes",
@@ -66,7 +66,7 @@ PROVED = {
     "The error of a loss that scores the classes below a threshold as 0 is bounded by the threshold times the loss's "
     "Lipschitz constant, 2 for the max-margin loss, O(P log K) for the cross-entropy of P labels",
 }
-OPEN = 24
+OPEN = 28
 
 
 @pytest.fixture(autouse=True)
@@ -121,8 +121,8 @@ def test_a_lead_that_goes_away_at_larger_rates_is_not_the_papers_in_full(tmp_pat
 def test_equal_methods_are_too_close(tmp_path):
     equal = with_kinds(dict.fromkeys(AS_IN_THE_PAPER, (0.5, 1.0, 0.5)))
     assert judged(page_of("yen2018", made_up(tmp_path, equal))) == dict.fromkeys(
-        ACCURACY | {FOUND, MARGIN}, Verdict.CLOSE
-    ) | (dict.fromkeys(TIMES - {MARGIN} | {BY_FAR}, Verdict.NOT))
+        ACCURACY | {FOUND}, Verdict.CLOSE
+    ) | (dict.fromkeys(TIMES | {BY_FAR}, Verdict.NOT))
 
 
 def test_each_way_to_choose_rates_is_told_its_own_numbers(tmp_path):
@@ -148,17 +148,21 @@ def test_a_gap_that_does_not_grow_or_is_none_is_no_gap_that_grows(tmp_path):
 
 def test_factors_may_be_there_in_shape(tmp_path):
     methods = AS_IN_THE_PAPER | {"margin": (0.8, 1.7, 1), "sampled": (0.1, 0.5, 1), "mips": (0.3, 0.4, 0)}
-    found = verdicts(page_of("yen2018", made_up(tmp_path, with_kinds(methods))))
-    assert {found[says] for says in TIMES - {MARGIN}} == {Verdict.IN_SHAPE}
-    assert found[MARGIN] == Verdict.REPRODUCED  # by whatever factor
+    page = page_of("yen2018", made_up(tmp_path, with_kinds(methods)))
+    found = verdicts(page)
+    assert {found[says] for says in TIMES} == {Verdict.IN_SHAPE}
+    assert found[MARGIN] == Verdict.OPEN  # seconds per epoch are not those of the backward pass
+    told = next(claim.here for claim in page.claims if claim.says == MARGIN)
+    assert told.startswith("times as fast as Softmax: ")
+    assert told.endswith(", by seconds per epoch")
 
 
 def test_one_seed_tells_no_order(tmp_path):
     results = made_up(tmp_path, with_kinds(AS_IN_THE_PAPER))
     results = Results(results.name, [fit for fit in results.fits if fit.seed == 0], [], {})
     found = verdicts(page_of("yen2018", results))
-    assert {found[says] for says in ACCURACY | {FOUND, MARGIN}} == {Verdict.CLOSE}
-    assert {found[says] for says in TIMES - {MARGIN} | {BY_FAR, SOONER}} == {Verdict.OPEN}
+    assert {found[says] for says in ACCURACY | {FOUND}} == {Verdict.CLOSE}
+    assert {found[says] for says in TIMES | {BY_FAR, SOONER}} == {Verdict.OPEN}
 
 
 @pytest.mark.parametrize("missing", [["sampled"], ["softmax", "sampled", "mips", "decomposed"]], ids=str)

@@ -30,8 +30,9 @@ from xsoftmax.lab.reproduction.rules import judge_level, judge_orders, not_teste
 PENALISED = "end.regularized_log_loss"
 STARTS = (
     "Implicit SGD begins u at 0, as in the authors' program, and U-max at log K, as printed: from 0 U-max with one "
-    "class would lift u far too high, and u comes down slowly (config/experiments/convergence.yaml). No run here "
-    "compares the two starts"
+    "class would lift u far too high, and u comes down slowly (config/experiments/convergence.yaml). No run with a "
+    "penalty compares the two starts; of those without one see the tables of unequal work (u from 0) and of every "
+    "rate (u from log K)"
 )
 
 
@@ -87,12 +88,13 @@ def _reach(results: Results, page: Page, ends: Mapping[str, End], optimum: float
         if method in ends:
             page.claim(
                 f"{called(method)} converges to the optimum of the likelihood",
-                f"{number(ends[method].both.mean, digits=4)} against {number(optimum, digits=4)} of L-BFGS",
+                f"{number(ends[method].both.mean, digits=4)} against {number(optimum, digits=4)} of L-BFGS on "
+                f"{named(STAND_IN)}",
                 judge_level(ends[method].excess, at_most=CONVERGED, near=NEARLY, of="the relative excess", digits=4)
                 if exact
                 else not_tested("L-BFGS has not converged"),
-                "with an L2 penalty, without which there need be no optimum; level and budget were chosen after "
-                f"pilots. {STARTS}",
+                "of log-loss and penalty together, which the table has apart; with an L2 penalty, without which "
+                f"there need be no optimum; level and budget were chosen after pilots. {STARTS}",
             )
 
 
@@ -105,7 +107,8 @@ def _biased(results: Results, page: Page, ends: Mapping[str, End], best: End) ->
             "; ".join(f"{called(m)} {number(end.both.mean, digits=4)}" for m, end in ends.items()),
             judge_orders([above(ends[method].both, ends[m].both) for m in others]),
             f"budgets differ: {_epochs(results, {m: WITH_L2[m] for m in (method, *others)})}{_path(results, method)}"
-            f"{_weighs(ends[method], best)}",
+            f"{_weighs(ends[method], best)}. The paper has biased methods end close to the optimum: its relative "
+            f"excess is {number(ends[method].excess.mean, digits=4)}",
         )
     absent = [called(method) for method in BIASED if method not in ends]
     if absent:

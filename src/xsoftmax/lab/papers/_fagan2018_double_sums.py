@@ -24,7 +24,8 @@ def figure_2(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         return
     page.section(
         "Figure 2: the proposed double sum against that of Raman et al.",
-        f"U-max on either, on all rows of {named(STAND_IN)} in place of Eurlex. The authors' stored program has "
+        f"U-max on either, on all rows of {named(STAND_IN)} in place of Eurlex, with one class a step and u from log "
+        "K; the authors' U-max draws five classes and begins u at 0, as we read it. Their stored program has "
         "errors in its variant of Raman et al.: an exponential of an exponential in the gradient of u, and no "
         "features in that of the true class. So this comparison is made anew here with the paper's eq. 8. U-max's "
         "guard takes its own bound for each: of the scores for eq. 8, of their differences for eq. 6.",
@@ -85,8 +86,9 @@ def _claim_average(results: Results, page: Page, shared: Sequence[float], paper:
         f"{over} both end below {LEARNS:g} of the log-loss of W = 0; {_mean(factors.values())} on the plain mean "
         f"over all {len(shared)} rates",
         judge_mean_factor(some, paper),
-        "the stored variant of Raman et al. has errors in both gradients; whether these make the paper's factor is "
-        f"not tested; {AFTER}, when its level was 1 and let rates count at which next to nothing is learnt",
+        "the stored variant of Raman et al. has errors in both gradients; whether these, the draws or the start of u "
+        f"make the paper's factor is not tested; {AFTER}, when its level was 1 and let rates count at which next to "
+        "nothing is learnt",
     )
     _claim_beyond(results, page, shared)
 

@@ -79,10 +79,10 @@ def same_fits(where: str) -> str:
     """Say why U-max is vanilla SGD where both end with the same log-loss."""
     return (
         f"U-max and vanilla SGD end with the same log-loss, to the last digit, {where}. Rows, draws and rate are the "
-        "same. The paper's U-max modifies vanilla SGD in two ways: a guard raises u where it is more than 1 below a "
-        "bound, and u and W are projected onto balls. Without a penalty these balls are infinite, and what is left "
-        "of the projection, u ≥ 0, our vanilla SGD has, too. So the guard alone parts the two, and where they end "
-        "alike it changes nothing: U-max is vanilla SGD there."
+        "same, and u begins at log K. The paper's U-max modifies vanilla SGD in two ways: a guard raises u where it "
+        "is more than 1 below a bound, and u and W are projected onto balls. Without a penalty these balls are "
+        "infinite, and what is left of the projection, u ≥ 0, our vanilla SGD has, too. So the guard alone parts the "
+        "two, and where they end alike it changes nothing: U-max is vanilla SGD there."
     )
 
 

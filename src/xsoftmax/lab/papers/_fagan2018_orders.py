@@ -142,8 +142,8 @@ def _at_best(orders: Orders) -> str:
     if not orders:
         return ""
     return (
-        f"at each method's best rate of all rows {orders.count(True)} of {len(orders)} are as claimed, "
-        f"{orders.count(False)} reversed"
+        f"at each method's best rate of all rows, with u from log K, {orders.count(True)} of {len(orders)} are as "
+        f"claimed, {orders.count(False)} reversed"
     )
 
 
@@ -215,7 +215,7 @@ def _factor_at_best(best: Losses) -> str:
     if not factors:
         return ""
     mean = number(sum(factors) / len(factors), digits=2)
-    return f"at each method's best rate of all rows the mean factor is {mean}"
+    return f"at each method's best rate of all rows, with u from log K, the mean factor is {mean}"
 
 
 def _factors_of_seeds(results: Results, dataset: str) -> list[float]:

@@ -47,11 +47,12 @@ def normalised_twice(results: Results, page: Page, numbers: Mapping[str, Any]) -
     """Show by the paper's own numbers, and by ours scored both ways, what became of three columns."""
     page.section(
         "Table 3's columns OVE, NCE and IS were normalised twice",
-        "The authors' program turns the scores of these three baselines into probabilities, and hands those to a "
-        "function that takes them for scores and normalises them again. Probabilities are between 0 and 1, so that "
-        "what comes out is nearly uniform, whatever the model: its log-loss cannot fall below log(K − 1 + e) − 1 "
-        "with K classes, even for a model that is certain and right of every row. The program scores vanilla SGD, "
-        "U-max and Implicit SGD by another function, once. Factors between the two groups are no comparison.",
+        "The authors' program (francoisfagan/Log-tricks, as we read it) turns the scores of these three baselines "
+        "into probabilities, and hands those to a function that takes them for scores and normalises them again. "
+        "Probabilities are between 0 and 1, so that what comes out is nearly uniform, whatever the model: its "
+        "log-loss cannot fall below log(K − 1 + e) − 1 with K classes, even for a model that is certain and right of "
+        "every row. The program scores vanilla SGD, U-max and Implicit SGD by another function, once. Factors "
+        "between the two groups are no comparison.",
         "What the paper's own numbers show: Table 3's ratios times Implicit SGD's log-loss (the last column, which "
         "follows from the losses that the authors stored), against that floor.",
     )
@@ -71,7 +72,8 @@ def normalised_twice(results: Results, page: Page, numbers: Mapping[str, Any]) -
     page.text(
         f"Above the floor are {sum(higher[m] for m in BIASED)} of the {3 * len(losses_stored)} losses of OVE, NCE "
         f"and IS, and {sum(higher[m] for m in UNBIASED)} of the {3 * len(losses_stored)} of the other methods. (IS "
-        "on Bibtex and OVE on Wiki-small have ratios of another denominator than the rest of their rows.)",
+        "on Bibtex and OVE on Wiki-small have ratios of another denominator than the rest of their rows: with that "
+        "of the rest, OVE on Wiki-small would be below the floor.)",
         "What our own runs show: the same baselines with the rates of the paper's Table 2 (times 100: see Table 2), "
         "each model scored both ways. Where the two columns of ours differ by far, the model is confidently wrong "
         "of some rows, which normalised twice costs at most one nat more than being right; it is likely that the "
@@ -133,8 +135,8 @@ def unequal_work(results: Results, page: Page, numbers: Mapping[str, Any]) -> No
         "Below are both, with the rates of Table 2 and u from 0, as in that program. Two differences are left beside "
         "those of the data (see the next section): the program takes rows in the order of the file and ours come in "
         "a new order each epoch; and it draws among all classes and takes no "
-        "step if that gives the true one, where we draw among the others. The paper prints u from log K: see "
-        "Figure 3, where the same rates are run so.",
+        "step if that gives the true one, where we draw among the others. The paper prints u from log K, "
+        "for U-max: see the tables of all rates, where the same rates are run so.",
     )
     rows, hits, factors_as_run, factors_printed = [], {}, [], []
     for dataset, losses in records["final"].items():

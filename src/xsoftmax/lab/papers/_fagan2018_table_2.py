@@ -70,5 +70,6 @@ def _of_the_paper(
     if better:
         page.text(
             "Of vanilla SGD, U-max and Implicit SGD the paper's rate (with u from 0) ends lower than that of our "
-            "search (with u from log K) here: " + "; ".join(better) + "."
+            "search (with u from log K) here: " + "; ".join(better) + ". What of it is the start of u, the tables of "
+            "all rates show, which have u from log K."
         )

@@ -147,5 +147,5 @@ def _rigorous(results: Results, page: Page, there: Mapping[str, str]) -> None:
             "A&R and OVE are rigorous lower bounds on the marginal likelihood of the data",
             f"least distance: {where}, {number(least[where], digits=4)} nats per training row",
             judge_orders(orders, of="models"),
-            "the paper proves it: only an error of the code could say otherwise",
+            "the paper derives it of A&R and says it of OVE: only an error of the code could say otherwise",
         )

@@ -186,11 +186,17 @@ def tightest_and_best(results: Results) -> str:
             best = max(there, key=lambda step: _known(results.estimate(key, there[step], LIKELIHOOD)))
             higher = results.difference(key, there[best], there[tightest], "log_likelihood").is_above
             if above(results.bound(key, there[tightest]), results.bound(key, there[best])) and higher:
+                top = results.bound(key, there[tightest])
+                alike = [step for step in there if above(top, results.bound(key, there[step])) is not True]
                 told.append(
-                    f"of {name} {kind} the bound is tightest with “{LOCAL_STEPS[tightest]}”, and the test "
-                    f"log-likelihood is highest with “{LOCAL_STEPS[best]}”"
+                    f"of {name} {kind} the bound is tightest with {_quoted(alike)}, and the test log-likelihood is "
+                    f"highest with {_quoted([best])}"
                 )
     return f"a tighter bound need not be a better model: {'; '.join(told)}" if told else ""
+
+
+def _quoted(steps: Iterable[str]) -> str:
+    return " and ".join(f"“{LOCAL_STEPS[step]}”" for step in steps)
 
 
 def _known(estimate: Estimate) -> float:

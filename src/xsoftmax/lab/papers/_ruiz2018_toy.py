@@ -24,7 +24,10 @@ SIMILAR, ROUGHLY_SIMILAR = 1.25, 2
 ACCURATE, ROUGHLY_ACCURATE = 0.05, 0.1
 # Of the paper's step sizes: times 0.9 every 2,000 iterations.
 DECAY, EVERY = 0.9, 2000
-SHORTER = "not the same here: fewer iterations, another drawing of the rows, and perhaps what the distance is from"
+SHORTER = (
+    "not the same here: fewer iterations, what the t of local steps counts, where η and biases begin, another "
+    "drawing of the rows, and perhaps what the distance is from"
+)
 # Classes that rows are drawn from; not all occur.
 DRAWN_FROM = 10_000
 
@@ -188,6 +191,8 @@ def claim_accurate(page: Page, distances: Iterable[np.ndarray]) -> None:
         "A&R provides accurate estimates of the categorical probabilities (of simulated data)",
         f"the average absolute error is {share.mean:.1%} of the average probability",
         judge_level(share, at_most=ACCURATE, near=ROUGHLY_ACCURATE, of="the error by the average probability"),
+        "distances are from the class's share of the rows: from the probabilities that rows are drawn with, which "
+        "the paper may mean, these shares are further off by chance, see there",
     )
 
 

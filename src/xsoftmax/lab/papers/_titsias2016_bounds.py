@@ -82,7 +82,8 @@ def figure_3(results: Results, page: Page, here: list[str], numbers: Mapping[str
         "for which there is no interval",
     )
     page.claim(
-        "OVE tends to give a tighter bound than BOUCHARD",
+        "OVE tends to give a tighter bound than BOUCHARD, although it has no variational parameter and BOUCHARD one "
+        "for each row",
         "by the same bounds",
         judge_orders([above(row[OVE], row[BOUCHARD]) for row in values.values()], "data sets"),
         MEANWHILE,

@@ -210,7 +210,8 @@ def _sacrifice(results: Results, page: Page) -> None:
         "Approximation of the gradient by searches often sacrifices accuracy for efficiency",
         f"test accuracy in equal time: {told(here)}",
         judge_orders([order for _, order in every], f"pairs of Margin and a search, with {PLACES}"),
-        f"accuracies at the end, intervals over seeds; {_against(orders)}; {alone(every)}; {AFTER}",
+        "the paper says so of searches without decomposition, as features become many; accuracies at the end, "
+        f"intervals over seeds; {_against(orders)}; {alone(every)}; {AFTER}",
     )
 
 

@@ -24,7 +24,8 @@ def searches(results: Results, page: Page, n_classes_there: int) -> None:
         "The searches for classes",
         "MIPS looks at K/100 classes in the nearest of 100 clusters of the weights, Decomp-MIPS at as many in each "
         "of 8 blocks of columns, and takes those with a slope above 0.001 in some block after one round of "
-        "messages, the highest K/100 of them. A class that was not retrieved is missing, where the paper scores it "
+        "messages, the highest K/100 of them, where Algorithm 2 takes all. Blocks are an eighth of the features "
+        "each, the paper's of 16. A class that was not retrieved is missing, where the paper scores it "
         "as 0: it would be pushed though nobody looked at it. Classes that Decomp-MIPS takes are scored as a whole. "
         "Clusters and K/100 are the paper's, though its rule of no more clusters than classes to retrieve (section "
         "4) holds from 10,000 classes on only. Fits end with the chunk of rows that had begun after equal seconds. "

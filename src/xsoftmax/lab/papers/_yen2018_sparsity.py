@@ -74,7 +74,8 @@ def sparsity(results: Results, page: Page, dataset: str, negligible: float, per_
         f"has a slope: any slope of the smoothed margin, a bi-simplex projection; one above {negligible:g}, which "
         "is the paper's threshold for margins, of the softmax. With weights of 0 all classes are tied: the margin "
         f"pushes all of them, the softmax each by 1/K, which is below {negligible:g} and counts as 0. Beside it "
-        f"what the highest K/{per_draw} classes hold of the sizes of all these slopes, of rows that have any.",
+        f"what the highest K/{per_draw} classes hold of the sizes of all slopes, small ones too: the mean over rows "
+        "that have any, each with the same weight, however small its slopes are.",
     )
     page.table(
         ["method", "before training", "at the end", f"held by K/{per_draw} classes"],

@@ -82,7 +82,7 @@ def theory(page: Page) -> None:
         ),
         (
             "More blocks make search easier, and its approximations less accurate",
-            "all searches here have the paper's number of blocks",
+            "all searches here have the paper's number of blocks, though most of more columns",
         ),
         (
             "The number of classes that have to be retrieved falls rapidly with the number of blocks",
@@ -134,7 +134,8 @@ def _search_error(page: Page, scores: np.ndarray) -> None:
         "loss's Lipschitz constant, 2 for the max-margin loss, O(P log K) for the cross-entropy of P labels",
         "largest error, in thresholds: " + "; ".join(f"{name} {number(each)}" for name, each in worst.items()),
         judge_orders([each <= 2 for each in worst.values()], "losses"),
-        f"thresholds {', '.join(f'{each:g}' for each in BELOW)}; of one label, that of the cross-entropy is 2, too",
+        f"thresholds {', '.join(f'{each:g}' for each in BELOW)}; of one label, that of the cross-entropy is 2, too; "
+        "more labels were not tried",
     )
 
 
@@ -234,7 +235,8 @@ def _theorem_2(page: Page, scores: np.ndarray) -> None:
         "Greedy message passing is guaranteed to converge, its gap after t steps below Theorem 2's bound",
         f"largest gap {number(worst[1])} nats after one step, {number(worst[STEPS[-1]])} after {STEPS[-1]}",
         judge_orders([draw[t - 1].gap <= draw[t - 1].bound for draw in draws for t in STEPS], "gaps"),
-        "to the loss of the scores that were retrieved, here all; the paper calls its bound quite weak",
+        "to the loss of the scores that were retrieved, here all, where the paper says to the original loss; with a "
+        "fixed tau_2 the bound grows with ln t; the paper calls it quite weak",
     )
 
 

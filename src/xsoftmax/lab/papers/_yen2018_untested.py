@@ -16,6 +16,23 @@ UNTESTED = (
         "from the introduction",
     ),
     (
+        "Even where a structure over classes is valid, it is hard to construct from data, and takes heuristics or "
+        "annotation",
+        "no model here has a structure over its classes",
+        "from the introduction",
+    ),
+    (
+        "Confusing classes, which matter most, have small probabilities of being sampled",
+        "probabilities of being drawn are uniform here",
+        "from the introduction",
+    ),
+    (
+        "Gradients of the max-margin loss without smoothing, and of the triplet loss, are sparse, so that tau_2 may "
+        "be 0",
+        "losses here are smoothed, and none is of triplets",
+        "",
+    ),
+    (
         "A sparse model that is kept during training finds classes in problems of high input dimension only",
         "no model here is kept sparse",
         "from the introduction",

@@ -57,14 +57,17 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "steps are about as long as one of a minibatch. The hidden layer is a table with a vector for each word, of "
         f"as many columns as the paper's ({settings['dimension']}), of which a document has the weighted mean, "
         "without an activation, of which the paper says nothing; it begins at random. A drawn class is never one of "
-        "the row's labels, and its score is corrected by the probability of being drawn.",
+        "the row's labels, and its score is corrected by the probability of being drawn. Of drawn classes there are "
+        "K/100 for a row, as in the paper, and two at least.",
         "The softmax's loss is the sum of its labels' (eq. 2), the margin's one of all of them (eq. 3, its sign "
         f"corrected), smoothed by mu = {settings['smoothing']:g}; Decomp-MIPS has {settings['blocks']} blocks and "
         "passes messages once. The paper retrieves K/100 classes from 100 clusters for a query; with so few labels "
         "this would break its own rule (section 4: no more clusters than classes retrieved), so that the root of K "
-        "are retrieved from as many clusters. A class that was not retrieved is left out of the loss, where the "
+        "are retrieved from as many clusters: several times as many as are drawn for Sampled-Softmax, where the "
+        "paper has K/100 of both. A class that was not retrieved is left out of the loss, where the "
         "paper scores it as 0; [the page of one label](yen2018.md) tells why. Labels that moved are indexed anew "
-        "every 400 rows, which is ours.",
+        "every 400 rows, which is ours. The paper is about hundreds of thousands of labels and more; what is said of "
+        "speed here is so at the sizes of Table 2.",
         "The paper divides the initial rate by 1 + t, t counting iterations. Each method is trained in this way; "
         "with t counting epochs, which is ours; and from larger rates, where there are finite ones. Seconds are "
         "judged where t counts epochs. The paper prints no numbers: what counts as similar, slow or fast is our "

@@ -10,8 +10,7 @@ def how_claims_are_judged() -> str:
     level = judge_level(Estimate(0.0, 1.0, 3), at_least=10, near=2).rule
     verdicts = ", ".join(f"*{verdict}*" for verdict in Verdict)
     rules = {
-        "Orders": f"Of methods that are compared, {ORDERS}. What is neither is too close to tell. One fit, whose "
-        "error is not known, gives no order.",
+        "Orders": f"Of methods that are compared, {ORDERS}. One fit, whose error is not known, gives no order.",
         "Test rows": "Two methods' accuracies or likelihoods on the same test rows are compared in pairs, row by "
         f"row, on {MOST_ROWS:,} rows at most. The {100 * LEVEL:g} % interval is of other rows and of other seeds "
         "together. All other intervals are of seeds, by Student's t; fits that converge to an optimum have none.",

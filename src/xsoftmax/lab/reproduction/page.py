@@ -22,9 +22,8 @@ VERDICTS = "verdicts.json"
 # Rules that most claims are judged by are told once, and named beside a verdict.
 COMMON = {ORDERS: "by *orders*", NUMBERS: "by *numbers*"}
 RULES = (
-    "Each rule was written down before the run that it judges, except where the last column says that it was written "
-    "after, or meanwhile. A ± behind a mean is its standard error, and half of a 95 % interval where that is said. "
-    "Two rules are common. "
+    "A ± behind a mean is its standard error, and half of a 95 % interval where that is said. A fit that converges "
+    "to an optimum has no interval and counts as exact. Two rules are common. "
 ) + " ".join(f"{name.removeprefix('by ')}: {rule}." for rule, name in COMMON.items())
 # What the last column says of a claim, or of a rule, that came up as results were known.
 AFTER = "this rule was written after the run that it judges"
@@ -96,7 +95,7 @@ class Page:
     def _verdicts(self) -> list[str]:
         if not self.claims:
             return []
-        parts = ["## Verdicts", RULES]
+        parts = ["## Verdicts", f"{_written(self.claims)} {RULES}"]
         for heading, ours in (("the paper says", False), ("we say", True)):
             claims = [claim for claim in self.claims if claim.ours == ours]
             rows = [
@@ -125,6 +124,14 @@ class Page:
         for path, text in texts.items():
             write_text(path, text)
         return [*written, *texts]
+
+
+def _written(claims: Iterable[Claim]) -> str:
+    """Tell how many of the rules that judge were written after, or meanwhile."""
+    judging = [claim for claim in claims if claim.finding.rule != NO_RULE]
+    late = sum(AFTER in claim.why or MEANWHILE in claim.why for claim in judging)
+    known = f", but for {late} of {len(judging)}, of which the last column says so" if late else ""
+    return f"Each rule was written down before the run that it judges{known}."
 
 
 def _judged(finding: Finding) -> str:

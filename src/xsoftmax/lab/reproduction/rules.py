@@ -50,7 +50,7 @@ class Finding:
 NO_RULE = "no rule: there is nothing to judge"
 ORDERS = (
     "an order counts where the 95 % interval of the difference leaves out 0; reproduced if all are as claimed, in "
-    "shape if more than half are, not reproduced if at least half are reversed"
+    "shape if more than half are, not reproduced if at least half are reversed, and otherwise too close to tell"
 )
 NUMBERS = (
     f"a number agrees within {TOLERANCE:.0%}, two standard errors of ours, or the paper's rounding; reproduced if "
