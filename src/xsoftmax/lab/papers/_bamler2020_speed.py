@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from xsoftmax.lab.papers._bamler2020_names import BASELINES, PROPOSED, baselines, compared, seconds, times, told
+from xsoftmax.lab.papers._bamler2020_names import (
+    AMAZON,
+    BASELINES,
+    PROPOSED,
+    baselines,
+    compared,
+    seconds,
+    times,
+    told,
+)
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.page import MEANWHILE, Page
@@ -159,15 +168,17 @@ def _by_likelihood(results: Results, page: Page) -> None:
     races = {
         (name, BASELINES[method]): found
         for key, name in compared(results).items()
+        if key not in AMAZON
         for method in baselines(results, key)
         if (found := race(results, key, method, LIKELIHOOD)) is not None
     }
     page.claim(
-        "The proposed method converges faster than all baselines by log-likelihood, too",
+        "By log-likelihood, too, the proposed method converges faster than all baselines",
         told({f"{name}, {label}": each.told() for (name, label), each in races.items()}) or "–",
         judge_orders(_of_data_sets(races, lambda race: race.is_faster(1)), "data sets"),
         f"a baseline has converged where it has made {CONVERGED:.0%} of its way from its first log-likelihood to its "
-        f"best; otherwise as by accuracy; {MEANWHILE}",
+        "best; Amazon-670K's size is left out, as baselines end with higher ones there in the paper, too; otherwise "
+        f"as by accuracy; {MEANWHILE}",
     )
 
 

@@ -31,6 +31,8 @@ IDENTICAL, ALMOST = 0.01, 0.05
 MOST_ROWS = 1000
 N_DRAWS = 2_000_000  # simulated gradients of a proposal
 DRAWN = {PROPOSED: "tree", UNIFORM: "uniform", FREQUENCY: "frequency"}
+REMOVED = "Any bias due to non-uniform sampling can be removed at test time"
+ONLY_UNIFORM = "Without correction only uniform draws approximate the softmax (eq. 3)"
 BIASED = (PROPOSED, FREQUENCY)  # whose log p_n depends on the class
 
 
@@ -74,7 +76,8 @@ def _claim_identical(results: Results, page: Page) -> None:
     )
     methods = [method for method in DRAWN if results.has(FREE, method)]
     if not methods:
-        page.claim(says, "–", not_tested("there is no fit of rows that a linear model can give any scores"))
+        for each in (says, REMOVED, ONLY_UNIFORM):
+            page.claim(each, "–", not_tested("there is no fit of rows that a linear model can give any scores"))
         return
     found = {method: distances(results, method) for method in methods}
     headings = ["draws", *(f"nats below the best possible, {name}" for name in found[methods[0]])]
@@ -101,7 +104,7 @@ def _claim_in_the_limit(page: Page, found: Mapping[str, Mapping[str, list[float]
     of = {method: {name: Estimate.of(seeds) for name, seeds in each.items()} for method, each in found.items()}
     biased = {method: each for method, each in of.items() if method in BIASED}
     page.claim(
-        "Any bias due to non-uniform sampling can be removed at test time",
+        REMOVED,
         told(
             {
                 DRAWN[method]: f"{ours(each['corrected'], 4)} nats below the best possible, without correction "
@@ -120,7 +123,7 @@ def _claim_in_the_limit(page: Page, found: Mapping[str, Mapping[str, list[float]
         for method, each in of.items()
     ]
     page.claim(
-        "Without correction only uniform draws approximate the softmax (eq. 3)",
+        ONLY_UNIFORM,
         told({DRAWN[method]: f"{ours(each['not corrected'], 4)} nats below" for method, each in of.items()}),
         judge_orders(orders, f"distances beside {IDENTICAL:g} nats"),
         f"uniform draws have to be nearer than that to the best possible log-likelihood, others farther; {MEANWHILE}",
