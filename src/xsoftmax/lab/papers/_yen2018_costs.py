@@ -16,7 +16,7 @@ from xsoftmax.lab.papers._yen2018_methods import (
 )
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
-from xsoftmax.lab.reproduction.page import AFTER, Page, ours
+from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results, middle
 from xsoftmax.lab.reproduction.rules import not_tested
 
@@ -78,7 +78,7 @@ def _much_faster(page: Page, ratios: dict[str, Estimate]) -> None:
         _told(ratios),
         judge_least(ratios.values(), "factors", MUCH_FASTER, MUCH_FASTER_IN_SHAPE),
         "by seconds per epoch, with t in epochs and at the best rates; the paper does not say than which, here than "
-        f"Softmax's; one class in 100 is scored; {AFTER}",
+        "Softmax's; one class in 100 is scored",
     )
 
 

@@ -15,7 +15,7 @@ from xsoftmax.lab.papers._yen2018_methods import (
 from xsoftmax.lab.papers._yen2018_search_claims import TEST, Place, leads, measured, named, places
 from xsoftmax.lab.papers._yen2018_ways import Orders, alone, each_way, tally
 from xsoftmax.lab.reproduction.estimates import Estimate, quotient
-from xsoftmax.lab.reproduction.page import AFTER, Page, ours
+from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Finding, judge_orders
 
@@ -47,7 +47,7 @@ def _overall(results: Results, page: Page, some: Sequence[Place]) -> None:
             [order for _, order in orders],
             "pairs of a search, a data set and a way to choose rates, test rows in pairs",
         ),
-        f"how much slower is not judged; {alone(orders)}; {AFTER}",
+        f"how much slower is not judged; {alone(orders)}",
     )
 
 
@@ -67,7 +67,7 @@ def _by_a_large_margin(results: Results, page: Page, pairs: Pairs) -> None:
         "test accuracy of Decomp-MIPS over that of Sampled-Softmax in equal time: "
         + told({f"{named(place)},": ours(each, digits=2) for place, each in ends.items()}),
         judge(ends.values()),
-        f"seed by seed{left_out}; {each_way([(way, each) for (_, way), each in ends.items()], judge)}; {AFTER}",
+        f"seed by seed{left_out}; {each_way([(way, each) for (_, way), each in ends.items()], judge)}",
     )
 
 
@@ -90,5 +90,5 @@ def _orders_of_magnitude(results: Results, page: Page, pairs: Pairs) -> None:
         judge(factors.values()),
         "of Decomp-MIPS; the lower of both last accuracies, and no time before the first look counts, so that only "
         f"fits are compared whose looks can tell a factor of {ORDERS:g}{left_out}; "
-        f"{each_way([(way, each) for (_, way), each in factors.items()], judge)}; {AFTER}",
+        f"{each_way([(way, each) for (_, way), each in factors.items()], judge)}",
     )

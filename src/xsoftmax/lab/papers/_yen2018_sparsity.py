@@ -21,7 +21,7 @@ from xsoftmax.lab.papers._yen2018_methods import (
 )
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
-from xsoftmax.lab.reproduction.page import AFTER, Page, ours
+from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Finding, judge_level, not_tested
 from xsoftmax.objectives.max_margin import MaxMargin
@@ -206,7 +206,7 @@ def _claim(
     if early:
         rule += f"; left out: {left_out}; with these the verdict would be *{judge(values.values()).verdict}*"
     here = told({_named(place): ours(each, digits=4) for place, each in later.items()})
-    page.claim(says, f"{what}{here or '–'}", judge(later.values()), f"{why}; {rule}; {AFTER}")
+    page.claim(says, f"{what}{here or '–'}", judge(later.values()), f"{why}; {rule}")
 
 
 def _named(place: Place) -> str:

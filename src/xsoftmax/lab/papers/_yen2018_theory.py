@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.page import AFTER, Page
+from xsoftmax.lab.reproduction.page import Page
 from xsoftmax.lab.reproduction.rules import judge_orders, not_tested
 from xsoftmax.objectives import ScoredClasses
 from xsoftmax.objectives.max_margin import MaxMargin
@@ -113,7 +113,7 @@ def _distances(page: Page, rng: np.random.Generator) -> None:
         "Negative squared Mahalanobis distances are scores of eq. 1, with D = d + 2",
         f"d = {DIMENSION}, D = {W.shape[1]}: at most {off.max():.0e} off, of {off.size} pairs",
         judge_orders([bool(off.max() <= 1e3 * ROUNDING), W.shape[1] == DIMENSION + 2], "conditions"),
-        f"it is arithmetic, of random points and a random matrix; {AFTER}",
+        "it is arithmetic, of random points and a random matrix",
     )
 
 
@@ -188,7 +188,7 @@ def _smoothness_of_cross_entropy(page: Page) -> None:
         + "; ".join(f"{n} {'label' if n == 1 else 'labels'} {number(each)}" for n, each in largest.items()),
         judge_orders([each <= 1 + ROUNDING for each in largest.values()], "numbers of labels"),
         "it has to be 1/mu at most; eq. 2 is a sum over labels, so that its Hessian is that of one label times their "
-        f"number P, and mu is 2/P; rows of the paper's section 5.2 have 3 labels on average; {AFTER}",
+        "number P, and mu is 2/P; rows of the paper's section 5.2 have 3 labels on average",
     )
 
 
@@ -251,7 +251,7 @@ def _steps_that_suffice(page: Page, draws: np.ndarray) -> None:
         "largest gap after T steps: " + "; ".join(f"{each:.1g} for epsilon {gap:g}" for gap, each in found.items()),
         judge_orders([end.gap <= gap for gap, some in ends.items() for end in some], "gaps"),
         "of these made-up scores only: as printed it does not follow from Theorem 2, whose bound after T steps is up "
-        f"to {number(max(bounds.values()), digits=1)} epsilon here; see the last section; {AFTER}",
+        f"to {number(max(bounds.values()), digits=1)} epsilon here; see the last section",
     )
 
 

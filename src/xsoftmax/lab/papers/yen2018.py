@@ -25,7 +25,7 @@ from xsoftmax.lab.papers._yen2018_untested import corrected, untested
 from xsoftmax.lab.papers._yen2018_ways import HOW, Orders, alone, lasting, tally, with_best
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate, above
-from xsoftmax.lab.reproduction.page import AFTER, Page, ours
+from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results, middle
 from xsoftmax.lab.reproduction.rules import judge_orders
 
@@ -42,10 +42,9 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "This page has the multiclass experiment, section 5.1, and what sections 1 to 4 say; [several "
         "labels](yen2018-labels.md), section 5.2, and [vectors of words](yen2018-words.md), section 5.3, have pages "
         "of their own. The paper has words, and hardly any numbers: all levels below are ours; ten alone, as one "
-        "order of magnitude, is in its words. Where a claim does not say that its rule was written after the run, "
-        "its levels were chosen before, when results of earlier runs were known, whose rates fell between chunks of "
-        "rows only. The paper is about hundreds of thousands of classes and more, with far fewer features; what is "
-        "said of speed here is so at the sizes of the tables.",
+        "order of magnitude, is in its words. Rules and levels were chosen before this run, when results of earlier "
+        "runs were known. The paper is about hundreds of thousands of classes and more, with far fewer features; "
+        "what is said of speed here is so at the sizes of the tables.",
         HOW,
     )
     results = with_best(results)
@@ -130,8 +129,7 @@ def _time(results: Results, page: Page, dataset: str) -> None:
             "In equal time Softmax progresses much slower than Margin",
             "test accuracy of Softmax and Margin: " + _both(accuracy, tried, SOFTMAX, MARGIN),
             judge_orders(orders, "ways to choose rates, test rows compared in pairs"),
-            "how much slower is not judged, as the paper prints no numbers; "
-            f"{lasting(orders, LOSS_TEXTS[MARGIN])}; {AFTER}",
+            f"how much slower is not judged, as the paper prints no numbers; {lasting(orders, LOSS_TEXTS[MARGIN])}",
         )
 
 
@@ -173,7 +171,7 @@ def _unfinished_epoch(results: Results, page: Page, dataset: str) -> None:
         judge_orders(orders, "ways to choose rates"),
         f"judged at {UNFINISHED:g} epoch at most, between evaluations by linear interpolation; the paper presumes "
         "that Margin's focus on confusing identities is the reason, which is not tested; "
-        f"{lasting(orders, LOSS_TEXTS[MARGIN])}; {AFTER}",
+        f"{lasting(orders, LOSS_TEXTS[MARGIN])}",
     )
 
 
@@ -202,7 +200,7 @@ def _small_progress(results: Results, page: Page, dataset: str, common: float) -
         "Sampled-Softmax's progress per iteration is small",
         f"training accuracy after {common:.2g} epochs: {told(texts)}; {tally(orders)}",
         judge_orders([order for _, order in orders], "pairs of another method and a way to choose rates"),
-        f"small is smaller than that of each other method, after as many rows; {alone(orders)}; {AFTER}",
+        f"small is smaller than that of each other method, after as many rows; {alone(orders)}",
     )
 
 
