@@ -37,8 +37,8 @@ FAR = 0.5
 # "Considerably better": at least so many times the accuracy. The paper gives no number.
 CONSIDERABLY = 1.1
 BY_LIKELIHOOD = (
-    "settings were chosen by log-likelihood, and an order that the most accurate trials have the other way round "
-    "counts as too close"
+    "settings were chosen by log-likelihood, and an order that the chosen trials have, too, and the most accurate "
+    "ones the other way round, counts as too close"
 )
 
 
@@ -106,7 +106,7 @@ def _claim_accuracy(results: Results, page: Page, names: Mapping[str, str]) -> N
         judge_orders(orders, "data sets"),
         f"on each data set against all baselines at once, by the same test rows; {_missing(results, names)}these are "
         "other data sets than the paper's; generated trees are what the auxiliary model assumes, generated clouds "
-        f"have none of the clusters that it takes for granted; budgets are seconds or minutes; {BY_LIKELIHOOD}",
+        f"have none of the clusters that it assumes; budgets are seconds or minutes; {BY_LIKELIHOOD}",
     )
 
 
@@ -150,7 +150,10 @@ def _first_of_five(results: Results, dataset: str, method: str) -> Estimate:
 
 def _claim_likelihood(results: Results, page: Page) -> None:
     key = next((key for key in AMAZON if key in compared(results)), None)
-    says = "On the smaller data set, Amazon-670K, uniform and frequency draws reach a slightly higher log-likelihood"
+    says = (
+        "On the smaller data set, Amazon-670K (here generated data of its size), uniform and frequency draws reach a "
+        "slightly higher log-likelihood"
+    )
     if key is None:
         page.claim(says, "–", not_tested("there is neither Amazon-670K nor a data set of its size"))
         return
