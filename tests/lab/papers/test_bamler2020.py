@@ -15,6 +15,7 @@ from xsoftmax.lab.papers import _bamler2020_ablations as ablations
 from xsoftmax.lab.papers import _bamler2020_draws as draws
 from xsoftmax.lab.papers import _bamler2020_figure_1, bamler2020
 from xsoftmax.lab.papers import _bamler2020_names as names
+from xsoftmax.lab.papers import _bamler2020_speed as speed
 from xsoftmax.lab.papers import _bamler2020_theory as theory
 from xsoftmax.lab.reproduction import numbers_of, page_of
 from xsoftmax.lab.reproduction.estimates import Difference
@@ -190,6 +191,25 @@ def test_being_faster_is_one_order_of_each_data_set(tmp_path, measured):
         fit.history["seconds"] = [0.0, 0.5, 200.0]
     (claim,) = [claim for claim in page_of("bamler2020", results).claims if claim.says.startswith(FASTER)]
     assert claim.finding.n == "2 data sets: 1 as claimed, 0 too close, 1 reversed"
+
+
+def test_a_baseline_that_has_learned_nothing_is_no_rival(tmp_path):
+    """Its curve begins where its tree is fitted, which is no time of convergence."""
+    results = made_up(tmp_path)
+    for fit in results.of(LARGE, "nce-tree"):
+        fit.history["seconds"] += 2
+        fit.history[speed.ACCURACY], fit.history[speed.LIKELIHOOD] = 0.0, -9.0
+    for column in (speed.ACCURACY, speed.LIKELIHOOD):
+        assert speed.race(results, LARGE, "nce-tree", column) is None
+        assert speed.race(results, LARGE, "negative-uniform", column) is not None
+
+
+def test_where_an_order_of_magnitude_could_be_seen_is_counted(tmp_path, measured):
+    results = made_up(tmp_path)
+    for fit in results.of(AMAZON, "negative-uniform"):  # one of five is enough
+        fit.history["seconds"] = [0.0, 0.5, 200.0]
+    (claim,) = [claim for claim in page_of("bamler2020", results).claims if claim.says.startswith(MAGNITUDE)]
+    assert claim.why.endswith("ratios against all 5 baselines could be seen on 1 of 2 data sets")
 
 
 ACCURACY, LIKELIHOOD, FAR = "The proposed method reaches", "On the smaller data set", "A&R and OVE, as in"
@@ -400,3 +420,15 @@ def test_what_was_tried_is_told_and_an_edge_of_it_is_marked(monkeypatch):
     for rate, l2, edges in ((1.0, 0.0, ["learning_rate"]), (0.3, 0.001, ["learning_rate", "regularizer"])):
         monkeypatch.setattr(names, "settings", lambda *_, v=(rate, l2): {"learning_rate": v[0], "regularizer": v[1]})
         assert names.at_edge(results, SMALL, "adversarial") == edges
+
+
+def test_lengths_of_trials_are_told_and_where_there_were_none(monkeypatch):
+    trials = [
+        SimpleNamespace(status={"seconds": took, "setup_seconds": tree}) for took, tree in ((12.1, 3.3), (10.2, None))
+    ]
+    results = SimpleNamespace(search=lambda dataset, method: SimpleNamespace(trials=trials))
+    monkeypatch.setattr(bamler2020, "compared", lambda _: {LARGE: "large", AMAZON: "Amazon's"})
+    monkeypatch.setattr(bamler2020, "n_trials", lambda _, dataset, method: 2 * (dataset == LARGE))
+    told = bamler2020._lengths(results, [LARGE])
+    assert told.startswith("Trials took 10 to 12 seconds, of which the fit of a tree is a part, 3.3 seconds at most;")
+    assert bamler2020._unsearched(results).startswith(" Nothing was searched on: Amazon's.")

@@ -284,6 +284,16 @@ def test_a_tighter_bound_with_a_lower_likelihood_is_told(tmp_path, monkeypatch, 
     assert (of_probit in tightest_and_best(read(tmp_path, fits))) == told
 
 
+def test_bounds_that_are_too_close_are_both_called_the_tightest(tmp_path, monkeypatch):
+    monkeypatch.setattr(Results, "difference", of_means)
+    fits = {each: value for each, value in as_the_paper().items() if not each[1].endswith("published")}
+    fits[BIBTEX, "probit-best-start"] = {"test.log_likelihood": -2.8, "end.objective": 9.5}
+    for method in ("probit-advi", "probit-no-entropy"):
+        fits[BIBTEX, method] |= {"end.objective": 7.0}
+    both = "of Bibtex probit the bound is tightest with “0.01” and “0.01, no entropy”, and the test log-likelihood"
+    assert both in tightest_and_best(read(tmp_path, fits, noise=1e-3))
+
+
 @pytest.mark.parametrize(("objective", "far"), [(7.0, False), (57.0, True)])
 def test_reservations_about_omniglot(tmp_path, objective, far):
     fits = as_the_paper()

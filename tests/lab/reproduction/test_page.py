@@ -9,6 +9,8 @@ from lab.reproduction.made_up import results_of
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of, lines_of
 from xsoftmax.lab.reproduction.page import (
+    AFTER,
+    MEANWHILE,
     Page,
     beside,
     comparison,
@@ -32,6 +34,17 @@ def test_a_page_tells_whose_code_made_its_fits(tmp_path):
     text = Page("ruiz2018", "Title", "Author, 2000", results_of(tmp_path, fits)).markdown()
     assert "on a machine, by the code of 0123456789 and fedcba9876+; means" in text
     assert "by the code" not in Page("ruiz2018", "", "", results_of(tmp_path / "none", {("a", "sgd"): {}})).markdown()
+
+
+def test_a_page_counts_the_rules_that_were_not_written_before(tmp_path):
+    page = Page("ruiz2018", "Title", "Author, 2000", results_of(tmp_path, {("a", "sgd"): {}}))
+    page.claim("it works", "0.25", judge_orders([True]), "because")
+    page.claim("it flies", "–", not_tested("there is no wing"), AFTER)  # which no rule judges
+    before = "Each rule was written down before the run that it judges"
+    assert f"{before}. A ±" in page.markdown()
+    page.claim("it swims", "0.5", judge_orders([True]), f"in water; {AFTER}")
+    page.claim("so does ours", "0.5", judge_numbers([True]), MEANWHILE, ours=True)
+    assert f"{before}, but for 2 of 3, of which the last column says so. A ±" in page.markdown()
 
 
 def test_a_page_is_written_with_its_figures(tmp_path):

@@ -84,10 +84,16 @@ class Race:
         return False if above(self.log_granted, Estimate.exact(math.log10(FASTER))) is False else None
 
 
+Races = Mapping[tuple[str, str], Race]  # by the names of data set and baseline
+
+
 def _converged(history: pd.DataFrame, column: str) -> float:
-    """Give the level at which a baseline has converged: most of its way from no accuracy, or its first likelihood."""
+    """Give the level at which a baseline has converged: most of its way from no accuracy, or its first likelihood.
+
+    It is NaN where there is no way: it has learned nothing.
+    """
     start, best = 0.0 if column == ACCURACY else float(history[column].iloc[0]), float(history[column].max())
-    return start + CONVERGED * (best - start)
+    return start + CONVERGED * (best - start) if best > start else math.nan
 
 
 def race(results: Results, dataset: str, baseline: str, column: str = ACCURACY) -> Race | None:
@@ -101,7 +107,7 @@ def race(results: Results, dataset: str, baseline: str, column: str = ACCURACY) 
         level = _converged(fit.history, column)
         theirs = first_at(fit.history, column, level)
         here = first_at(mine.history, column, level)
-        if (column != ACCURACY or level > 0) and theirs > 0:
+        if theirs > 0:
             setup, end = float(mine.status["setup_seconds"]), float(mine.history["seconds"].iloc[-1])
             until = end if math.isnan(here) else here
             found.append((level, theirs, here, math.log10(theirs / until), math.log10(theirs / setup),
@@ -118,6 +124,15 @@ def _granted(theirs: float, here: float) -> float:
     return math.log10(theirs / here) if theirs > 0 and here > 0 else math.nan
 
 
+def _races(results: Results, names: Mapping[str, str], column: str) -> Races:
+    return {
+        (name, BASELINES[method]): found
+        for key, name in names.items()
+        for method in baselines(results, key)
+        if (found := race(results, key, method, column)) is not None
+    }
+
+
 def speed(results: Results, page: Page) -> None:
     """Compare the times at which baselines converge with those at which the proposed method is there."""
     page.section(
@@ -132,12 +147,7 @@ def speed(results: Results, page: Page) -> None:
         "first: the last columns are what could be seen at most, and the quotient with the fits of trees left out, "
         "where a dash means that the proposed method, or the baseline, is there before its first step.",
     )
-    races = {
-        (name, BASELINES[method]): found
-        for key, name in compared(results).items()
-        for method in baselines(results, key)
-        if (found := race(results, key, method)) is not None
-    }
+    races = _races(results, compared(results), ACCURACY)
     rows = [
         [
             f"{name}, {label}",
@@ -165,13 +175,7 @@ def speed(results: Results, page: Page) -> None:
 
 def _by_likelihood(results: Results, page: Page) -> None:
     """Judge by log-likelihood what is judged by accuracy otherwise."""
-    races = {
-        (name, BASELINES[method]): found
-        for key, name in compared(results).items()
-        if key not in AMAZON
-        for method in baselines(results, key)
-        if (found := race(results, key, method, LIKELIHOOD)) is not None
-    }
+    races = _races(results, {key: name for key, name in compared(results).items() if key not in AMAZON}, LIKELIHOOD)
     page.claim(
         "By log-likelihood, too, the proposed method converges faster than all baselines",
         told({f"{name}, {label}": each.told() for (name, label), each in races.items()}) or "–",
@@ -182,9 +186,7 @@ def _by_likelihood(results: Results, page: Page) -> None:
     )
 
 
-def _of_data_sets(
-    races: Mapping[tuple[str, str], Race], is_so: Callable[[Race], bool | None]
-) -> dict[str, bool | None]:
+def _of_data_sets(races: Races, is_so: Callable[[Race], bool | None]) -> dict[str, bool | None]:
     """Make one order of each data set: whether something is so of all baselines.
 
     One on which a baseline was not trained, or has learned nothing, counts only if it is reversed.
@@ -200,7 +202,7 @@ def _without_trees(race: Race) -> str:
     return f"; without trees {times(10**granted)}" if math.isfinite(granted) else ""
 
 
-def _order_of_magnitude(page: Page, races: Mapping[tuple[str, str], Race]) -> None:
+def _order_of_magnitude(page: Page, races: Races) -> None:
     says = (
         "The proposed method converges orders of magnitude faster: the training time is shorter by at least one, "
         f"{FASTER} times, relative to all baselines"
@@ -226,7 +228,7 @@ def _order_of_magnitude(page: Page, races: Mapping[tuple[str, str], Race]) -> No
     )
 
 
-def _could_be_seen(races: Mapping[tuple[str, str], Race]) -> str:
+def _could_be_seen(races: Races) -> str:
     """Count the data sets on which all ratios could be seen, where all baselines were trained."""
     of = {name: [each for (its, _), each in races.items() if its == name] for name, _ in races}
     complete = [each for each in of.values() if len(each) == len(BASELINES)]

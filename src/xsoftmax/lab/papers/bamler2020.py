@@ -92,8 +92,8 @@ def _table_1(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "ours is, but for these two, the rate of a single row with 5 drawn classes, so only λ and σ₀² compare. A "
         "dash: the method was not trained there.",
         "Eq. 2 draws one class for a row; the authors' stored runs draw 10 with minibatches of 1,000, ours 5 for "
-        "single rows, with a weight of 1/5 each. Weights begin at 0, and in their program at random; biases do, too, "
-        "and in one of their stored runs at minus the mean log p_n of each class. As in it, the "
+        "single rows, with a weight of 1/5 each. Weights begin at 0, and in their program at random; biases begin at "
+        "0, and in one of their stored runs at minus the mean log p_n of each class. As in it, the "
         "tree sees whitened components. "
         "As in the authors' program, NCE has a learned log-normaliser, and log p_n is left out of the regulariser of "
         "uniform and frequency draws. In their program the frequencies are counts plus 1; here they are the counts.",
