@@ -183,6 +183,9 @@ def test_two_that_are_alike_are_left_out_where_one_is_to_be_ahead(tmp_path):
     slow = next(each for each in claims if each.says.startswith("Sampled-Softmax has extremely slow progress"))
     assert slow.finding.verdict == Verdict.REPRODUCED
     assert "left out as alike to the last digit: debtags, t in iterations; delicious-sets, t in" in slow.here
+    behind = next(each for each in claims if each.says.startswith("Sampled-Softmax could not reach"))
+    assert "2 pairs that are alike to the last digit are left out" in behind.why
+    assert f"{len(behind.here.split('against')) - 1} pairs of methods" in behind.finding.n
 
 
 def test_two_searches_are_compared_beyond_the_end_of_the_exact_method(tmp_path):

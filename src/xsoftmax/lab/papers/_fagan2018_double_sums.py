@@ -11,7 +11,7 @@ from xsoftmax.lab.papers._fagan2018_rates import cell, curve, of_rate, shown, tr
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Line, Panel, figure_of
-from xsoftmax.lab.reproduction.page import AFTER, Page
+from xsoftmax.lab.reproduction.page import Page
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import judge_orders, not_tested
 
@@ -87,8 +87,8 @@ def _claim_average(results: Results, page: Page, shared: Sequence[float], paper:
         f"over all {len(shared)} rates",
         judge_mean_factor(some, paper),
         "the stored variant of Raman et al. has errors in both gradients; whether these, the draws or the start of u "
-        f"make the paper's factor is not tested; {AFTER}, when its level was 1 and let rates count at which next to "
-        "nothing is learnt",
+        "make the paper's factor is not tested; of an earlier run the level was 1, which let rates count at which "
+        "next to nothing is learnt",
     )
     _claim_beyond(results, page, shared)
 

@@ -5,7 +5,7 @@ from xsoftmax.lab.papers._fagan2018_names import IDENTICAL, NCE, NCE_ONE, STAND_
 from xsoftmax.lab.papers._fagan2018_rates import cell, shown, tried
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate, above
-from xsoftmax.lab.reproduction.page import AFTER, Page
+from xsoftmax.lab.reproduction.page import Page
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import agrees, judge_numbers, judge_orders
 
@@ -44,5 +44,5 @@ def claims_of_nce_one(results: Results, page: Page) -> None:
         judge_orders([above(first, second) for first, second in seconds.values()], "rates"),
         "of each fit its fastest part; here a step is compiled code either way, and a row meets one drawn class with "
         "the first and five with the second, whereas the authors' baselines are TensorFlow programs, in which a step "
-        f"has a price of its own; {AFTER}",
+        "has a price of its own",
     )

@@ -39,6 +39,12 @@ class Looks:
         metric, end = TRAIN if x == "epoch" else TEST, self.end(x, names)
         return {name: values_at(self._results, self._dataset, name, metric, x, end) for name in names}
 
+    def of_two(self, x: str, kind: str, losses: tuple[str, str]) -> list[Sequence[float | None]]:
+        """Give P@1 of two losses with one kind of rates, seed by seed, where the first of them ends."""
+        names = [f"{loss}-{kind}" for loss in losses]
+        values = self.at_end(x, names)
+        return [values[name] for name in names]
+
     def kinds(self, *losses: str) -> list[str]:
         """List the kinds of rates with which all of some losses were trained."""
         return kinds(self._results, self._dataset, *losses)

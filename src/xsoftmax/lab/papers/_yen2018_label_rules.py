@@ -8,7 +8,7 @@ from xsoftmax.lab.papers._yen2018_methods import KIND_TEXTS, LOSS_TEXTS, WAYS, j
 from xsoftmax.lab.papers._yen2018_ways import Orders, alone, each_way, tally
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate, above, quotient
-from xsoftmax.lab.reproduction.page import AFTER, Page, ours
+from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.rules import Finding, judge_orders
 
 Share = Callable[[Values, str], Estimate]
@@ -22,25 +22,32 @@ class LabelJudge:
     looks: Mapping[str, Looks]
 
     def leads(self, says: str, first: Sequence[str], second: Sequence[str], by: str, why: str) -> None:
-        """Claim that each of some losses is ahead of each of others, where the two that are compared end."""
+        """Claim that each of some losses is ahead of each of others, where the two that are compared end.
+
+        Where both are alike they may have learned nothing, and are left out.
+        """
         texts: dict[str, str] = {}
         orders: Orders = []
+        n_alike = 0
         named = [loss for side in (first, second) if len(side) > 1 for loss in side]
         for dataset, each in self.looks.items():
             for way in WAYS:
                 pairs = [(a, b) for a in first for b in second if way in each.kinds(a, b)]
-                found = [_values_of(each, by, way, pair) for pair in pairs]
-                orders = [*orders, *((way, above(*values)) for values in found)]
+                values = {pair: each.of_two(by, way, pair) for pair in pairs}
+                found = {pair: tuple(map(Estimate.of, both)) for pair, both in values.items() if not _alike(*both)}
+                n_alike += len(pairs) - len(found)
+                orders = [*orders, *((way, above(*both)) for both in found.values())]
                 if found:
                     texts[f"{dataset}, {KIND_TEXTS[way]},"] = ", ".join(
-                        _against(pair, values, named) for pair, values in zip(pairs, found, strict=True)
+                        _against(pair, both, named) for pair, both in found.items()
                     )
+        left_out = f"; {n_alike} pairs that are alike to the last digit are left out" if n_alike else ""
         measured = "training P@1 after equal epochs" if by == "epoch" else "test P@1 in equal time"
         finding = judge_orders(
             [order for _, order in orders], "pairs of methods, each on a data set with a way to choose rates"
         )
         here = f"{measured}: {told(texts)}; {tally(orders)}"
-        self.page.claim(says, here, finding, f"{why}; {alone(orders)}; {AFTER}")
+        self.page.claim(says, here, finding, f"{why}{left_out}; {alone(orders)}")
 
     def shares(
         self, says: str, share: Share, losses: tuple[str, str], by: str, levels: tuple[float, float], why: str
@@ -58,12 +65,10 @@ class LabelJudge:
         for dataset, each in self.looks.items():
             for way in each.kinds(*losses):
                 where = f"{dataset}, {KIND_TEXTS[way]}"
-                values = each.at_end(by, [f"{loss}-{way}" for loss in losses])
-                first, second = (list(values[f"{loss}-{way}"]) for loss in losses)
-                if first == second and None not in first:
+                if _alike(*each.of_two(by, way, losses)):
                     alike.append(where)
                 else:
-                    found[where] = way, share(values, way)
+                    found[where] = way, share(each.at_end(by, [f"{loss}-{way}" for loss in losses]), way)
         parts = [told({f"{where},": ours(each, digits=2) for where, (_, each) in found.items()})] if found else []
         parts += [f"left out as alike to the last digit: {'; '.join(alike)}"] if alike else []
         measured = "of training P@1 after equal epochs" if by == "epoch" else "of test P@1 in equal time"
@@ -71,7 +76,7 @@ class LabelJudge:
             says,
             f"quotients {measured}: {'; '.join(parts)}",
             judge(each for _, each in found.values()),
-            f"{why}; {each_way(list(found.values()), judge)}; {AFTER}",
+            f"{why}; {each_way(list(found.values()), judge)}",
         )
 
     def factors(
@@ -92,9 +97,7 @@ class LabelJudge:
         """Claim that some losses' epochs are faster than another's, by whatever factor."""
         found = self._times(fast, slow, lambda looks: True)
         orders = [above(each, Estimate.exact(1)) for some in found.values() for each in some]
-        self.page.claim(
-            says, _times_told(found, slow), judge_orders(orders, "factors, each beside 1"), f"{why}; {AFTER}"
-        )
+        self.page.claim(says, _times_told(found, slow), judge_orders(orders, "factors, each beside 1"), f"{why}")
 
     def _times(self, fast: Sequence[str], slow: str, on: Callable[[Looks], bool]) -> dict[str, list[Estimate]]:
         return {
@@ -118,15 +121,12 @@ def less(first: str, second: str) -> Share:
     return share
 
 
-def _values_of(looks: Looks, by: str, way: str, pair: tuple[str, str]) -> tuple[Estimate, Estimate]:
-    """Estimate what two losses come to where the first of them ends."""
-    names = [f"{loss}-{way}" for loss in pair]
-    values = looks.at_end(by, names)
-    first, second = (Estimate.of(values[name]) for name in names)
-    return first, second
+def _alike(first: Sequence[float | None], second: Sequence[float | None]) -> bool:
+    """Tell whether two losses come to the same in all seeds, to the last digit."""
+    return list(first) == list(second) and None not in first
 
 
-def _against(losses: tuple[str, str], values: tuple[Estimate, Estimate], named: Sequence[str]) -> str:
+def _against(losses: tuple[str, str], values: Iterable[Estimate], named: Sequence[str]) -> str:
     """Tell two values, with the names of those losses that are not the same in all pairs."""
     parts = [
         number(each.mean, digits=3) + (f" ({LOSS_TEXTS[loss]})" if loss in named else "")

@@ -131,6 +131,16 @@ def values_at(results: Results, dataset: str, method: str, metric: str, x: str, 
     ]
 
 
+def values_where_it_ends(
+    results: Results, dataset: str, method: str, other: str, metric: str, x: str
+) -> list[float | None]:
+    """Give a metric of each seed's fit after as many epochs or seconds as another method's fit of that seed has."""
+    return [
+        None if fit.diverged else float(np.interp(its.history[x].iloc[-1], fit.history[x], fit.history[metric]))
+        for fit, its in zip(results.of(dataset, method), results.of(dataset, other), strict=True)
+    ]
+
+
 def is_looked_at(results: Results, dataset: str, method: str, x: str, place: float) -> bool:
     """Tell whether all fits of a method were looked at by then, the start apart, or diverged."""
     return all(fit.diverged or fit.history[x].iloc[1] <= place for fit in results.of(dataset, method))

@@ -57,30 +57,28 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "steps are about as long as one of a minibatch. The hidden layer is a table with a vector for each word, of "
         f"as many columns as the paper's ({settings['dimension']}), of which a document has the weighted mean, "
         "without an activation, of which the paper says nothing; it begins at random. A drawn class is never one of "
-        "the row's labels, and its score is corrected by the probability of being drawn. Of drawn classes there are "
-        "K/100 for a row, as in the paper, and two at least.",
+        "the row's labels, and its score is corrected by the probability of being drawn. For a row "
+        "as many are drawn as a search retrieves, as in the paper.",
         "The softmax's loss is the sum of its labels' (eq. 2), the margin's one of all of them (eq. 3, its sign "
         f"corrected), smoothed by mu = {settings['smoothing']:g}; Decomp-MIPS has {settings['blocks']} blocks and "
         "passes messages once. The paper retrieves K/100 classes from 100 clusters for a query; with so few labels "
         "this would break its own rule (section 4: no more clusters than classes retrieved), so that the root of K "
-        "are retrieved from as many clusters: several times as many as are drawn for Sampled-Softmax, where the "
-        "paper has K/100 of both. A class that was not retrieved is left out of the loss, where the "
-        "paper scores it as 0; [the page of one label](yen2018.md) tells why. Labels that moved are indexed anew "
-        "every 400 rows, which is ours. The paper is about hundreds of thousands of labels and more; what is said of "
-        "speed here is so at the sizes of Table 2.",
+        "are retrieved from as many clusters, and drawn for Sampled-Softmax. A class that was not retrieved is left "
+        "out of the loss, where the paper scores it as 0; [the page of one label](yen2018.md) tells why. Labels that "
+        "moved are indexed anew every 400 rows, which is ours. The paper is about hundreds of thousands of labels "
+        "and more; what is said of speed here is so at the sizes of Table 2.",
         "The paper divides the initial rate by 1 + t, t counting iterations. Each method is trained in this way; "
         "with t counting epochs, which is ours; and from larger rates, where there are finite ones. Seconds are "
         "judged where t counts epochs. The paper prints no numbers: what counts as similar, slow or fast is our "
-        "choice, as are the levels, chosen before the run, when results of earlier ones were known, whose rates fell "
-        "less often. Where a claim says that its rule was written after the run, its level is from before, and the "
-        "choice of what is compared from after. An order, or a quotient, compares two methods as far as both have "
+        "choice, as are the levels. Rules and levels were chosen before the run, when results of earlier ones were "
+        "known. An order, or a quotient, compares two methods as far as both have "
         "come, and tables compare all as far as all have, which may be less. Differences and their intervals are "
         "over seeds; rows are not compared in pairs.",
         HOW,
         "A method may come to no more than naming one label for all rows: with t in iterations, as all steps of n "
         "minibatches are together as long as about 1 + log n first ones, and where validation rows prefer the lowest "
-        "rate. Where methods share a P@1 to the last digit in all seeds, their order is too close to tell, and their "
-        "quotient is left out: it is no sign that one keeps what the other has, nor that one is not ahead. Where "
+        "rate. Where methods share a P@1 to the last digit in all seeds, their order and their quotient are left "
+        "out: it is no sign that one keeps what the other has, nor that one is not ahead. Where "
         "they name different labels, orders and quotients compare how frequent these labels are, and not what was "
         "learned.",
         "What the paper's abstract and introduction say of all its experiments is judged [with one "
