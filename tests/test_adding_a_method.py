@@ -19,6 +19,7 @@ def test_it_is_found_by_its_name(scratch):
     assert " squared-hinge " in run(scratch, "xsoftmax", "methods", "--members")
 
 
+@pytest.mark.slow
 def test_it_is_listed_with_what_it_claims(scratch):
     printed = run(scratch, "xsoftmax", "methods", "--methods", scratch / "mine.yaml")
     assert "squared hinge" in printed

@@ -43,11 +43,13 @@ def chosen(tmp_path):
 SHORT = ["short[0]", "short[1]", "short[2]"]
 
 
+@pytest.mark.slow
 def test_of_long_cases_the_first_that_is_not_slow_is_soon(chosen):
     assert chosen("-m", "not slow") == ["long[1]", *SHORT]
     assert chosen("-m", "slow") == ["long[0]", "long[2]", "long[3]"]
 
 
+@pytest.mark.slow
 def test_each_test_is_in_one_share(chosen):
     parts = [chosen("--share", f"{part}/2") for part in (1, 2)]
     assert all(parts)

@@ -241,6 +241,7 @@ def planned(tree, key, name):
     return tree.run("snakemake", "--configfile", "named.yaml", "--cores", "1", "--dry-run").returncode
 
 
+@pytest.mark.slow
 @pytest.mark.fault(
     "paths and settings with quotes, `$()` or spaces",
     happens="they are one word to the shell, whatever they contain",

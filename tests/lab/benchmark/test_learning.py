@@ -129,6 +129,7 @@ def assert_nearly(found, expected):
         assert found == (pytest.approx(expected, rel=1e-9) if isinstance(expected, float) else expected)
 
 
+@pytest.mark.slow
 def test_the_shipped_model_is_what_the_committed_measurements_give(committed):
     """If this fails: python -m xsoftmax learn docs/performance/learning.json."""
     assert_nearly(json.loads(json.dumps(fit_model(committed).as_json())), json.loads(FILE.read_text()))
@@ -162,6 +163,7 @@ def test_predicted_times_are_near_the_measured_ones(committed):
     assert max(errors.values()) < 0.7, errors
 
 
+@pytest.mark.slow
 def test_advice_for_unseen_data_is_near_the_best(committed):
     """It is no better than this as yet: docs/performance.md has each case, and says that 10 % are promised."""
     ratios = np.array([trial.ratio for trial in left_out(committed)])
