@@ -55,7 +55,7 @@ test: setup ## run the tests that show that it works: about twenty minutes on tw
 	pytest -n $(WORKERS) --dist worksteal -m "not slow and not alone and $(ELSEWHERE)"
 	pytest -m "not slow and alone and $(ELSEWHERE)" || [ $$? = 5 ] # 5: none was selected
 
-test-all: setup ## run the longer tests, which `make test` leaves out: most of an hour (SHARE=1/3: a third of them)
+test-all: setup ## run the longer tests, which `make test` leaves out: about two hours (SHARE=1/3: a third of them)
 	pytest -n $(WORKERS) --dist worksteal --share $(SHARE) -m "slow and not alone and $(ELSEWHERE)"
 	pytest --share $(SHARE) -m "slow and alone and $(ELSEWHERE)" || [ $$? = 5 ]
 
