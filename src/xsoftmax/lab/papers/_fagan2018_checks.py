@@ -55,8 +55,8 @@ def convergence(results: Results, page: Page) -> None:
         "The paper sets the penalty to 0, and then there need be no optimum: where classes can be separated, the "
         f"likelihood rises for ever. With an L2 penalty of 1 there is one, which L-BFGS finds. On {named(STAND_IN)}, "
         "log-loss plus penalty per training row, where each fit ended, with a rate that falls to 2 % of where it "
-        f"began: {_epochs(results, found)}. In earlier runs U-max and Implicit SGD had 100 epochs, and were given "
-        "400 as U-max ended far above the optimum and Implicit SGD too near the level to tell: these budgets were "
+        f"began: {_epochs(results, found)}. In earlier runs all had 100 epochs, and were given 400 "
+        "as U-max ended far above the optimum and Implicit SGD too near the level to tell: these budgets were "
         f"chosen by results. The level of {CONVERGED:.0%} was written after pilots of 400 epochs and one seed, which "
         f"had ended within it. {STARTS}. NCE and IS are not here, as their steps take no such penalty.",
     )
@@ -106,7 +106,7 @@ def _biased(results: Results, page: Page, ends: Mapping[str, End], best: End) ->
             f"{called(method)} does not converge to the optimum, where Implicit SGD and U-max come nearer",
             "; ".join(f"{called(m)} {number(end.both.mean, digits=4)}" for m, end in ends.items()),
             judge_orders([above(ends[method].both, ends[m].both) for m in others]),
-            f"budgets differ: {_epochs(results, {m: WITH_L2[m] for m in (method, *others)})}{_path(results, method)}"
+            f"budgets: {_epochs(results, {m: WITH_L2[m] for m in (method, *others)})}{_path(results, method)}"
             f"{_weighs(ends[method], best)}. The paper has biased methods end close to the optimum: its relative "
             f"excess is {number(ends[method].excess.mean, digits=4)}",
         )
