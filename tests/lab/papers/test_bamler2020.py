@@ -407,7 +407,7 @@ def test_the_most_accurate_trial_is_told_beside_the_chosen_one(tmp_path, monkeyp
 
 
 def test_what_was_tried_is_told_and_an_edge_of_it_is_marked(monkeypatch):
-    """A regulariser of 0 is the least of all, beyond which there is nothing to try."""
+    """Beyond a regulariser of 0, and a prior as good as none, there is nothing to try."""
     trials = [
         SimpleNamespace(
             status={"parameters": {"optimizer": {"learning_rate": rate}, "objective": {"regularizer": l2}}}
@@ -420,6 +420,13 @@ def test_what_was_tried_is_told_and_an_edge_of_it_is_marked(monkeypatch):
     for rate, l2, edges in ((1.0, 0.0, ["learning_rate"]), (0.3, 0.001, ["learning_rate", "regularizer"])):
         monkeypatch.setattr(names, "settings", lambda *_, v=(rate, l2): {"learning_rate": v[0], "regularizer": v[1]})
         assert names.at_edge(results, SMALL, "adversarial") == edges
+    trials[:] = [
+        SimpleNamespace(status={"parameters": {"optimizer": {"prior_variance": variance}}})
+        for variance in (10.0, names.NO_PRIOR)
+    ]
+    for variance, edges in ((10.0, ["prior_variance"]), (names.NO_PRIOR, [])):
+        monkeypatch.setattr(names, "settings", lambda *_, v=variance: {"prior_variance": v})
+        assert names.at_edge(results, SMALL, "augment-reduce-advi") == edges
 
 
 def test_lengths_of_trials_are_told_and_where_there_were_none(monkeypatch):

@@ -135,7 +135,7 @@ def test_searches_are_compared_with_each_rival_apart(hs, verdict, tmp_path):
     ("objective", "verdict"), [(7.85, Verdict.REPRODUCED), (7.95, Verdict.IN_SHAPE), (8.0, Verdict.NOT)]
 )
 def test_a_large_margin_is_a_tenth_of_a_nat_when_negative_sampling_ends(objective, verdict, tmp_path):
-    """Which each of its seeds does later, after ten times as long at least, so that the search counts with its end."""
+    """Which each of its seeds does later, after ten times as long at least: of the search its end counts."""
     histories = {"neg": {"end.objective": [9.0, 9.0, 8.0]}, "decomposed": {"end.objective": [9.0, 9.0, objective]}}
     results = of_histories(tmp_path, histories)
     for fit in results.of("books", "neg"):

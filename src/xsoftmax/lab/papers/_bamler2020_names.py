@@ -47,6 +47,7 @@ TUNED = {
     "regularizer": ("objective", "λ"),
     "prior_variance": ("optimizer", "σ₀²"),
 }
+NO_PRIOR = 1e5  # a variance that is as good as none
 
 
 def compared(results: Results) -> dict[str, str]:
@@ -84,13 +85,13 @@ def written(settings: Mapping[str, float], edges: Collection[str] = ()) -> str:
 
 
 def at_edge(results: Results, dataset: str, method: str) -> list[str]:
-    """Name the settings that are the least or the greatest that a search has tried, but for a least one of 0."""
+    """Name the settings that are the least or the greatest that a search has tried, where more could be tried."""
     if not n_trials(results, dataset, method):
         return []
     trials, found = results.search(dataset, method).trials, []
     for key, value in settings(results, dataset, method).items():
         tried = {trial.status["parameters"][TUNED[key][0]][key] for trial in trials}
-        if len(tried) > 1 and value in {min(tried), max(tried)} - {0}:
+        if len(tried) > 1 and value in {min(tried), max(tried)} - {0, NO_PRIOR}:
             found.append(key)
     return found
 

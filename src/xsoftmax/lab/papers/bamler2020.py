@@ -16,6 +16,7 @@ from xsoftmax.lab.papers._bamler2020_names import (
     DATASETS,
     FREE,
     METHODS,
+    NO_PRIOR,
     PROPOSED,
     SMALL,
     at_edge,
@@ -111,7 +112,8 @@ def _table_1(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     searched = {key: name for key, name in compared(results).items() if n_trials(results, key, PROPOSED)}
     if searched:
         page.text(
-            "What was tried follows; of two values each is an edge, and a λ of 0 is none. "
+            "What was tried follows; of two values each is an edge, but a λ of 0 is none, nor is a σ₀² of "
+            f"{NO_PRIOR:,.0f}, which is as good as no prior. "
             f"{_lengths(results, list(searched))}{_unsearched(results)} Settings of other sections are in "
             f"config/experiments/{results.name}.yaml: fits of Theorem 1 have no regulariser and one rate, and "
             "softmax and negative sampling of Appendix A.2 are searched."
