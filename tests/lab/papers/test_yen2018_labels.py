@@ -89,9 +89,9 @@ def test_levels_may_be_reached_in_shape(tmp_path):
 
 
 def test_orders_may_hold_in_part_or_be_too_close(tmp_path):
-    """One of three of the softmax's, none of MIPS's, three of four of the sampled softmax's."""
-    methods = AS_IN_THE_PAPER | {"mips": (0.9, 0.2, 0.08), "softmax-large": (0.9, 0.7, 2.5)}
-    found = verdicts(made_up(tmp_path, methods | {"decomposed": (0.9, 0.69, 0.09)}))
+    """One of three of the softmax's, whose others differ by noise; none of MIPS's; three of four of the sampled's."""
+    methods = AS_IN_THE_PAPER | {"mips": (0.89999, 0.19, 0.08), "softmax-large": (0.9, 0.7, 2.5)}
+    found = verdicts(made_up(tmp_path, methods | {"decomposed": (0.89999, 0.69, 0.09)}))
     assert found[GAINS] == Verdict.CLOSE
     assert (
         found["Sampled-Softmax could not reach a comparable accuracy to other methods even after one day"]
