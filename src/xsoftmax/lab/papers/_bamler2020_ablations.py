@@ -29,6 +29,7 @@ from xsoftmax.lab.papers._bamler2020_names import (
     settings,
     share_of_accuracy,
     told,
+    tried,
     written,
 )
 from xsoftmax.lab.report.tables import number
@@ -101,6 +102,9 @@ def without_normalizer(results: Results, page: Page) -> None:
         told({name: f"accuracy {_with_and_without(results, key, NCE, NOT_NORMALIZED, 'accuracy')}"
               for key, name in names.items()}),
         judge_orders(orders, ON_ROWS),
+        "values tried: " + told({f"{name}, {words} it": tried(results, key, method)
+                                 for key, name in names.items()
+                                 for words, method in (("with", NCE), ("without", NOT_NORMALIZED))}),
         ours=True,
     )  # fmt: skip
 
@@ -151,7 +155,7 @@ def resplit(results: Results, page: Page) -> None:
             judge_orders(
                 [results.difference(key, PROPOSED, NOT_RESPLIT, measure).is_above for key in names], ON_ROWS
             ),
-            "training is short, see the budgets",
+            "where fits end, some are past their best log-likelihood, see the section on figure 1",
             ours=True,
         )  # fmt: skip
     shares = {name: share_of_accuracy(results, key, NOT_RESPLIT) for key, name in names.items()}
@@ -194,10 +198,20 @@ def regularizer(results: Results, page: Page) -> None:
                 ],
                 ON_ROWS,
             ),
-            "each with the best of its search; the one without has fewer trials; where the search chose no "
-            "regulariser at all for adversarial training nothing is compared",
+            "each with the best of its search among the same values: "
+            + told(
+                {
+                    name: f"with it {_chosen(results, key, PROPOSED)}, without {_chosen(results, key, SCORES)}"
+                    for key, name in names.items()
+                }
+            )
+            + "; where the search chose no regulariser at all for adversarial training nothing is compared",
             ours=True,
         )
+
+
+def _chosen(results: Results, dataset: str, method: str) -> str:
+    return written(settings(results, dataset, method))
 
 
 def tree_likelihoods(results: Results, dataset: str, method: str) -> dict[str, np.ndarray]:
@@ -249,8 +263,7 @@ def appendix(results: Results, page: Page, paper: Mapping[str, Mapping[str, floa
         f"negative sampling loses {'; '.join(f'{loss:.0%} ({name})' for name, loss in losses.items())} of softmax's "
         f"accuracy; in the paper {lost:.0%}",
         judge_orders(orders, ON_ROWS),
-        "the paper has no limit of seconds; where negative sampling took all of its time it had not stopped by "
-        "itself, so that part of the difference may be short training; our softmax has no λ",
+        f"the paper has no limit of seconds{_cut_off(results, names, labels)}; our softmax has no λ",
     )
     page.claim(
         "Higher learning rates turned out to perform better with softmax than with negative sampling",
@@ -272,6 +285,17 @@ def appendix(results: Results, page: Page, paper: Mapping[str, Mapping[str, floa
         told({labels[method]: ours(each) for method, each in accuracies.items()}),
         judge_numbers([agrees(paper[method]["accuracy"], each) for method, each in accuracies.items()]),
     )
+
+
+def _cut_off(results: Results, names: Mapping[str, str], labels: Mapping[str, str]) -> str:
+    """Name the fits that the budget ended before they stopped by themselves."""
+    found = {
+        f"{labels[method]} ({name})": sum(fit.status["status"] == "finished" for fit in results.of(key, method))
+        for key, name in names.items()
+        for method in labels
+    }
+    cut = [f"{count} of {name}" for name, count in found.items() if count]
+    return f", by which these fits were ended before they stopped by themselves: {', '.join(cut)}" if cut else ""
 
 
 def _claim_cheaper(results: Results, page: Page, names: Mapping[str, str]) -> None:
