@@ -204,7 +204,7 @@ def test_baselines_that_lose_their_accuracy_again_are_named(tmp_path, measured):
     for fit in results.of(LARGE, "negative-frequency"):
         fit.history[speed.ACCURACY] = [0.0, 0.4, 0.37]
     (claim,) = [claim for claim in page_of("bamler2020", results).claims if claim.says.startswith(FASTER)]
-    assert claim.why.endswith("more than 5% of that accuracy is lost again by: ICD-10 subcategories, frequency")
+    assert claim.why.endswith("more than 2% of that accuracy is lost again by: ICD-10 subcategories, frequency")
 
 
 def test_log_likelihoods_that_fell_are_told(tmp_path):
