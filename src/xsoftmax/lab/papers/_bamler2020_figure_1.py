@@ -3,8 +3,6 @@
 import math
 from collections.abc import Collection, Mapping
 
-import pandas as pd
-
 from xsoftmax.lab.papers._bamler2020_names import (
     AMAZON,
     AUGMENTED,
@@ -94,9 +92,9 @@ def _past_their_best(results: Results, names: Mapping[str, str]) -> dict[str, st
     found: dict[str, str] = {}
     for key, name in names.items():
         for method, label in METHODS.items():
-            curve = results.curve(key, method) if results.has(key, method) else pd.DataFrame()
-            if not curve.empty:
-                lost = float(curve["test_log_likelihood"].max() - curve["test_log_likelihood"].iloc[-1])
+            if results.has(key, method) and not (curve := results.curve(key, method)).empty:
+                likelihood = curve["test_log_likelihood"]
+                lost = float(likelihood.max() - likelihood.iloc[-1])
                 found |= {f"{name}, {label}": number(lost, digits=2)} if lost > PAST else {}
     return found
 

@@ -97,7 +97,7 @@ class LabelJudge:
         """Claim that some losses' epochs are faster than another's, by whatever factor."""
         found = self._times(fast, slow, lambda looks: True)
         orders = [above(each, Estimate.exact(1)) for some in found.values() for each in some]
-        self.page.claim(says, _times_told(found, slow), judge_orders(orders, "factors, each beside 1"), f"{why}")
+        self.page.claim(says, _times_told(found, slow), judge_orders(orders, "factors, each beside 1"), why)
 
     def _times(self, fast: Sequence[str], slow: str, on: Callable[[Looks], bool]) -> dict[str, list[Estimate]]:
         return {

@@ -1,6 +1,6 @@
 """The methods of Yen et al. 2018, and what the pages of its experiments share: curves, rates, progress, factors."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -123,21 +123,14 @@ def common_end(results: Results, dataset: str, methods: Iterable[str], column: s
     return min(ends, default=0.0)
 
 
-def values_at(results: Results, dataset: str, method: str, metric: str, x: str, place: float) -> list[float | None]:
-    """Give a metric of each seed's fit after so many epochs or seconds, linear between evaluations."""
-    return [
-        None if fit.diverged else float(np.interp(place, fit.history[x], fit.history[metric]))
-        for fit in results.of(dataset, method)
-    ]
-
-
-def values_where_it_ends(
-    results: Results, dataset: str, method: str, other: str, metric: str, x: str
+def values_at(
+    results: Results, dataset: str, method: str, metric: str, x: str, place: float | Sequence[float]
 ) -> list[float | None]:
-    """Give a metric of each seed's fit after as many epochs or seconds as another method's fit of that seed has."""
+    """Give a metric of each seed's fit after so many epochs or seconds, or after its own; linear between looks."""
+    fits = results.of(dataset, method)
     return [
-        None if fit.diverged else float(np.interp(its.history[x].iloc[-1], fit.history[x], fit.history[metric]))
-        for fit, its in zip(results.of(dataset, method), results.of(dataset, other), strict=True)
+        None if fit.diverged else float(np.interp(its, fit.history[x], fit.history[metric]))
+        for fit, its in zip(fits, np.broadcast_to(place, len(fits)), strict=True)
     ]
 
 

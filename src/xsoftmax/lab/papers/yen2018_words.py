@@ -9,7 +9,6 @@ from xsoftmax.lab.papers._yen2018_methods import (
     times_as_fast,
     told,
     values_at,
-    values_where_it_ends,
 )
 from xsoftmax.lab.papers._yen2018_word_tables import (
     BOUNDS,
@@ -84,11 +83,9 @@ class _Looks:
         After as many epochs, or seconds, as both have; where NEG is the other, after as many seconds as its fit of
         that seed has, as its rate falls until it ends. What ended sooner has its last value.
         """
+        end: float | list[float] = common_end(self._results, self._dataset, (one, other), by)
         if (by, other) == ("seconds", NEG):
-            return [
-                values_where_it_ends(self._results, self._dataset, each, NEG, OBJECTIVE, by) for each in (one, NEG)
-            ]
-        end = common_end(self._results, self._dataset, (one, other), by)
+            end = [float(fit.history[by].iloc[-1]) for fit in self._results.of(self._dataset, NEG)]
         return [values_at(self._results, self._dataset, each, OBJECTIVE, by, end) for each in (one, other)]
 
     def is_lower(self, one: str, other: str, by: str) -> bool | None:
