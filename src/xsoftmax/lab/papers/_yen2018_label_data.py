@@ -16,14 +16,15 @@ def label_data(results: Results, page: Page, paper: Mapping[str, float]) -> None
     found = {fit.dataset: fit.status["data"] for fit in results.fits}
     names = sorted(found)
     n_labels = [found[name]["n_classes"] for name in names]
-    bounds = ", ".join(number(math.sqrt(n), digits=0) for n in (*n_labels, paper["n_classes"]))
+    *here, there = (number(math.sqrt(n), digits=0) for n in (*n_labels, paper["n_classes"]))
+    bounds = f"{', '.join(here)}, and {there}"
     page.section(
         "Table 2: the data",
         "WikiLSHTC-325K has an entry, `config/datasets/`, for those who have it; it could not be downloaded where "
         f"this page was made. Here are data sets of {min(n_labels)} to {max(n_labels)} labels: bookmarked pages and "
         "entries of bibliographies with the tags that users gave them, and descriptions of Debian's packages with "
         "their debtags. By section 4 a search is at most as many times as fast as all labels as the root of their "
-        f"number, in the order of the table and with the paper's last: {bounds}. What a step costs besides scoring "
+        f"number: in the order of the table {bounds} for the paper's. What a step costs besides scoring "
         "labels weighs more here.",
     )
     rows = [

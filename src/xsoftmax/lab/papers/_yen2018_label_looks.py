@@ -2,6 +2,9 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
 
 from xsoftmax.lab.papers._yen2018_methods import (
     EPOCHS,
@@ -10,6 +13,7 @@ from xsoftmax.lab.papers._yen2018_methods import (
     common_end,
     is_looked_at,
     kinds,
+    sooner,
     times_as_fast,
     trained,
     values_at,
@@ -18,6 +22,8 @@ from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results, middle
+from xsoftmax.training.evaluator import LOOKED_AT
+from xsoftmax.training.plan import SUBSET
 
 METRIC = "p_at_1"
 TRAIN, TEST = f"train_{METRIC}", f"test_{METRIC}"
@@ -45,6 +51,23 @@ class Looks:
         values = self.at_end(x, names)
         return [values[name] for name in names]
 
+    def gains(self, x: str, kind: str, losses: tuple[str, str]) -> "Gains":
+        """Give how far P@1 of two losses is above that of one label for all rows, seed by seed; 0 where below."""
+        least = self._one_label[TRAIN if x == "epoch" else TEST]
+        first, second = (
+            [None if value is None else max(0.0, value - least) for value in values]
+            for values in self.of_two(x, kind, losses)
+        )
+        return list(zip(first, second, strict=True))
+
+    @cached_property
+    def _one_label(self) -> Mapping[str, float]:
+        return one_label(self._results, self._dataset)
+
+    def sooner(self, kind: str, fast: str, slow: str) -> Estimate:
+        """Estimate how many times as soon a loss comes to the test P@1 that two reach."""
+        return sooner(self._results, self._dataset, f"{fast}-{kind}", f"{slow}-{kind}", TEST)
+
     def kinds(self, *losses: str) -> list[str]:
         """List the kinds of rates with which all of some losses were trained."""
         return kinds(self._results, self._dataset, *losses)
@@ -59,6 +82,16 @@ class Looks:
 
 
 Values = Mapping[str, Sequence[float | None]]
+Gains = Sequence[tuple[float | None, float | None]]
+
+
+def one_label(results: Results, dataset: str) -> dict[str, float]:
+    """Give P@1 of naming the label of most rows for all: of the training rows that are looked at, and of test."""
+    with results.data(dataset) as data:
+        train, test = data.split("train"), data.split("test")
+        looked_at = np.random.default_rng(LOOKED_AT).permutation(train.n_samples)[:SUBSET]
+        rows = {TRAIN: train.with_labels_of(None, looked_at), TEST: test}
+        return {name: split.class_counts(data.n_classes).max() / len(split.y) for name, split in rows.items()}
 
 
 def table(results: Results, page: Page, dataset: str) -> None:
@@ -77,9 +110,13 @@ def table(results: Results, page: Page, dataset: str) -> None:
                 text,
                 ours(Estimate.of(by_epoch[name])) if is_looked_at(results, dataset, name, "epoch", end) else "–",
                 ours(Estimate.of(by_time[name])),
-                number(middle(results.values(dataset, name, "fit.epoch")), digits=1),
+                number(middle(_epochs(results, dataset, name)), digits=1),
                 number(middle(results.values(dataset, name, SECONDS))),
             ]
             for name, text in looks.known.items()
         ],
     )
+
+
+def _epochs(results: Results, dataset: str, name: str) -> list[float | None]:
+    return [None if fit.diverged else float(fit.status["epoch"]) for fit in results.of(dataset, name)]

@@ -83,7 +83,7 @@ def rates(results: Results, page: Page, dataset: str, says: str) -> None:
     if tied:
         page.text(f"Validation rows do not tell the best rates apart, and the lowest is taken: {'; '.join(tied)}.")
     if highest:
-        page.text(f"The best rate is the highest that was tried: {'; '.join(highest)}.")
+        page.text(f"The best rate is the highest of the method's own grid: {'; '.join(highest)}.")
     if worse := worse_with_larger_rates(results, dataset):
         page.text(f"By validation rows larger rates are worse than the paper's for {', '.join(worse)}.")
 
