@@ -2,11 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from xsoftmax.internal.errors import InputError
 from xsoftmax.skip_gram import choose
-from xsoftmax.skip_gram.choose import Trial, best, try_out
-from xsoftmax.skip_gram.settings import LOSSES, Settings
+from xsoftmax.skip_gram.choose import Trial, best, likelihoods, likelihoods_with_noise, try_out
+from xsoftmax.skip_gram.settings import LOSSES, NEGATIVE, Settings
+from xsoftmax.skip_gram.vectors import Embedding
 
 SMALL = Settings(dimension=12, window=3, epochs=2, subsample=None, negatives=2)
 
@@ -50,3 +52,17 @@ def test_a_rate_that_diverges_is_not_chosen(groups):
 def test_no_pairs_to_choose_by(make_corpus):
     with pytest.raises(InputError, match="no pair of words in a 10th of the sentences"):
         try_out(make_corpus([[0, 1]], 2), [SMALL])
+
+
+def test_negative_sampling_at_its_optimum_is_exact_with_the_noise_in_its_scores():
+    """A score that is least there is log p(y | x) less that of the noise, and not far from it without."""
+    rng, n = np.random.default_rng(0), 6
+    joint = rng.random((n, n)).astype(np.float64)
+    p, counts = joint / joint.sum(axis=1, keepdims=True), np.array([1, 5, 40, 200, 9, 1000])
+    settings = Settings(loss=NEGATIVE)
+    scores = np.log(p) - settings.power * np.log(counts) + 1.5
+    embedding = Embedding([str(k) for k in range(n)], scores.astype(np.float32), np.eye(n, dtype=np.float32))
+    exact = float((joint * np.log(p)).sum() / joint.sum())
+    pairs = [csr_array((joint / joint.sum()).astype(np.float32))]
+    assert likelihoods_with_noise(embedding, settings, pairs, counts)[0] == pytest.approx(exact, abs=1e-5)
+    assert likelihoods(embedding, settings, pairs, counts)[0] < exact - 0.5

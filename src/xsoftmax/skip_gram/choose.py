@@ -39,6 +39,19 @@ def likelihoods(
     return log_likelihoods(embedding.inputs, embedding.outputs, sets, tree)
 
 
+def likelihoods_with_noise(
+    embedding: Embedding, settings: Settings, sets: Sequence[csr_array], counts: np.ndarray
+) -> list[float]:
+    """As ``likelihoods``, of scores of negative sampling that have the logarithm of the noise's frequency added.
+
+    Where its loss is least, a score is log p(y | x) less that, up to a number (Levy and Goldberg 2014).
+    """
+    assert embedding.outputs is not None
+    ones = np.ones((len(counts), 1), np.float32)
+    logs = (settings.power * np.log(np.maximum(counts, 1))).astype(np.float32)[:, None]
+    return log_likelihoods(np.hstack([embedding.inputs, ones]), np.hstack([embedding.outputs, logs]), sets)
+
+
 def own_value(embedding: Embedding, settings: Settings, pairs: csr_array, counts: np.ndarray) -> float:
     """What a loss strives for: of negative sampling minus its sampled loss, the log-likelihood of all others."""
     if settings.loss == NEGATIVE:

@@ -2,7 +2,8 @@
 
 A fit is a folder with ``status.json``, ``metrics.json`` and ``history.csv``: the loss over training pairs and the
 log-likelihood of held-out ones after some epochs (eq. 9 of Yen et al. 2018), and the processor's seconds until then,
-looks left out. A fit that is there with the same settings, of the same code, is not repeated.
+looks left out; ``objective_with_noise`` is the loss if the noise's frequency is added to scores of negative sampling,
+that loss itself for others. A fit that is there with the same settings, of the same code, is not repeated.
 """
 
 import json
@@ -22,18 +23,19 @@ from xsoftmax.internal.documents import read_json
 from xsoftmax.internal.errors import InputError
 from xsoftmax.internal.files import write_json, write_text
 from xsoftmax.internal.fingerprint import fingerprint
-from xsoftmax.skip_gram.choose import Trial, best, likelihood, likelihoods, try_out
+from xsoftmax.skip_gram.choose import Trial, best, likelihood, likelihoods, likelihoods_with_noise, try_out
 from xsoftmax.skip_gram.corpus import Corpus, CorpusOptions, beginning, held_out, kept_share, part_of, read_corpus
 from xsoftmax.skip_gram.counts import collapsed_counts
 from xsoftmax.skip_gram.fit import DivergedError, fit
 from xsoftmax.skip_gram.held_out import known_pairs
-from xsoftmax.skip_gram.settings import Settings
+from xsoftmax.skip_gram.settings import NEGATIVE, Settings
 from xsoftmax.skip_gram.vectors import Embedding
 from xsoftmax.training.record import machine
 
 # What a result depends on.
 CODE = "xsoftmax.skip_gram.choose"
 STATUS, METRICS, HISTORY = "status.json", "metrics.json", "history.csv"
+COLUMNS = ["epoch", "step", "seconds", "objective", "test_log_likelihood", "objective_with_noise"]
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,6 @@ class WordExperiment:
         Of fits; the epochs after which losses are measured, beside the last.
     test, validation : int
         Every so-many-th sentence is for the test, and of the others for choosing settings.
-    try_epochs : mapping of str to int
-        Of fits for choosing a method's settings; those that are not named train as long as they do in the end.
     settings : mapping
         Of all methods: parameters of ``Settings``.
     corpora : mapping of str to mapping
@@ -63,7 +63,6 @@ class WordExperiment:
     looks: Sequence[int]
     test: int
     validation: int
-    try_epochs: Mapping[str, int]
     settings: Mapping[str, Any]
     corpora: Mapping[str, Mapping[str, Any]]
     methods: Mapping[str, Mapping[str, Any]]
@@ -94,7 +93,7 @@ class WordExperiment:
 
 def _numbers(given: dict[str, Any]) -> dict[str, Any]:
     """Make numbers that YAML writes without a point what they are."""
-    return {key: float(value) if key == "learning_rate" else value for key, value in given.items()}
+    return {key: float(value) if key in ("learning_rate", "least_slope") else value for key, value in given.items()}
 
 
 @dataclass
@@ -104,7 +103,7 @@ class Split:
     training: Corpus
     own: csr_array
     test: csr_array
-    facts: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, float] = field(default_factory=dict)
 
 
 def run(experiment: WordExperiment, texts: Mapping[str, Path], folder: Path, say: Callable[[str], None]) -> None:
@@ -124,7 +123,7 @@ def run(experiment: WordExperiment, texts: Mapping[str, Path], folder: Path, say
             split = split_of(experiment, text, experiment.corpora[name], Path(scratch))
         for method in experiment.methods:
             trials = _trials(experiment, split, method, folder / "trials" / name / f"{method}.json")
-            chosen = replace(best(trials), epochs=experiment.methods[method]["epochs"])
+            chosen = best(trials) if trials else experiment.candidates(method)[0]
             for seed in experiment.seeds:
                 place = folder / "fits" / name / method / f"seed-{seed}"
                 took = _fit(experiment, split, replace(chosen, seed=seed), trials, place)
@@ -142,13 +141,21 @@ def split_of(experiment: WordExperiment, text: Path, options: Mapping[str, Any],
     own, test = collapsed_counts(training, base.windows(), kept, base.seed), known_pairs(training, rest, base)
     n_words = int((training.tokens >= 0).sum())
     facts = {"n_classes": len(corpus.vocabulary.words), "n_words": n_words, "n_pairs": own.nnz, "n_test": test.nnz}
-    return Split(training, own, test, facts)
+    return Split(training, own, test, facts | {"frequencies_objective": _of_frequencies(own)})
+
+
+def _of_frequencies(pairs: csr_array) -> float:
+    """Give the objective of p(y | x) = q(y), how often y stands near any word: the entropy of q, in nats."""
+    counts = np.asarray(pairs.sum(axis=0), dtype=np.float64).ravel()
+    shares = counts[counts > 0] / counts.sum()
+    return -float(shares @ np.log(shares))
 
 
 def _trials(experiment: WordExperiment, split: Split, method: str, path: Path) -> list[Trial]:
-    """Try out the settings of a method for a few epochs, or read what they came to."""
-    epochs = experiment.try_epochs.get(method, experiment.methods[method]["epochs"])
-    candidates = [replace(each, epochs=epochs) for each in experiment.candidates(method)]
+    """Try out the settings of a method, or read what they came to; none where there is no choice."""
+    candidates = experiment.candidates(method)
+    if len(candidates) == 1:
+        return []
     identity = _plain([fingerprint(CODE), experiment.validation, split.facts, *map(asdict, candidates)])
     if path.exists() and (found := read_json(path))["of"] == identity:
         return [Trial(each, value) for each, value in zip(candidates, found["values"], strict=True)]
@@ -176,7 +183,7 @@ def _fit(experiment: WordExperiment, split: Split, settings: Settings, trials: l
         status["status"] = "finished"
     except DivergedError:
         status["status"] = "diverged"
-    history = pd.DataFrame(looks.rows, columns=["epoch", "step", "seconds", "objective", "test_log_likelihood"])
+    history = pd.DataFrame(looks.rows, columns=COLUMNS)
     status |= {"seconds": looks.seconds, "epoch": looks.epoch, "seconds_per_epoch": looks.pace()}
     place.mkdir(parents=True, exist_ok=True)
     write_text(place / HISTORY, history.to_csv(index=False))
@@ -191,7 +198,7 @@ class Looks:
     def __init__(self, split: Split, settings: Settings, after: Sequence[int]) -> None:
         self._split, self._settings = split, settings
         self._after = {*after, settings.epochs + settings.warmed}
-        self.rows: list[tuple[int, int, float, float, float]] = []
+        self.rows: list[tuple[float, ...]] = []
         self.seconds, self.epoch, self._began, self._ends = 0.0, 0, 0.0, list[float]()
 
     def start(self) -> None:
@@ -205,8 +212,10 @@ class Looks:
         self._ends.append(self.seconds)
         if epoch in self._after:
             sets, counts = [self._split.own, self._split.test], self._split.training.vocabulary.counts
-            values = likelihoods(embedding, self._settings, sets, counts)
-            self.rows.append((epoch, epoch, self.seconds, -values[0], values[1]))
+            own, test = likelihoods(embedding, self._settings, sets, counts)
+            noisy = self._settings.loss == NEGATIVE
+            noise = likelihoods_with_noise(embedding, self._settings, sets[:1], counts)[0] if noisy else own
+            self.rows.append((epoch, epoch, self.seconds, -own, test, -noise))
         self._began = time.process_time()
 
     def pace(self) -> float | None:
