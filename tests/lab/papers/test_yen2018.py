@@ -1,5 +1,7 @@
 """The page of loss decomposition: it builds, and its verdicts follow the numbers."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -17,7 +19,7 @@ from lab.papers.yen2018_made_up import (
     with_kinds,
     with_models,
 )
-from xsoftmax.lab.papers import _yen2018_methods, _yen2018_theory
+from xsoftmax.lab.papers import _yen2018_methods, _yen2018_sampling, _yen2018_theory
 from xsoftmax.lab.papers._yen2018_methods import judge_least, sooner, values_at
 from xsoftmax.lab.papers._yen2018_search_claims import times_fewer
 from xsoftmax.lab.reproduction import page_of
@@ -277,3 +279,65 @@ def test_where_sampling_names_no_row_there_is_no_quotient(tmp_path):
     assert "left out where it is right in no row of a seed: faces, t in iterations;" in claim.why
     assert "t in iterations" not in claim.here
     assert "t in epochs" in claim.here
+
+
+def claim_of(results, says):
+    return next(each for each in page_of("yen2018", results).claims if each.says == says)
+
+
+def test_what_the_speedup_would_be_in_other_ways_is_told(tmp_path):
+    """With t in iterations searches are four times as fast as Margin."""
+    methods = with_kinds(AS_IN_THE_PAPER) | {"margin-paper": (0.8, 0.44, 1)}
+    claim = claim_of(made_up(tmp_path, methods), SEARCH)
+    assert claim.finding.verdict == Verdict.REPRODUCED
+    assert "; with t in iterations the verdict would be *reproduced in shape*: 4.40, 4.00" in claim.why
+
+
+def test_places_whose_looks_come_too_late_are_named_with_what_they_tell(tmp_path):
+    """Of sampling with t in epochs the last look is too soon for a factor of 100 to be seen."""
+    results = growing(made_up(tmp_path, with_kinds(AS_IN_THE_PAPER)))
+    for fit in results.of("faces", "sampled-epochs"):
+        fit.history["seconds"] = [0.0, 0.005, 0.4]
+    claim = claim_of(results, SOONER)
+    assert "left out, as their looks cannot tell that, and what they tell: faces, t in epochs (" in claim.why
+    assert "t in epochs" not in claim.here
+
+
+def test_what_searches_have_at_half_of_their_time_is_told(tmp_path):
+    """Looks are at 0, 0.5 and 1 s; accuracy falls from 1.2 to 1.1 and 1 times its last."""
+    gap = "The gap between them gets bigger when running for more iterations"
+    claim = claim_of(made_up(tmp_path, with_kinds(AS_IN_THE_PAPER)), gap)
+    assert "at half of the time: faces, t in iterations, 0.330 ± 0.000, 0.770 ± 0.000;" in claim.here
+
+
+@pytest.mark.parametrize(("last", "verdict"), [(2.0, "reproduced"), (200.0, "not reproduced")])
+def test_what_searches_sacrifice_after_equal_epochs_is_told(last, verdict, tmp_path):
+    """MIPS is behind in equal time; its last look is after as many epochs as Margin's, or after far more."""
+    methods = {name: values for name, values in AS_IN_THE_PAPER.items() if name in ("margin", "mips")}
+    results = made_up(tmp_path, with_kinds(methods))
+    for fit in results.fits:
+        if fit.method.startswith("mips"):
+            fit.history["epoch"], fit.history["train_accuracy"] = [0.0, 1.0, last], [0.0, 0.9 * (last > 2), 0.3]
+    claim = claim_of(results, "Approximation of the gradient by searches often sacrifices accuracy for efficiency")
+    assert claim.finding.verdict == Verdict.REPRODUCED
+    assert f"after equal epochs, of MIPS the verdict would be *{verdict}*" in claim.why
+
+
+def test_orders_at_rates_that_no_row_chose_are_counted(tmp_path):
+    """With t in iterations all trials of sampling came to nothing: two of six orders, one for each search."""
+    search = SimpleNamespace(
+        dataset="faces", method="sampled-paper", trials=[], chosen={"trials": [{"value": 0.0}, {"value": 0.0}]}
+    )
+    results = made_up(tmp_path, with_kinds(AS_IN_THE_PAPER))
+    said = _yen2018_sampling._of_ties(
+        Results("made-up", results.fits, [search], {}),
+        [("faces", "paper"), ("faces", "epochs")],
+        [("paper", True), ("epochs", True), ("paper", True), ("epochs", None)],
+    )
+    assert said.startswith("2 of the 3 as claimed are where several rates of Sampled-Softmax came to the same")
+
+
+@pytest.mark.parametrize(("n_rows", "apart"), [(3000, False), (300_000, True), (0, True)])
+def test_rates_are_told_apart_by_two_standard_errors(n_rows, apart):
+    """Of 3,000 rows 7 are nothing."""
+    assert _yen2018_methods._told_apart(0.1937, 0.196, n_rows) == apart

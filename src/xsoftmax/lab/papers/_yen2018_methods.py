@@ -1,5 +1,6 @@
 """The methods of Yen et al. 2018, and what the pages of its experiments share: curves, rates, progress, factors."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from xsoftmax.lab.reproduction.page import Page
 from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Finding, judge_level, not_tested
 from xsoftmax.training.folders import Fit
+from xsoftmax.training.search import Search
 
 SOFTMAX, SAMPLED, MARGIN, MIPS, DECOMPOSED = LOSSES = ("softmax", "sampled", "margin", "mips", "decomposed")
 # How rates fall and where they begin: as in the paper, where t of 1 / (1 + t) counts iterations; from the same rates,
@@ -68,20 +70,28 @@ def rates(results: Results, page: Page, dataset: str, says: str) -> None:
             rate = trial.status["parameters"]["optimizer"]["learning_rate"]
             rows.append([METHODS[search.method], f"{rate:g}", value + chosen])
     page.table(["method", "initial rate", says], rows)
-    tied, highest = [], []
+    tied, close, highest = [], [], []
+    n_rows = _n_validation(results, dataset)
     for search in searched:
         tried = {
             trial.status["parameters"]["optimizer"]["learning_rate"]: told["value"]
             for trial, told in zip(search.trials, search.chosen["trials"], strict=True)
         }
-        most = max((value for value in tried.values() if value is not None), default=np.nan)
-        best = [rate for rate, value in tried.items() if value == most]
-        if len(best) > 1:
+        values = sorted((value for value in tried.values() if value is not None), reverse=True)
+        if is_tied(search):
             tied.append(METHODS[search.method])
-        elif best == [max(tried)]:
+            continue
+        if len(values) > 1 and not _told_apart(values[0], values[1], n_rows):
+            close.append(METHODS[search.method])
+        if values and tried[max(tried)] == values[0]:
             highest.append(METHODS[search.method])
     if tied:
         page.text(f"Validation rows do not tell the best rates apart, and the lowest is taken: {'; '.join(tied)}.")
+    if close:
+        page.text(
+            f"On {n_rows:,} validation rows the two best rates differ by less than two standard errors, so that "
+            f"another run may choose another: {'; '.join(close)}."
+        )
     if highest:
         page.text(f"The best rate is the highest of the method's own grid: {'; '.join(highest)}.")
     if worse := worse_with_larger_rates(results, dataset):
@@ -140,13 +150,32 @@ def is_looked_at(results: Results, dataset: str, method: str, x: str, place: flo
 
 
 def worse_with_larger_rates(results: Results, dataset: str) -> list[str]:
-    """Name the losses whose searches came to less, by validation rows, from larger rates than from the paper's."""
-    best = _values_of_searches(results, dataset)
+    """Name the losses whose searches came to less from larger rates than from the paper's, where rows can tell."""
+    best, n_rows = _values_of_searches(results, dataset), _n_validation(results, dataset)
     return [
         text
         for loss, text in LOSS_TEXTS.items()
         if best.get(f"{loss}-{LARGE}", np.inf) < best.get(f"{loss}-{EPOCHS}", 0)
+        and _told_apart(best[f"{loss}-{LARGE}"], best[f"{loss}-{EPOCHS}"], n_rows)
     ]
+
+
+def is_tied(search: Search) -> bool:
+    """Tell whether several rates came to the best value."""
+    values = [told["value"] for told in search.chosen["trials"] if told["value"] is not None]
+    return values.count(max(values, default=np.nan)) > 1
+
+
+def _n_validation(results: Results, dataset: str) -> int:
+    """Tell how many validation rows a data set has; 0 if that is not known."""
+    found = (fit.status.get("data", {}).get("n_validation", 0) for fit in results.fits if fit.dataset == dataset)
+    return next(found, 0)
+
+
+def _told_apart(first: float, second: float, n_rows: int) -> bool:
+    """Tell whether two shares of so many rows differ by two standard errors; of no rows, whether they differ."""
+    variance = sum(share * (1 - share) for share in (first, second)) / n_rows if n_rows else 0.0
+    return abs(first - second) > 2 * math.sqrt(variance)
 
 
 def _values_of_searches(results: Results, dataset: str) -> dict[str, float]:

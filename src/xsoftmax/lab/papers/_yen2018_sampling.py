@@ -3,9 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from xsoftmax.lab.papers._yen2018_methods import (
+    BEST,
     DECOMPOSED,
     MIPS,
     SAMPLED,
+    best_by_validation,
+    is_tied,
     judge_least,
     most_times_sooner,
     sooner,
@@ -47,7 +50,23 @@ def _overall(results: Results, page: Page, some: Sequence[Place]) -> None:
             [order for _, order in orders],
             "pairs of a search, a data set and a way to choose rates, test rows in pairs",
         ),
-        f"how much slower is not judged; {alone(orders)}",
+        f"how much slower is not judged; {_of_ties(results, some, orders)}{alone(orders)}",
+    )
+
+
+def _of_ties(results: Results, some: Sequence[Place], orders: Orders) -> str:
+    """Count what is as claimed where several rates of Sampled-Softmax were equal on validation rows."""
+    tied = {(search.dataset, search.method) for search in results.searches if is_tied(search)}
+    kinds = {
+        (dataset, way): best_by_validation(results, dataset, SAMPLED) if way == BEST else way for dataset, way in some
+    }
+    of_each = [(place, order) for (place, (_, order)) in zip([*some, *some], orders, strict=True) if order]
+    n = sum((dataset, f"{SAMPLED}-{kinds[dataset, way]}") in tied for (dataset, way), _ in of_each)
+    if not n:
+        return ""
+    return (
+        f"{n} of the {len(of_each)} as claimed are where several rates of Sampled-Softmax came to the same in "
+        "trials, of which the lowest was taken; "
     )
 
 
@@ -83,6 +102,12 @@ def _orders_of_magnitude(results: Results, page: Page, pairs: Pairs) -> None:
         if at_once
         else ""
     )
+    late = {
+        named(place): f"({ours(sooner(results, *pair, TEST), digits=2)})"
+        for place, pair in pairs.items()
+        if place not in telling
+    }
+    left_out += f"; left out, as their looks cannot tell that, and what they tell: {told(late)}" if late else ""
     page.claim(
         "It is orders of magnitude faster than other strategies of gradient approximation such as sampling",
         "times as soon as Sampled-Softmax at the test accuracy that both reach: "

@@ -124,7 +124,9 @@ def _claims(page: Page, found: Mapping[Place, Counted], per_draw: int) -> None:
             f"share of the slopes that the highest K/{per_draw} classes hold: ",
             held,
             lambda values: judge_least(values, "shares", CONCENTRATED, HALF),
-            "the true class is left out, which has half of all",
+            "the true class is left out, which has half of all; a row that has any slope counts as much as any "
+            "other, so that of a softmax that fits its rows what is left is judged, which hangs on the rate that was "
+            "chosen",
         )
     margins = {place: each for place, each in found.items() if place[0] == MARGIN}
     if margins:
@@ -144,7 +146,7 @@ def _of_margins(page: Page, found: Mapping[Place, Counted], margins: Mapping[Pla
         "share of classes at the end: ",
         {place: each.end.times(1 / each.n_classes) for place, each in margins.items()},
         lambda values: _judge_greatest(values, VERY_SPARSE, SPARSE, 4),
-        "of the paper's own schedule, t in iterations, a model counts unless it is early",
+        "",
     )
     n = next(iter(margins.values())).n_classes
     moved = "classes moved by a row, its own counted, as a share of "
@@ -199,14 +201,17 @@ def _claim(
     """Judge what is not of early iterates, and say what is, and what the verdict would be with it."""
     later = {place: each for place, each in values.items() if not found[place].is_early}
     early = {place: each for place, each in values.items() if place not in later}
-    rule = f"models right in fewer than {EARLY:.0%} of training rows are early iterates, which the paper excepts"
+    rule = (
+        f"models right in fewer than {EARLY:.0%} of training rows count as early iterates; the paper excepts the "
+        "first ones of a random model"
+    )
     left_out = told(
         {_named(place): f"{ours(each)} (right in {found[place].accuracy.mean:.1%})" for place, each in early.items()}
     )
     if early:
         rule += f"; left out: {left_out}; with these the verdict would be *{judge(values.values()).verdict}*"
     here = told({_named(place): ours(each, digits=4) for place, each in later.items()})
-    page.claim(says, f"{what}{here or '–'}", judge(later.values()), f"{why}; {rule}")
+    page.claim(says, f"{what}{here or '–'}", judge(later.values()), f"{why}; {rule}" if why else rule)
 
 
 def _named(place: Place) -> str:

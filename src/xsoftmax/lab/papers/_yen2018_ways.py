@@ -23,10 +23,10 @@ OF_THE_PAPER = (PAPER, EPOCHS)
 HOW = (
     "The paper takes for each method the rate that does best. What it says of accuracy is judged in three ways: at "
     "the paper's rates with t in iterations, at the paper's rates with t in epochs, and at the *best rates*, which "
-    "are for each method, with t in epochs, the paper's or larger ones, whichever validation rows prefer. A "
-    "comparison in which all methods keep the paper's rates would be that of t in epochs again, and is not counted "
-    "twice. Of rates that a search could not tell apart the lowest is taken. Beside a verdict stands what each way "
-    "says alone."
+    "are for each method, with t in epochs, the paper's or larger ones, whichever validation rows prefer, which need "
+    "not be the best on test rows. A comparison in which all methods keep the paper's rates would be that of t in "
+    "epochs again, and is not counted twice. Of rates that a search could not tell apart the lowest is taken. Beside "
+    "a verdict stands what each way says alone."
 )
 T = TypeVar("T")
 Orders = Sequence[tuple[str, bool | None]]  # each with its way
