@@ -341,3 +341,9 @@ def test_orders_at_rates_that_no_row_chose_are_counted(tmp_path):
 def test_rates_are_told_apart_by_two_standard_errors(n_rows, apart):
     """Of 3,000 rows 7 are nothing."""
     assert _yen2018_methods._told_apart(0.1937, 0.196, n_rows) == apart
+
+
+@pytest.mark.parametrize(("rows", "n_rows"), [(None, 6344), (2000, 2000)])
+def test_of_validation_rows_those_that_are_looked_at_count(rows, n_rows):
+    fit = SimpleNamespace(dataset="debian-pca", status={"data": {"n_validation": 6344}, "rows_looked_at": rows})
+    assert _yen2018_methods._n_validation(Results("made-up", [fit], [], {}), "debian-pca") == n_rows

@@ -167,9 +167,10 @@ def is_tied(search: Search) -> bool:
 
 
 def _n_validation(results: Results, dataset: str) -> int:
-    """Tell how many validation rows a data set has; 0 if that is not known."""
-    found = (fit.status.get("data", {}).get("n_validation", 0) for fit in results.fits if fit.dataset == dataset)
-    return next(found, 0)
+    """Tell how many validation rows of a data set are looked at; 0 if that is not known."""
+    status = next((fit.status for fit in results.fits if fit.dataset == dataset), {})
+    n_rows = status.get("data", {}).get("n_validation", 0)
+    return min(n_rows, status.get("rows_looked_at") or n_rows)
 
 
 def _told_apart(first: float, second: float, n_rows: int) -> bool:
