@@ -21,7 +21,7 @@ from xsoftmax.lab.papers._yen2018_ways import Orders, alone, tally
 from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.page import Page, ours
 from xsoftmax.lab.reproduction.results import Results
-from xsoftmax.lab.reproduction.rules import Finding, Verdict, judge_orders, not_tested
+from xsoftmax.lab.reproduction.rules import Finding, judge_orders, not_tested
 
 TRAIN, TEST, FOUND, RECALL = "train_accuracy", "test_accuracy", "gradient_found", "search_recall"
 # Times as fast as the exact margin: an order of magnitude, and what is counted as one in shape.
@@ -247,19 +247,19 @@ def _sacrifice(results: Results, page: Page) -> None:
         judge_orders([order for _, order in of_mips], PLACES),
         "of MIPS, as the paper says so of searches without decomposition, where features are many; accuracies at the "
         "end, intervals over seeds; equal time gives back what a search is faster: by training accuracy after equal "
-        f"epochs, of MIPS the verdict would be *{_by_epochs(results, pairs[MIPS])}*; {_against(orders)}; "
+        f"epochs, of MIPS the verdict would be *{_by_epochs(results, pairs[MIPS]).verdict}*; {_against(orders)}; "
         f"{alone(of_mips)}",
     )
 
 
-def _by_epochs(results: Results, some: Sequence[Place]) -> Verdict:
-    """Tell what the verdict would be by the accuracy of training rows where Margin and MIPS both are."""
+def _by_epochs(results: Results, some: Sequence[Place]) -> Finding:
+    """Judge by the accuracy of training rows where Margin and MIPS both are."""
     orders = []
     for dataset, kind in some:
         names = [f"{loss}-{kind}" for loss in (MARGIN, MIPS)]
         end = common_end(results, dataset, names, "epoch")
         orders.append(above(*(Estimate.of(values_at(results, dataset, name, TRAIN, "epoch", end)) for name in names)))
-    return judge_orders(orders).verdict
+    return judge_orders(orders)
 
 
 def _behind(results: Results, loss: str, place: Place) -> bool | None:
