@@ -4,12 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from xsoftmax.lab.papers._yen2018_methods import (
-    common_end,
     judge_least,
-    times_as_fast,
     told,
-    values_at,
 )
+from xsoftmax.lab.papers._yen2018_word_looks import WordLooks
 from xsoftmax.lab.papers._yen2018_word_tables import (
     BOUNDS,
     DECOMPOSED,
@@ -26,10 +24,9 @@ from xsoftmax.lab.papers._yen2018_word_tables import (
     data,
     table,
 )
-from xsoftmax.lab.report.tables import number
-from xsoftmax.lab.reproduction.estimates import Estimate, above, quotient
+from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.page import Page, ours
-from xsoftmax.lab.reproduction.results import Results, middle
+from xsoftmax.lab.reproduction.results import Results
 from xsoftmax.lab.reproduction.rules import Finding, judge_orders, not_tested
 
 # What is progress like another's: this share of the way down from where both begin, as seeds differ by a hundredth or
@@ -45,7 +42,7 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     """Put the paper's experiment with words beside ours."""
     data(results, page, numbers)
     datasets = [name for name in results.datasets if all(results.has(name, method) for method in PAPER)]
-    looks = {dataset: _Looks(results, dataset) for dataset in datasets}
+    looks = {dataset: WordLooks(results, dataset) for dataset in datasets}
     if looks:
         _claims(page, looks, numbers["times_faster"])
         _of_the_abstract(page, looks)
@@ -73,73 +70,7 @@ def tell(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     choices(results, page)
 
 
-class _Looks:
-    """Of one corpus, what claims are judged by: objectives after equal epochs and times, and times of epochs."""
-
-    def __init__(self, results: Results, dataset: str) -> None:
-        self._results, self._dataset = results, dataset
-
-    def has(self, method: str) -> bool:
-        """Tell whether a method was trained."""
-        return self._results.has(self._dataset, method)
-
-    def pair(self, one: str, other: str, by: str, measure: str = OBJECTIVE) -> list[list[float | None]]:
-        """Give what two methods come to, seed by seed.
-
-        After as many ``epoch``s, or ``seconds``, as both have; where NEG is the other, after as many seconds as its
-        fit of that seed has, as its rate falls until it ends. What ended sooner has its last value. Or where each
-        ends, by ``end``.
-        """
-        if by == "end":
-            return [self._results.values(self._dataset, each, f"end.{measure}") for each in (one, other)]
-        end: float | list[float] = common_end(self._results, self._dataset, (one, other), by)
-        if (by, other) == ("seconds", NEG):
-            end = [float(fit.history[by].iloc[-1]) for fit in self._results.of(self._dataset, NEG)]
-        return [values_at(self._results, self._dataset, each, measure, by, end) for each in (one, other)]
-
-    def is_lower(self, one: str, other: str, by: str, measure: str = OBJECTIVE) -> bool | None:
-        """Tell whether one method comes to a lower objective than another; one that diverges does not."""
-        first, second = map(Estimate.of, self.pair(one, other, by, measure))
-        return False if first.n_diverged else above(second, first)
-
-    def ways(self, one: str, other: str, begins: str | None = None) -> list[list[float | None]]:
-        """Give how far down two methods go from the first epoch on, their own or that of one, seed by seed.
-
-        Both after as many epochs as both have.
-        """
-        starts = [
-            values_at(self._results, self._dataset, begins or each, OBJECTIVE, "epoch", 1.0) for each in (one, other)
-        ]
-        return [
-            [None if start is None or end is None else start - end for start, end in zip(*both, strict=True)]
-            for both in zip(starts, self.pair(one, other, "epoch"), strict=True)
-        ]
-
-    def goes_further(self, one: str, other: str) -> bool | None:
-        """Tell whether a method goes further down than another from its first epoch on."""
-        first, second = map(Estimate.of, self.ways(one, other))
-        return False if first.n_diverged else above(first, second)
-
-    def progress(self, one: str, other: str) -> Estimate:
-        """Estimate what share of another's way down a method makes, from the epoch of NEG that both begin with."""
-        return quotient(*self.ways(one, other, begins=other))
-
-    def lead(self, one: str, other: str, measure: str) -> Estimate:
-        """Estimate by how many nats one method's objective is below another's, where each ends."""
-        pairs = zip(*self.pair(one, other, "end", measure), strict=True)
-        return Estimate.of(None if here is None or there is None else there - here for here, there in pairs)
-
-    def seconds(self, *methods: str) -> str:
-        """Tell after how many seconds some methods end: medians over seeds."""
-        found = [middle(self._results.values(self._dataset, each, "fit.seconds")) for each in methods]
-        return " and ".join(f"{number(each)} s" for each in found)
-
-    def faster(self, fast: str, slow: str) -> Estimate:
-        """Estimate how many times as fast a method's epochs are as another's."""
-        return times_as_fast(self._results, self._dataset, fast, slow)
-
-
-def _of_two(looks: Mapping[str, _Looks], one: str, other: str, by: str) -> str:
+def _of_two(looks: Mapping[str, WordLooks], one: str, other: str, by: str) -> str:
     return told(
         {dataset: " against ".join(ours(Estimate.of(each)) for each in x.pair(one, other, by))
          for dataset, x in looks.items()}
@@ -147,14 +78,14 @@ def _of_two(looks: Mapping[str, _Looks], one: str, other: str, by: str) -> str:
 
 
 def _lower(
-    looks: Mapping[str, _Looks], methods: Iterable[str], other: str, by: str, measure: str = OBJECTIVE
+    looks: Mapping[str, WordLooks], methods: Iterable[str], other: str, by: str, measure: str = OBJECTIVE
 ) -> Finding:
     """Judge whether methods come to a lower objective than another one, on each corpus."""
     orders = [x.is_lower(one, other, by, measure) for one in methods for x in looks.values()]
     return judge_orders(orders, "corpora" if len(orders) == len(looks) else "comparisons")
 
 
-def _with_noise(looks: Mapping[str, _Looks], methods: Iterable[str], other: str, by: str) -> str:
+def _with_noise(looks: Mapping[str, WordLooks], methods: Iterable[str], other: str, by: str) -> str:
     """Say what a verdict would be with the noise's frequency in NEG's scores; nothing of another than NEG."""
     if other != NEG:
         return ""
@@ -163,7 +94,7 @@ def _with_noise(looks: Mapping[str, _Looks], methods: Iterable[str], other: str,
 
 
 def _faster_per_epoch(
-    page: Page, looks: Mapping[str, _Looks], says: str, methods: Sequence[str], other: str, why: str
+    page: Page, looks: Mapping[str, WordLooks], says: str, methods: Sequence[str], other: str, why: str
 ) -> None:
     """Claim that methods converge faster per epoch after the first one: they go further down from there."""
     orders = [x.goes_further(one, other) for one in methods for x in looks.values()]
@@ -189,7 +120,7 @@ def _faster_per_epoch(
     )
 
 
-def _diverged(looks: Mapping[str, _Looks], methods: Iterable[str], other: str, by: str) -> str:
+def _diverged(looks: Mapping[str, WordLooks], methods: Iterable[str], other: str, by: str) -> str:
     """Say where seeds of a method diverged, so that it counts as not lower whatever the others come to."""
     found = {(one, name): Estimate.of(x.pair(one, other, by)[0]) for one in methods for name, x in looks.items()}
     return "".join(
@@ -200,7 +131,7 @@ def _diverged(looks: Mapping[str, _Looks], methods: Iterable[str], other: str, b
     )
 
 
-def _shares(page: Page, looks: Mapping[str, _Looks], says: str, method: str) -> None:
+def _shares(page: Page, looks: Mapping[str, WordLooks], says: str, method: str) -> None:
     """Claim that a method goes as far down per epoch as GD, which is ours to say."""
     shares = {dataset: x.progress(method, GD) for dataset, x in looks.items()}
     page.claim(
@@ -212,7 +143,7 @@ def _shares(page: Page, looks: Mapping[str, _Looks], says: str, method: str) -> 
     )
 
 
-def _claims(page: Page, looks: Mapping[str, _Looks], times: float) -> None:
+def _claims(page: Page, looks: Mapping[str, WordLooks], times: float) -> None:
     for other, why in (
         (NEG, "NEG minimises another loss"),
         (HS, "HS is measured by its paths, and begins near the objective of frequencies"),
@@ -250,7 +181,7 @@ def _claims(page: Page, looks: Mapping[str, _Looks], times: float) -> None:
     )
 
 
-def _of_the_abstract(page: Page, looks: Mapping[str, _Looks]) -> None:
+def _of_the_abstract(page: Page, looks: Mapping[str, WordLooks]) -> None:
     leads, with_noise = (
         {dataset: x.lead(DECOMPOSED, NEG, measure) for dataset, x in looks.items()}
         for measure in (OBJECTIVE, WITH_NOISE)
@@ -299,7 +230,7 @@ def _of_the_abstract(page: Page, looks: Mapping[str, _Looks]) -> None:
     )
 
 
-def _own_claims(page: Page, looks: Mapping[str, _Looks]) -> None:
+def _own_claims(page: Page, looks: Mapping[str, WordLooks]) -> None:
     def better(one: str, other: str, why: str) -> None:
         page.claim(
             f"{METHODS[one]} has a better objective than {METHODS[other]} for the same training time",
