@@ -151,7 +151,7 @@ def _claims(page: Page, looks: Mapping[str, WordLooks], times: float) -> None:
         _faster_per_epoch(
             page, looks, f"After the first epoch, GD converges faster per epoch than {METHODS[other]}", [GD], other,
             f"; {why}; an epoch of {METHODS[other]} has a step for each pair, of GD one for each vector, and the "
-            "paper's text has about a thousand times as many pairs; how long GD's steps are the paper does not say",
+            "paper's text has about a thousand times as many words; how long GD's steps are the paper does not say",
         )  # fmt: skip
     for other in (NEG, HS):
         _faster_per_epoch(
