@@ -10,7 +10,7 @@ equation 3. Compensation keeps what rounding has dropped in a second bfloat16, t
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from torch import Tensor
 from xsoftmax.internal.errors import InputError, suggestion
 
 # Which entries: rows, a block, or places.
-At = Tensor | slice | tuple[slice | Tensor, slice]
+At: TypeAlias = Tensor | slice | tuple[slice | Tensor, slice]
 _LOW_BITS = 16  # that float32 has, and bfloat16 has not
 
 

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from lab.report.fake_fits import METHODS, change, kept_at, write_fits
 from xsoftmax.lab.report import figures, scales, tables
-from xsoftmax.lab.report.appearance import appearance_of, appearances_of
+from xsoftmax.lab.report.appearance import COLORS, appearances_of
 from xsoftmax.lab.report.compare import compare
 from xsoftmax.training.folders import read_fits
 
@@ -183,8 +183,9 @@ def test_a_fit_that_diverged_before_its_first_record_is_drawn(tmp_path):
 
 
 def test_the_methods_of_the_quick_start_have_colours_of_their_own():
-    assert len({appearance_of(method).color for method in METHODS}) == len(METHODS)
-    assert all(matplotlib.colors.is_color_like(appearance_of(method).color) for method in METHODS)
+    colors = {each.color for each in appearances_of(METHODS).values()}
+    assert len(colors) == len(METHODS)
+    assert all(map(matplotlib.colors.is_color_like, colors))
 
 
 def test_twenty_methods_are_told_apart_and_others_do_not_matter():
@@ -192,8 +193,14 @@ def test_twenty_methods_are_told_apart_and_others_do_not_matter():
     given = appearances_of([*METHODS, *others])
     assert len({(each.color, each.marker) for each in given.values()}) == 20
     assert "x" not in {each.marker for each in given.values()}
-    assert all(given[method] == appearance_of(method) for method in METHODS)
-    assert appearance_of("method-3") == appearances_of(["method-3"])["method-3"]
+    assert all(given[method] == appearances_of([method])[method] for method in METHODS)
+
+
+def test_no_colour_is_there_twice_while_another_is_free():
+    for start in range(20):
+        names = [f"method-{k}" for k in range(start, start + len(COLORS))]
+        assert {each.color for each in appearances_of(names).values()} == set(COLORS)
+        assert {each.color for each in appearances_of([*names[1:], "implicit-sgd"]).values()} == set(COLORS)
 
 
 def test_gaps_are_drawn_above_the_references_best(tmp_path):

@@ -7,7 +7,7 @@ from typing import TypeVar
 from xsoftmax.lab.papers._fagan2018_names import ALL_METHODS, DATASETS, HALF_WAY, U_MAX, VANILLA
 from xsoftmax.lab.reproduction.estimates import Estimate, above
 from xsoftmax.lab.reproduction.results import Results, value
-from xsoftmax.lab.reproduction.rules import TOLERANCE, Finding, judge_level, together
+from xsoftmax.lab.reproduction.rules import TOLERANCE, Finding, agrees, judge_level, together
 from xsoftmax.training.folders import Fit
 
 T = TypeVar("T")
@@ -26,11 +26,15 @@ def loss(results: Results, dataset: str, method: str, measure: str = ONCE) -> Es
 
 
 def ratio(upper: Estimate, lower_one: Estimate) -> Estimate:
-    """Divide two means; the error is that of independent ones, to first order, and one that is not known counts 0."""
+    """Divide two means; the error is that of independent ones, to first order."""
     mean = upper.mean / lower_one.mean
-    relative = math.hypot(*(each.error / each.mean for each in (upper, lower_one) if math.isfinite(each.error)))
-    known = math.isfinite(upper.error) or math.isfinite(lower_one.error)
-    return Estimate(mean, abs(mean) * relative if known else math.nan, upper.n, upper.n_diverged)
+    relative = math.hypot(upper.error / upper.mean, lower_one.error / lower_one.mean)
+    return Estimate(mean, abs(mean) * relative, min(upper.n, lower_one.n), upper.n_diverged + lower_one.n_diverged)
+
+
+def all_agree(paper: float, estimate: Estimate, decimals: int) -> bool:
+    """Tell whether the paper's number is ours, of which no seed may have diverged."""
+    return not estimate.n_diverged and agrees(paper, estimate, decimals=decimals)
 
 
 def lower(better: Estimate, worse: Estimate) -> bool | None:
@@ -80,8 +84,8 @@ def same_fits(where: str) -> str:
     return (
         f"U-max and vanilla SGD end with the same log-loss, to the last digit, {where}. Rows, draws and rate are the "
         "same, and u begins at log K. The paper's U-max modifies vanilla SGD in two ways: a guard raises u where it "
-        "is more than 1 below a bound, and u and W are projected onto balls. Without a penalty these balls are "
-        "infinite, and what is left of the projection, u ≥ 0, our vanilla SGD has, too. So the guard alone parts the "
+        "is more than 1 below a bound, and W is projected onto a ball and u to an interval. Without a penalty both "
+        "are infinite, and what is left of them, u ≥ 0, our vanilla SGD has, too. So the guard alone parts the "
         "two, and where they end alike it changes nothing: U-max is vanilla SGD there."
     )
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 
 from xsoftmax.lab.papers._fagan2018_losses import best_of, losses_of_seeds
-from xsoftmax.lab.papers._fagan2018_names import DATASETS, METHODS, STAND_IN, at
+from xsoftmax.lab.papers._fagan2018_names import DATASETS, IMPLICIT, METHODS, STAND_IN, at
 from xsoftmax.lab.report.tables import number
 from xsoftmax.lab.reproduction.estimates import Estimate
 from xsoftmax.lab.reproduction.figures import Line
@@ -72,11 +72,12 @@ def best_exponent(results: Results, method: str, rates: Iterable[float], dataset
     )
 
 
-def at_best(results: Results, dataset: str, rates: Iterable[float]) -> dict[str, Estimate]:
+def at_best(results: Results, dataset: str, rates: Iterable[float], implicit: str = IMPLICIT) -> dict[str, Estimate]:
     """Give each method's log-loss on all rows at the best of some rates, at any where all diverged."""
     rates, best = set(rates), {}
     for method in METHODS:
-        losses = {rate: each for rate, each in tried(results, method, dataset).items() if rate in rates}
+        name = implicit if method == IMPLICIT else method
+        losses = {rate: each for rate, each in tried(results, name, dataset).items() if rate in rates}
         if losses:
             best[method] = losses[best_of(losses) if any(each.n for each in losses.values()) else min(losses)]
     return best

@@ -69,6 +69,14 @@ OF_METHODS = (
         "it is by theorems of others; no fit measures rates of convergence",
     ),
     (
+        "Where U-max's guard raises u, the objective falls by at least δ²/2 (Lemma 5)",
+        "it is by derivation, and no fit records its steps",
+    ),
+    (
+        "An implicit step of several rows and classes may be much slower than one of vanilla SGD or U-max",
+        "all fits of Implicit SGD here are of one row and one class a step",
+    ),
+    (
         "The double sum is jointly convex, and projected SGD on it converges at O(1/T) (Lemmas 1 to 4)",
         "it is by derivation and is not checked here",
     ),

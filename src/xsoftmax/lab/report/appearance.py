@@ -1,11 +1,13 @@
 """How a method looks in every figure of every experiment: colour, marker and dash.
 
 The methods of the quick start have looks of their own. Any other name gets one by its hash, so that adding a
-method needs no edit here and changes no other method. Colours are those of Okabe and Ito without the pale
-yellow; they stay apart under the common colour blindnesses, and marker and dash tell apart what shares one.
+method needs no edit here and changes only methods whose looks meet its own. Colours are those of Okabe and Ito
+without the pale yellow; they stay apart under the common colour blindnesses, and marker and dash tell apart what
+shares one.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 from itertools import product
 from typing import NamedTuple
@@ -43,30 +45,23 @@ OWN = {
 OTHERS = [Appearance(color, marker, dash) for dash, marker, color in product(DASHES, MARKERS, COLORS)]
 
 
-def appearance_of(method: str) -> Appearance:
-    """Give a method its look; the same name always gets the same."""
-    return OWN.get(method) or OTHERS[_place(method)]
-
-
 def appearances_of(methods: Iterable[str]) -> dict[str, Appearance]:
-    """Give several methods their looks, no two with the same colour and marker.
+    """Give several methods their looks: none a colour twice while there are others, nor colour and marker ever.
 
     Where two hashes meet, the later name in the alphabet moves on to the next free look.
     """
     given: dict[str, Appearance] = {}
     for method in sorted(set(methods), key=lambda name: (name not in OWN, name)):
+        colors = Counter(other.color for other in given.values())
         taken = {(other.color, other.marker) for other in given.values()}
-        given[method] = next(choice for choice in _choices(method) if (choice.color, choice.marker) not in taken)
+        free = [choice for choice in _choices(method) if (choice.color, choice.marker) not in taken]
+        given[method] = min(free, key=lambda choice: colors[choice.color])
     return given
 
 
-def _choices(method: str) -> Iterable[Appearance]:
+def _choices(method: str) -> list[Appearance]:
     if method in OWN:
         return [OWN[method]]
-    place = _place(method)
-    return OTHERS[place:] + OTHERS[:place]
-
-
-def _place(method: str) -> int:
     digest = hashlib.sha256(method.encode()).digest()
-    return int.from_bytes(digest[:8], "big") % len(OTHERS)
+    place = int.from_bytes(digest[:8], "big") % len(OTHERS)
+    return OTHERS[place:] + OTHERS[:place]

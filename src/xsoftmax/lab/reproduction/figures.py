@@ -11,7 +11,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from xsoftmax.lab.report.appearance import appearance_of
+from xsoftmax.lab.report.appearance import Appearance, appearances_of
 from xsoftmax.lab.report.figures import SETTINGS
 from xsoftmax.lab.report.scales import plain_ticks, set_ticks
 from xsoftmax.lab.reproduction.results import Results
@@ -53,8 +53,9 @@ def figure_of(panels: Sequence[Panel], columns: int = 3, first: Sequence[str] = 
         mpl.rcParams.update(SETTINGS)
         figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows + 0.5), layout="constrained")
         grid = figure.subplots(rows, columns, squeeze=False)
+        looks = appearances_of(line.method or line.label for panel in panels for line in panel.lines)
         for axes, panel in zip(grid.flat, panels, strict=False):
-            _draw(axes, panel)
+            _draw(axes, panel, looks)
         for axes in grid.flat[len(panels) :]:
             axes.set_visible(False)
         handles = {
@@ -80,12 +81,12 @@ def _columns_of_legend(labels: Collection[str], columns: int) -> int:
     return max(1, min(len(labels), 2 * columns, int(WIDTH * columns / widest)))
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw(axes: Axes, panel: Panel, looks: Mapping[str, Appearance]) -> None:
     axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y, xscale=panel.x_scale, yscale=panel.y_scale)
     if panel.also is not None:
         panel.also(axes)
     for line in panel.lines:
-        given = appearance_of(line.method or line.label)
+        given = looks[line.method or line.label]
         style: dict[str, Any] = {"color": given.color, "linestyle": given.linestyle, "marker": given.marker}
         style |= {"markeredgecolor": "white", "markeredgewidth": 0.6, "markevery": max(1, len(line.x) // 12)}
         drawn = axes.plot(line.x, line.y, label=line.label, **{**style, **line.style})[0]

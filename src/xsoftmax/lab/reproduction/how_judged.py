@@ -26,8 +26,8 @@ def how_claims_are_judged() -> str:
             f"A verdict is one of {verdicts}. Each comes from one of these rules, which are code "
             "([rules.py](../../src/xsoftmax/lab/reproduction/rules.py)) and were written down before the runs that "
             "they judge, except where a page's last column says that a rule was written after; earlier runs, with "
-            "other grids and budgets, were known when they took their form. Beside each verdict stand the rule, how "
-            "much it rests on, and which outcome would have changed it.",
+            "other grids, budgets or seeds, were known when they took their form. Beside each verdict stand the "
+            "rule, how much it rests on, and which outcome would have changed it.",
             "",
             *(f"- **{name}.** {text}" for name, text in rules.items()),
         ]
