@@ -95,7 +95,7 @@ papers: setup-run ## reproduce PAPERS, by default all five, into docs/papers (ma
 	done
 	$(if $(QUICK),,python -m xsoftmax papers docs/papers)
 
-words: setup-run ## reproduce yen2018's vectors of words from TEXTS='books=FILE gcide=FILE' into docs/papers (over an hour)
+words: setup-run ## reproduce yen2018's vectors of words from TEXTS='books=FILE gcide=FILE' into docs/papers (100 minutes)
 	python -m xsoftmax words config/words/yen2018-words.yaml $(TEXTS) -o results/yen2018-words
 	python -m xsoftmax paper results/yen2018-words/fits/*/*/seed-* --paper yen2018-words -o docs/papers
 	python -m xsoftmax papers docs/papers
