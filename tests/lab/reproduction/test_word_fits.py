@@ -73,6 +73,32 @@ def test_fits_are_what_pages_read(text, tmp_path, monkeypatch):
     assert times == {path: path.stat().st_mtime_ns for folder in folders for path in folder.iterdir()}
 
 
+def test_more_settings_are_tried_beside_those_that_were(text, tmp_path, monkeypatch):
+    """What is known is neither tried nor trained again; a run that was killed goes on after its last trial."""
+    methods = {"gd": {"loss": "softmax", "epochs": 1, "learning_rate": [1e-6, 1.0]}}
+    assert words(tmp_path, EXPERIMENT | {"methods": methods}, f"a={text}") == 0
+    folder = tmp_path / "results/fits/a/gd/seed-0"
+    before = (folder / "history.csv").stat().st_mtime_ns
+    tried, real = [], word_fits.try_out
+
+    def killed_at_the_second(training, candidates, *others):
+        if len(tried) == 1:
+            raise KeyboardInterrupt
+        tried.append(candidates[0].rate)
+        return real(training, candidates, *others)
+
+    methods["gd"]["learning_rate"] = [1e-7, 1e-6, 1.0, 1e-8]
+    monkeypatch.setattr(word_fits, "try_out", killed_at_the_second)
+    assert words(tmp_path, EXPERIMENT | {"methods": methods}, f"a={text}") == 130
+    monkeypatch.setattr(word_fits, "try_out", lambda *given: tried.append(given[1][0].rate) or real(*given))
+    monkeypatch.setattr(word_fits, "fit", None)  # the best ones are the same, and nothing is trained again
+    assert words(tmp_path, EXPERIMENT | {"methods": methods}, f"a={text}") == 0
+    assert tried == [1e-7, 1e-8]
+    assert (folder / "history.csv").stat().st_mtime_ns == before
+    (fit,) = Results.read("small", [folder], [], []).fits
+    assert [trial["learning_rate"] for trial in fit.status["trials"]] == [1e-7, 1e-6, 1.0, 1e-8]
+
+
 def test_a_fit_that_diverges_is_a_result(text, tmp_path):
     methods = {"neg": {"loss": "negative-sampling", "epochs": 1, "learning_rate": [1e30]}}
     assert words(tmp_path, EXPERIMENT | {"methods": methods}, f"a={text}") == 0

@@ -152,16 +152,24 @@ def _of_frequencies(pairs: csr_array) -> float:
 
 
 def _trials(experiment: WordExperiment, split: Split, method: str, path: Path) -> list[Trial]:
-    """Try out the settings of a method, or read what they came to; none where there is no choice."""
+    """Try out the settings of a method, but those whose value is known; none where there is no choice."""
     candidates = experiment.candidates(method)
     if len(candidates) == 1:
         return []
-    identity = _plain([fingerprint(CODE), experiment.validation, split.facts, *map(asdict, candidates)])
-    if path.exists() and (found := read_json(path))["of"] == identity:
-        return [Trial(each, value) for each, value in zip(candidates, found["values"], strict=True)]
-    trials = try_out(split.training, candidates, experiment.validation, likelihood)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {"of": identity, "values": [trial.value for trial in trials]})
+    identity = _plain([fingerprint(CODE), experiment.validation, split.facts])
+    found = read_json(path) if path.exists() else {}
+    known = found["trials"] if found.get("of") == identity else []
+    trials: list[Trial] = []
+    for candidate in candidates:
+        settings = _plain(asdict(candidate))
+        values = [each["value"] for each in known if each["settings"] == settings]
+        if values:
+            trials.append(Trial(candidate, values[0]))
+            continue
+        trials += try_out(split.training, [candidate], experiment.validation, likelihood)
+        known.append({"settings": settings, "value": trials[-1].value})
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, {"of": identity, "trials": known})
     return trials
 
 
@@ -170,11 +178,14 @@ def _fit(experiment: WordExperiment, split: Split, settings: Settings, trials: l
     *_, dataset, method, _ = place.parts
     status: dict[str, Any] = {"dataset": dataset, "method": method, "seed": settings.seed, "data": split.facts}
     status |= {"parameters": asdict(settings), "code": fingerprint(CODE), "looks": list(experiment.looks)}
-    status["trials"] = [asdict(trial.settings) | {"value": trial.value} for trial in trials]
+    tried = [asdict(trial.settings) | {"value": trial.value} for trial in trials]
     if (place / STATUS).exists():
         before = read_json(place / STATUS)
         if {key: before.get(key) for key in status} == _plain(status):
+            if before["trials"] != _plain(tried):  # others were tried, and these settings stayed the best
+                write_json(place / STATUS, before | {"trials": tried})
             return before["seconds"]
+    status["trials"] = tried
     looks = Looks(split, settings, experiment.looks)
     fit(beginning(split.training), replace(settings, epochs=1, learning_rate=1e-4))  # what compiling takes is no time
     looks.start()
