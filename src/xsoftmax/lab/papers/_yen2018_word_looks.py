@@ -68,6 +68,10 @@ class WordLooks:
         found = [middle(self._results.values(self._dataset, each, "fit.seconds")) for each in methods]
         return " and ".join(f"{number(each)} s" for each in found)
 
+    def threshold(self, method: str) -> float:
+        """Give the slope from which a class counts that blocks retrieve, which all seeds share."""
+        return float(self._results.of(self._dataset, method)[0].status["parameters"]["least_slope"])
+
     def faster(self, fast: str, slow: str) -> Estimate:
         """Estimate how many times as fast a method's epochs are as another's."""
         return times_as_fast(self._results, self._dataset, fast, slow)

@@ -33,8 +33,8 @@ def data(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
         "out of which no window reaches; every tenth is held out for the test. Dimension, 100, window, 8, and the "
         "threshold of subsampling, 0.0001, are the paper's. Words count that occur five times or more; of gcide, of "
         "the whole dictionary's 16,000 most frequent those that are in its quarter. The first lines below are sizes, "
-        "the last the objectives, in nats, of equal probabilities for all words and of the frequencies with which "
-        "words stand near any other.",
+        "the last the objectives, in nats, of equal probabilities for all words, of the frequencies with which words "
+        "stand near any other, and of the epoch of NEG that GD begins with.",
     )
     words = {"n_classes": "vocabulary", "n_words": "words for training", "n_pairs": "distinct pairs"}
     rows = [
@@ -45,6 +45,7 @@ def data(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     levels = {
         "objective of equal probabilities": [math.log(found[name]["n_classes"]) for name in names],
         "objective of frequencies": [found[name]["frequencies_objective"] for name in names],
+        "objective where GD begins": [_at_start(results, name) for name in names],
     }
     rows += [[text, "not given", *(number(each) for each in values)] for text, values in levels.items()]
     page.table(["", "BillionW", *names], rows)
@@ -75,6 +76,12 @@ def data(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
     )
 
 
+def _at_start(results: Results, dataset: str) -> float:
+    """Give the objective after the epoch of NEG that GD begins with; NaN where GD is not there."""
+    starts = [fit.history[OBJECTIVE].iloc[0] for fit in results.of(dataset, GD) if len(fit.history)]
+    return middle(map(float, starts))
+
+
 def curves(results: Results, page: Page, dataset: str) -> None:
     """Draw objectives and held-out likelihoods against epochs and time."""
     panels = [
@@ -100,19 +107,30 @@ def _lines(results: Results, dataset: str, column: str, x: str) -> list[Line]:
 def table(results: Results, page: Page, dataset: str) -> None:
     """Tell where each method ends."""
     known = {method: text for method, text in METHODS.items() if results.has(dataset, method)}
+    ends = {name: results.estimate(dataset, name, f"end.{OBJECTIVE}") for name in known}
     page.text("Where each ends; seconds per epoch are medians:")
+    noise = ["NEG, the noise's frequency in its scores", "–", "–", "–"]
+    noise += [ours(results.estimate(dataset, NEG, f"end.{WITH_NOISE}")), "–"]
     page.table(
         ["method", "epochs", "seconds", "seconds per epoch", "objective", "held-out log-likelihood"],
         [
             [
                 text,
                 *_where_it_ends(results, dataset, name),
-                ours(results.estimate(dataset, name, f"end.{OBJECTIVE}")),
+                ours(ends[name]),
                 ours(results.estimate(dataset, name, f"end.{TEST}")),
             ]
             for name, text in known.items()
-        ],
+        ]
+        + [noise] * (NEG in known),
     )
+    frequencies = next(fit.status["data"]["frequencies_objective"] for fit in results.fits if fit.dataset == dataset)
+    worse = [known[name] for name, end in ends.items() if end.n and end.mean > frequencies]
+    if worse:
+        page.text(
+            f"Above the objective of frequencies, {number(frequencies)}, which takes no vectors, end "
+            f"{', '.join(worse)}: orders among these are orders of models that are worse than none."
+        )
 
 
 def _where_it_ends(results: Results, dataset: str, method: str) -> list[str]:
@@ -132,13 +150,18 @@ def choices(results: Results, page: Page) -> None:
         "dash: GD, NEG, HS, implicit SGD and U-max search for no classes, and only blocks have a threshold. The "
         "minutes at the top are without these trials.",
     )
-    rows, seen = [], set()
+    rows, seen, edges = [], set(), []
     for fit in results.fits:
         if (fit.dataset, fit.method) in seen or not fit.status.get("trials"):
             continue
         seen.add((fit.dataset, fit.method))
         parameters = fit.status["parameters"]
         chosen = {key: parameters[key] for key in ("learning_rate", "missing", "negatives", "least_slope")}
+        rates = [trial["learning_rate"] for trial in fit.status["trials"]]
+        if min(rates) < max(rates) and chosen["learning_rate"] in (min(rates), max(rates)):
+            end = "least" if chosen["learning_rate"] == min(rates) else "greatest"
+            name = METHODS.get(fit.method, fit.method)
+            edges.append(f"{name} on {fit.dataset} the {end}, {chosen['learning_rate']:g}")
         for trial in fit.status["trials"]:
             is_chosen = " (chosen)" * all(trial[key] == value for key, value in chosen.items())
             missing = trial["missing"] if fit.method in METHODS and trial["found_by"] != "all" else "–"
@@ -150,3 +173,5 @@ def choices(results: Results, page: Page) -> None:
             rows.append([fit.dataset, name, rate, drawn, missing, least, value + is_chosen])
     head = ["corpus", "method", "rate", "drawn words", "not found", "threshold", "validation log-likelihood"]
     page.table(head, rows)
+    if edges:
+        page.text(f"At an end of their grids are the rates of: {'; '.join(edges)}. Others beyond might be better.")
