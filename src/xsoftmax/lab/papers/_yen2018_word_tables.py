@@ -78,8 +78,9 @@ def data(results: Results, page: Page, numbers: Mapping[str, Any]) -> None:
 
 def _at_start(results: Results, dataset: str) -> float:
     """Give the objective after the epoch of NEG that GD begins with; NaN where GD is not there."""
-    starts = [fit.history[OBJECTIVE].iloc[0] for fit in results.of(dataset, GD) if len(fit.history)]
-    return middle(map(float, starts))
+    if not results.has(dataset, GD):
+        return math.nan
+    return middle(float(fit.history[OBJECTIVE].iloc[0]) for fit in results.of(dataset, GD) if len(fit.history))
 
 
 def curves(results: Results, page: Page, dataset: str) -> None:
@@ -109,8 +110,10 @@ def table(results: Results, page: Page, dataset: str) -> None:
     known = {method: text for method, text in METHODS.items() if results.has(dataset, method)}
     ends = {name: results.estimate(dataset, name, f"end.{OBJECTIVE}") for name in known}
     page.text("Where each ends; seconds per epoch are medians:")
-    noise = ["NEG, the noise's frequency in its scores", "–", "–", "–"]
-    noise += [ours(results.estimate(dataset, NEG, f"end.{WITH_NOISE}")), "–"]
+    noise = []
+    if NEG in known:
+        end = ours(results.estimate(dataset, NEG, f"end.{WITH_NOISE}"))
+        noise = [["NEG, the noise's frequency in its scores", "–", "–", "–", end, "–"]]
     page.table(
         ["method", "epochs", "seconds", "seconds per epoch", "objective", "held-out log-likelihood"],
         [
@@ -122,7 +125,7 @@ def table(results: Results, page: Page, dataset: str) -> None:
             ]
             for name, text in known.items()
         ]
-        + [noise] * (NEG in known),
+        + noise,
     )
     frequencies = next(fit.status["data"]["frequencies_objective"] for fit in results.fits if fit.dataset == dataset)
     worse = [known[name] for name, end in ends.items() if end.n and end.mean > frequencies]
