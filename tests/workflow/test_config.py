@@ -4,6 +4,7 @@ import re
 
 import pytest
 import yaml
+from snakemake.utils import update_config
 
 from workflow.checkout import REPOSITORY
 from xsoftmax import solvers
@@ -217,6 +218,13 @@ def test_a_missing_key_is_named(missing):
 def test_shipped_experiments_are_valid(file):
     experiment = Experiment.from_config(yaml.safe_load(file.read_text()), CONFIG)
     assert list(experiment.fits())
+
+
+@pytest.mark.parametrize("file", sorted((CONFIG / "experiments/quick").glob("*.yaml")), ids=lambda path: path.stem)
+def test_reduced_experiments_are_valid_over_those_that_they_reduce(file):
+    config = yaml.safe_load((CONFIG / "experiments" / file.name).read_text())
+    update_config(config, yaml.safe_load(file.read_text()))
+    assert list(Experiment.from_config(config, CONFIG).fits())
 
 
 @pytest.mark.parametrize("file", sorted((CONFIG / "datasets").glob("*.yaml")), ids=lambda path: path.stem)

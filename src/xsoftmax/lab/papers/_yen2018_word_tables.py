@@ -160,17 +160,16 @@ def choices(results: Results, page: Page) -> None:
         seen.add((fit.dataset, fit.method))
         parameters = fit.status["parameters"]
         chosen = {key: parameters[key] for key in ("learning_rate", "missing", "negatives", "least_slope")}
+        name = METHODS.get(fit.method, fit.method)
         rates = [trial["learning_rate"] for trial in fit.status["trials"]]
         if min(rates) < max(rates) and chosen["learning_rate"] in (min(rates), max(rates)):
             end = "least" if chosen["learning_rate"] == min(rates) else "greatest"
-            name = METHODS.get(fit.method, fit.method)
             edges.append(f"{name} on {fit.dataset} the {end}, {chosen['learning_rate']:g}")
         for trial in fit.status["trials"]:
             is_chosen = " (chosen)" * all(trial[key] == value for key, value in chosen.items())
             missing = trial["missing"] if fit.method in METHODS and trial["found_by"] != "all" else "–"
             least = f"{trial['least_slope']:g}" if trial["found_by"] == "blocks" else "–"
             value = "diverged" if trial["value"] is None else number(trial["value"], digits=3)
-            name = METHODS.get(fit.method, fit.method)
             drawn = f"{trial['negatives']}" if fit.method == NEG else "–"
             rate = f"{trial['learning_rate']:g}"
             rows.append([fit.dataset, name, rate, drawn, missing, least, value + is_chosen])
